@@ -13,9 +13,11 @@ func TestPredicatesHaveAnomaliesOfTheirOwn(t *testing.T) {
 	run := history.Run(5)
 	id := func(n uint32) history.TxnID { return history.MakeTxnID(run, n) }
 	stmt := func(op history.Op, row string, absent bool, version history.Tag) history.Stmt {
-		kind := map[history.Op]history.Kind{history.Read: history.Select, history.InsertRow: history.Insert, history.UpdateRow: history.Update}[op]
+		kind := map[history.Op]history.Kind{history.Read: history.Select, history.InsertRow: history.Insert,
+			history.UpdateRow: history.Update}[op]
 		return history.Stmt{Kind: kind, Observation: history.Exact, Shape: fmt.Sprintf("%s %s", kind, row),
-			Accesses: []history.Access{{Row: history.Row{Table: "public.t", ID: row}, Op: op, Absent: absent, Version: version}}}
+			Accesses: []history.Access{{Row: history.Row{Table: "public.t", ID: row}, Op: op, Absent: absent,
+				Version: version}}}
 	}
 	misses := func(row string) history.Stmt { return stmt(history.Read, row, true, history.Tag{}) }
 	inserts := func(row string) history.Stmt { return stmt(history.InsertRow, row, false, history.Tag{}) }
@@ -28,20 +30,27 @@ func TestPredicatesHaveAnomaliesOfTheirOwn(t *testing.T) {
 		want Anomaly // empty: nothing is found
 	}{
 		{"a row that comes", [][]history.Stmt{{misses("a")}, {inserts("a")}}, ""},
-		{"what came of a row that was not found", [][]history.Stmt{{misses("a"), reads("b", 2, 2)}, {inserts("a"), inserts("b")}}, Phantom},
+		{"what came of a row that was not found", [][]history.Stmt{{misses("a"), reads("b", 2, 2)},
+			{inserts("a"), inserts("b")}}, Phantom},
 		{"the row itself, later", [][]history.Stmt{{misses("a"), reads("a", 2, 1)}, {inserts("a")}}, PMP},
-		{"two who look and insert", [][]history.Stmt{{misses("a"), inserts("b")}, {misses("b"), inserts("a")}}, PhantomSkew},
-		{"three who look and insert", [][]history.Stmt{{misses("a"), inserts("b")}, {misses("c"), inserts("a")}, {misses("b"), inserts("c")}}, G2},
-		{"a version that may not have been seen", [][]history.Stmt{{stmt(history.Read, "a", true, history.Tag{Txn: id(2), Stmt: 1}), inserts("b")}, {inserts("a"), reads("b", 1, 2)}}, ""},
+		{"two who look and insert", [][]history.Stmt{{misses("a"), inserts("b")}, {misses("b"), inserts("a")}},
+			PhantomSkew},
+		{"three who look and insert", [][]history.Stmt{{misses("a"), inserts("b")}, {misses("c"), inserts("a")},
+			{misses("b"), inserts("c")}}, G2},
+		{"a version that may not have been seen",
+			[][]history.Stmt{{stmt(history.Read, "a", true, history.Tag{Txn: id(2), Stmt: 1}), inserts("b")},
+				{inserts("a"), reads("b", 1, 2)}}, ""},
 	} {
-		for _, server := range []history.Server{{Engine: "postgresql", Version: "15"}, {Engine: "mariadb", Version: "10.11"}} {
+		for _, server := range []history.Server{{Engine: "postgresql", Version: "15"},
+			{Engine: "mariadb", Version: "10.11"}} {
 			for level := history.ReadCommitted; level <= history.Serializable; level++ {
 				if server.Engine == "postgresql" && level == history.Serializable {
 					continue // judged among serializable transactions, which must not have it
 				}
 				var txns []*history.Txn
 				for i, stmts := range c.txns {
-					x := &history.Txn{ID: id(uint32(i + 1)), Session: history.SessionID(i + 1), Status: history.Committed, Level: level, Start: 1, End: 100}
+					x := &history.Txn{ID: id(uint32(i + 1)), Session: history.SessionID(i + 1),
+						Status: history.Committed, Level: level, Start: 1, End: 100}
 					for j, s := range stmts {
 						s.Num = uint32(j + 1)
 						x.Stmts = append(x.Stmts, s)
@@ -55,7 +64,8 @@ func TestPredicatesHaveAnomaliesOfTheirOwn(t *testing.T) {
 				switch {
 				case c.want == "" && len(r.Findings) == 0:
 				case len(r.Findings) != 1 || r.Findings[0].Anomaly != c.want || r.Findings[0].Class != Hazard:
-					t.Errorf("%s on %s at %s: %d findings, want %s", c.name, server.Engine, level, len(r.Findings), c.want)
+					t.Errorf("%s on %s at %s: %d findings, want %s", c.name, server.Engine, level, len(r.Findings),
+						c.want)
 					for _, f := range r.Findings {
 						t.Logf("%s %s: %v", f.Class, f.Anomaly, f.Explanation)
 					}
@@ -72,16 +82,20 @@ func TestAnUpdateThatFindsNothingLosesNoUpdate(t *testing.T) {
 	writer, reader := history.MakeTxnID(run, 1), history.MakeTxnID(run, 2)
 	stmt := func(num uint32, kind history.Kind, a history.Access) history.Stmt {
 		a.Row = row
-		return history.Stmt{Num: num, Kind: kind, Observation: history.Exact, Shape: kind.String(), Accesses: []history.Access{a}}
+		return history.Stmt{Num: num, Kind: kind, Observation: history.Exact, Shape: kind.String(),
+			Accesses: []history.Access{a}}
 	}
 	txn := func(id history.TxnID, stmts ...history.Stmt) *history.Txn {
-		return &history.Txn{ID: id, Session: history.SessionID(id.Seq()), Status: history.Committed, Level: history.ReadCommitted, Start: 1, End: 100, Stmts: stmts}
+		return &history.Txn{ID: id, Session: history.SessionID(id.Seq()), Status: history.Committed,
+			Level: history.ReadCommitted, Start: 1, End: 100, Stmts: stmts}
 	}
-	r, err := Analyze([]history.Info{{Run: run, Server: history.Server{Engine: "mariadb", Version: "10.11"}}}, []*history.Txn{
-		txn(writer, stmt(1, history.Update, history.Access{Op: history.UpdateRow})),
-		txn(reader, stmt(1, history.Select, history.Access{Op: history.Read}),
-			stmt(2, history.Update, history.Access{Op: history.Read, Gone: true, Version: history.Tag{Txn: writer, Stmt: 1}})),
-	})
+	r, err := Analyze([]history.Info{{Run: run, Server: history.Server{Engine: "mariadb", Version: "10.11"}}},
+		[]*history.Txn{
+			txn(writer, stmt(1, history.Update, history.Access{Op: history.UpdateRow})),
+			txn(reader, stmt(1, history.Select, history.Access{Op: history.Read}),
+				stmt(2, history.Update, history.Access{Op: history.Read, Gone: true,
+					Version: history.Tag{Txn: writer, Stmt: 1}})),
+		})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -207,7 +207,8 @@ func plants(yield func(name, history, want string)) {
 	for _, c := range planted {
 		yield(c.name, c.history, c.want)
 	}
-	for base, text := range map[Anomaly]string{G0: staleWrite, G1c: earlyRead, GSingle: staleRead, GNonadjacent: apart, G2Item: strings.ReplaceAll(batch, "RC", "SR")} {
+	for base, text := range map[Anomaly]string{G0: staleWrite, G1c: earlyRead, GSingle: staleRead, GNonadjacent: apart,
+		G2Item: strings.ReplaceAll(batch, "RC", "SR")} {
 		for session, variant := range map[string]Anomaly{"1": base.Process(), "7": base.Realtime()} {
 			yield(string(variant), strings.ReplaceAll(text, "%s", session), "violation "+string(variant))
 		}
@@ -218,7 +219,8 @@ func TestFindsPlantedAnomalyAloneUnderItsName(t *testing.T) {
 	plants(func(name, history, want string) {
 		t.Run(name, func(t *testing.T) {
 			batch := expect(t, scriptInfo(), history, want)
-			_, live := play(t, rand.New(rand.NewPCG(1, 1)), scriptInfo(), script(t, history), LiveOptions{Window: forever, Patience: forever})
+			_, live := play(t, rand.New(rand.NewPCG(1, 1)), scriptInfo(), script(t, history),
+				LiveOptions{Window: forever, Patience: forever})
 			sameAsBatch(t, live, batch)
 		})
 	})
@@ -403,7 +405,8 @@ T2 committed RU | r x T1.1 | r y 0`},
 	}
 }
 
-// TestIndeterminateTransactionCountsOnceItsWritesAreSeen: indeterminate transaction counts once others show that it committed.
+// TestIndeterminateTransactionCountsOnceItsWritesAreSeen: indeterminate transaction counts once others show that it
+// committed.
 func TestIndeterminateTransactionCountsOnceItsWritesAreSeen(t *testing.T) {
 	const cycle = `
 T1 indeterminate RR | r x 0 | u x T2.2
@@ -462,7 +465,8 @@ T1 committed RC | r z 0 | u x T1.1
 T2 committed RC | r x T1.1`, "violation G1b")
 }
 
-// TestUnobservedUndoneStatementLeavesAbortedVersions: undone statement of which nothing was observed leaves aborted versions.
+// TestUnobservedUndoneStatementLeavesAbortedVersions: undone statement of which nothing was observed leaves aborted
+// versions.
 func TestUnobservedUndoneStatementLeavesAbortedVersions(t *testing.T) {
 	expect(t, scriptInfo(), `
 T1 committed RC | o! | r z 0

@@ -53,7 +53,8 @@ func (m mapping) apply(h []*history.Txn) []*history.Txn {
 func same() mapping {
 	return mapping{
 		txn: func(id history.TxnID) history.TxnID { return id }, row: func(r history.Row) history.Row { return r },
-		session: func(t *history.Txn) history.SessionID { return t.Session }, time: func(start, end int64) (int64, int64) { return start, end },
+		session: func(t *history.Txn) history.SessionID { return t.Session },
+		time:    func(start, end int64) (int64, int64) { return start, end },
 	}
 }
 
@@ -119,8 +120,9 @@ func (c *crowd) bury(h []*history.Txn) []*history.Txn {
 	}
 	buried := m.apply(h)
 	for _, t := range buried {
-		t.Stmts = append(t.Stmts, history.Stmt{Num: uint32(len(t.Stmts) + 1), Kind: history.Select, Observation: history.Exact,
-			Shape: "SELECT v FROM bench", Accesses: c.seen[middle]})
+		t.Stmts = append(t.Stmts, history.Stmt{Num: uint32(len(t.Stmts) + 1), Kind: history.Select,
+			Observation: history.Exact,
+			Shape:       "SELECT v FROM bench", Accesses: c.seen[middle]})
 	}
 	return slices.Concat(c.txns[:middle], buried, c.txns[middle:])
 }

@@ -42,7 +42,8 @@ T2 committed RU | u a.1 0 | u b.1 0`, []string{"Lock", notEnough}},
 			if len(r.Findings) != 1 {
 				t.Fatalf("findings %q, want one", names(r))
 			}
-			advice := slices.DeleteFunc(r.Findings[0].Advice, func(s string) bool { return strings.Contains(s, "un these transactions at") })
+			advice := slices.DeleteFunc(r.Findings[0].Advice,
+				func(s string) bool { return strings.Contains(s, "un these transactions at") })
 			if len(advice)*2 != len(c.want) {
 				t.Fatalf("the advice is %q", advice)
 			}
@@ -61,9 +62,12 @@ func TestUniqueKeyIsOverSearchedColumns(t *testing.T) {
 		read, insert string
 		want         []string
 	}{
-		{"SELECT id FROM booking WHERE room = ? AND slot = ?", "INSERT INTO booking (room, slot, who) VALUES (?, ?, ?)", []string{"room", "slot"}},
-		{"SELECT 1 FROM `b` WHERE b.`Room`=? and who <> ?", "insert into b (`room`,`who`) values (?, ?)", []string{"Room"}},
-		{`SELECT 1 FROM b WHERE "room" = $1 AND day > $2`, `INSERT INTO b ("room", day) VALUES ($1, $2) RETURNING id`, []string{"room"}},
+		{"SELECT id FROM booking WHERE room = ? AND slot = ?", "INSERT INTO booking (room, slot, who) VALUES (?, ?, ?)",
+			[]string{"room", "slot"}},
+		{"SELECT 1 FROM `b` WHERE b.`Room`=? and who <> ?", "insert into b (`room`,`who`) values (?, ?)",
+			[]string{"Room"}},
+		{`SELECT 1 FROM b WHERE "room" = $1 AND day > $2`, `INSERT INTO b ("room", day) VALUES ($1, $2) RETURNING id`,
+			[]string{"room"}},
 		{"SELECT id FROM booking WHERE room = ?", "INSERT INTO booking VALUES (?, ?, ?)", nil},
 		{"SELECT id FROM booking", "INSERT INTO booking (room) VALUES (?)", nil},
 		{"SELECT id FROM booking WHERE id = ?", "INSERT INTO booking (room) SELECT room FROM free", nil},
@@ -93,7 +97,8 @@ func TestKeyIsAdvisedWhereTwoInsert(t *testing.T) {
 			t.Errorf("%s\nfindings %q, want one", text, names(r))
 			continue
 		}
-		if advice := strings.Join(r.Findings[0].Advice, "\n"); strings.Contains(advice, "unique key") != want || !strings.Contains(advice, helps) {
+		if advice := strings.Join(r.Findings[0].Advice, "\n"); strings.Contains(advice, "unique key") != want ||
+			!strings.Contains(advice, helps) {
 			t.Errorf("%s\nthe advice is %s", text, advice)
 		}
 	}

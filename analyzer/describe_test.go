@@ -199,7 +199,8 @@ T3 committed RR | r z 0`)
 		t.Errorf("%v, %v, loaded %v", r, err, loads)
 	}
 	gone := errors.New("gone")
-	if _, err := run(func(history.TxnID, history.SessionID) (*history.Txn, error) { return nil, gone }); !errors.Is(err, gone) {
+	if _, err := run(func(history.TxnID, history.SessionID) (*history.Txn, error) { return nil, gone }); !errors.Is(err,
+		gone) {
 		t.Errorf("error %v, want one that wraps %v", err, gone)
 	}
 	if _, err := run(func(history.TxnID, history.SessionID) (*history.Txn, error) { return nil, nil }); err == nil {
@@ -229,7 +230,8 @@ func TestInexactCyclesAreHazardsOnDemand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(r.Findings) != 1 || r.Findings[0].Class != Hazard || !strings.Contains(r.Findings[0].Rule, "not observed exactly") {
+		if len(r.Findings) != 1 || r.Findings[0].Class != Hazard ||
+			!strings.Contains(r.Findings[0].Rule, "not observed exactly") {
 			t.Errorf("findings %v", names(r))
 		}
 	}

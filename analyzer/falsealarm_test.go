@@ -45,10 +45,12 @@ func TestHealthyEnginesAreNotAccused(t *testing.T) {
 			h[0].Stmts[1].Void, h[0].Stmts[1].Kind = true, history.Call
 		}, Hazard},
 		"a DISTINCT writes nothing": {mariadb, withOpaque, func(h []*history.Txn) {
-			h[0].Stmts[1] = history.Stmt{Num: 2, Kind: history.Select, Observation: history.Opaque, Reason: history.ReasonDistinct, Shape: "SELECT DISTINCT v FROM t WHERE id IN (?)"}
+			h[0].Stmts[1] = history.Stmt{Num: 2, Kind: history.Select, Observation: history.Opaque,
+				Reason: history.ReasonDistinct, Shape: "SELECT DISTINCT v FROM t WHERE id IN (?)"}
 		}, Violation},
 		"a stored function may write": {mariadb, withOpaque, func(h []*history.Txn) {
-			h[0].Stmts[1] = history.Stmt{Num: 2, Kind: history.Select, Observation: history.Opaque, Reason: history.ReasonDistinct, Shape: "SELECT DISTINCT audit(v) FROM t"}
+			h[0].Stmts[1] = history.Stmt{Num: 2, Kind: history.Select, Observation: history.Opaque,
+				Reason: history.ReasonDistinct, Shape: "SELECT DISTINCT audit(v) FROM t"}
 		}, Hazard},
 		"a locking read": {mariadb, lockedLost, nil, Violation},
 		"a locking read of another table": {mariadb, lockedLost, func(h []*history.Txn) {
@@ -57,13 +59,18 @@ func TestHealthyEnginesAreNotAccused(t *testing.T) {
 		"the source of INSERT ... SELECT at READ COMMITTED": {mariadb, lockedLost, func(h []*history.Txn) {
 			h[0].Stmts[0].Kind, h[0].Stmts[0].Locking = history.Insert, history.LockShare
 		}, Hazard},
-		"a locking read that failed":        {mariadb, lockedLost, func(h []*history.Txn) { h[0].Stmts[0].Void = true }, Hazard},
-		"FOR SHARE on TiDB":                 {tidb, lockedLost, func(h []*history.Txn) { h[0].Stmts[0].Locking = history.LockShare }, Hazard},
-		"FOR UPDATE on TiDB":                {tidb, lockedLost, nil, Violation},
-		"the server's setting":              {mariadb, lostUpdate, nil, Violation},
-		"the session's own setting":         {mariadb, lostUpdate, func(h []*history.Txn) { h[0].Conflicts = history.ConflictsAccepted }, Hazard},
-		"the other session's setting":       {mariadb, lostUpdate, func(h []*history.Txn) { h[1].Conflicts = history.ConflictsAccepted }, Violation},
-		"a setting that the server has not": {history.Server{Engine: "mariadb"}, lostUpdate, func(h []*history.Txn) { h[0].Conflicts = history.ConflictsRefused }, Violation},
+		"a locking read that failed": {mariadb, lockedLost, func(h []*history.Txn) { h[0].Stmts[0].Void = true },
+			Hazard},
+		"FOR SHARE on TiDB": {tidb, lockedLost,
+			func(h []*history.Txn) { h[0].Stmts[0].Locking = history.LockShare }, Hazard},
+		"FOR UPDATE on TiDB":   {tidb, lockedLost, nil, Violation},
+		"the server's setting": {mariadb, lostUpdate, nil, Violation},
+		"the session's own setting": {mariadb, lostUpdate,
+			func(h []*history.Txn) { h[0].Conflicts = history.ConflictsAccepted }, Hazard},
+		"the other session's setting": {mariadb, lostUpdate,
+			func(h []*history.Txn) { h[1].Conflicts = history.ConflictsAccepted }, Violation},
+		"a setting that the server has not": {history.Server{Engine: "mariadb"}, lostUpdate,
+			func(h []*history.Txn) { h[0].Conflicts = history.ConflictsRefused }, Violation},
 		"FOR SHARE on PostgreSQL": {postgres, lockedLost, func(h []*history.Txn) {
 			h[0].Stmts[0].Locking, h[0].Stmts[0].Shape = history.LockShare, "SELECT v FROM t WHERE id = ? FOR SHARE"
 		}, Violation},
@@ -76,12 +83,15 @@ func TestHealthyEnginesAreNotAccused(t *testing.T) {
 		"FOR NO KEY UPDATE of another table": {postgres, lockedLost, func(h []*history.Txn) {
 			h[0].Stmts[0].Shape = `SELECT t.v FROM t JOIN "u" ON t.id = u.id FOR NO KEY UPDATE OF "u" NOWAIT`
 		}, Hazard},
-		"a lock that ROLLBACK TO SAVEPOINT gave back": {postgres, lockedLost, func(h []*history.Txn) { h[0].Stmts[0].Void = true }, Hazard},
-		"a row that is made again on PostgreSQL":      {postgres, againLost, nil, Hazard},
-		"a lock taken while the setting was another":  {mariadb, opaqueLost, nil, Hazard},
-		"a row that was deleted and made again":       {mariadb, againLost, nil, Hazard},
-		"TiDB's pessimistic session":                  {tidb, lostUpdate, func(h []*history.Txn) { h[0].Conflicts = history.ConflictsAccepted }, Hazard},
-		"TiDB's optimistic session":                   {tidb, lostUpdate, func(h []*history.Txn) { h[0].Conflicts = history.ConflictsAtCommit }, Violation},
+		"a lock that ROLLBACK TO SAVEPOINT gave back": {postgres, lockedLost,
+			func(h []*history.Txn) { h[0].Stmts[0].Void = true }, Hazard},
+		"a row that is made again on PostgreSQL":     {postgres, againLost, nil, Hazard},
+		"a lock taken while the setting was another": {mariadb, opaqueLost, nil, Hazard},
+		"a row that was deleted and made again":      {mariadb, againLost, nil, Hazard},
+		"TiDB's pessimistic session": {tidb, lostUpdate,
+			func(h []*history.Txn) { h[0].Conflicts = history.ConflictsAccepted }, Hazard},
+		"TiDB's optimistic session": {tidb, lostUpdate,
+			func(h []*history.Txn) { h[0].Conflicts = history.ConflictsAtCommit }, Violation},
 		"TiDB's BEGIN PESSIMISTIC in an optimistic session": {tidb, lostUpdate, func(h []*history.Txn) {
 			h[0].Conflicts = history.ConflictsAtCommit
 			h[0].Stmts = append([]history.Stmt{{Kind: history.Begin, Shape: "BEGIN PESSIMISTIC"}}, h[0].Stmts...)
@@ -170,7 +180,8 @@ func TestRunsThatDoNotMeetLoseNoWrites(t *testing.T) {
 	for _, c := range []struct {
 		start, end time.Duration // of the other run, from this one's start
 		want       int
-	}{{-2 * time.Minute, -time.Minute, 0}, {time.Minute, 2 * time.Minute, 0}, {-time.Minute, time.Second, 1}, {time.Second, time.Hour, 1}} {
+	}{{-2 * time.Minute, -time.Minute, 0}, {time.Minute, 2 * time.Minute, 0}, {-time.Minute, time.Second, 1},
+		{time.Second, time.Hour, 1}} {
 		h := script(t, "T1 committed RR | u x 0\nT2 committed RR | u x 0")
 		h[0].ID = history.MakeTxnID(before, 1)
 		info := scriptInfo()

@@ -15,7 +15,8 @@ func losing(n int, table, read, first, second string, around ...string) []*histo
 	row := history.Row{Table: table, ID: fmt.Sprint(n)}
 	a, b := history.MakeTxnID(scriptRun, uint32(2*n+1)), history.MakeTxnID(scriptRun, uint32(2*n+2))
 	stmt := func(kind history.Kind, shape string, op history.Op, version history.Tag) history.Stmt {
-		return history.Stmt{Kind: kind, Observation: history.Exact, Shape: shape, Accesses: []history.Access{{Row: row, Op: op, Version: version}}}
+		return history.Stmt{Kind: kind, Observation: history.Exact, Shape: shape,
+			Accesses: []history.Access{{Row: row, Op: op, Version: version}}}
 	}
 	make := func(id history.TxnID, stmts ...history.Stmt) *history.Txn {
 		for _, shape := range around {
@@ -24,10 +25,12 @@ func losing(n int, table, read, first, second string, around ...string) []*histo
 		for i := range stmts {
 			stmts[i].Num = uint32(i + 1)
 		}
-		return &history.Txn{ID: id, Session: history.SessionID(id.Seq()), Status: history.Committed, Level: history.RepeatableRead, End: int64(id.Seq()), Stmts: stmts}
+		return &history.Txn{ID: id, Session: history.SessionID(id.Seq()), Status: history.Committed,
+			Level: history.RepeatableRead, End: int64(id.Seq()), Stmts: stmts}
 	}
 	return []*history.Txn{
-		make(a, stmt(history.Select, read, history.Read, history.Tag{}), stmt(history.Update, first, history.UpdateRow, history.Tag{Txn: b, Stmt: 1})),
+		make(a, stmt(history.Select, read, history.Read, history.Tag{}), stmt(history.Update, first, history.UpdateRow,
+			history.Tag{Txn: b, Stmt: 1})),
 		make(b, stmt(history.Update, second, history.UpdateRow, history.Tag{})),
 	}
 }
@@ -52,22 +55,27 @@ func TestGroupsByTheStatementsAtFault(t *testing.T) {
 	}
 	f := r.Findings[0]
 	if f.Count != 64 || f.ProgramSets != 64 || f.Patterns != 1 || !slices.Equal(f.Tables, []string{"shop.stock"}) {
-		t.Errorf("seen %d times in %d sets of programs with %d patterns on %q", f.Count, f.ProgramSets, f.Patterns, f.Tables)
+		t.Errorf("seen %d times in %d sets of programs with %d patterns on %q", f.Count, f.ProgramSets, f.Patterns,
+			f.Tables)
 	}
 }
 
 // sysbench's transactions are random statements on random tables.
 func TestReportOnNumberedTablesStaysShort(t *testing.T) {
-	reads := []string{"SELECT c FROM sbtest%d WHERE id=?", "SELECT c FROM sbtest%d WHERE id BETWEEN ? AND ?", "SELECT SUM(k) FROM sbtest%d WHERE id BETWEEN ? AND ?",
-		"SELECT c FROM sbtest%d WHERE id BETWEEN ? AND ? ORDER BY c", "SELECT DISTINCT c FROM sbtest%d WHERE id BETWEEN ? AND ? ORDER BY c"}
-	writes := []string{"UPDATE sbtest%d SET k=k+? WHERE id=?", "UPDATE sbtest%d SET c=? WHERE id=?", "REPLACE sbtest%d (id) VALUES (?)"}
+	reads := []string{"SELECT c FROM sbtest%d WHERE id=?", "SELECT c FROM sbtest%d WHERE id BETWEEN ? AND ?",
+		"SELECT SUM(k) FROM sbtest%d WHERE id BETWEEN ? AND ?",
+		"SELECT c FROM sbtest%d WHERE id BETWEEN ? AND ? ORDER BY c",
+		"SELECT DISTINCT c FROM sbtest%d WHERE id BETWEEN ? AND ? ORDER BY c"}
+	writes := []string{"UPDATE sbtest%d SET k=k+? WHERE id=?", "UPDATE sbtest%d SET c=? WHERE id=?",
+		"REPLACE sbtest%d (id) VALUES (?)"}
 	rng := rand.New(rand.NewPCG(4, 4))
 	var h []*history.Txn
 	for n := range 3000 {
 		table := 1 + rng.IntN(24)
 		pick := func(shapes []string) string { return fmt.Sprintf(shapes[rng.IntN(len(shapes))], table) }
 		around := fmt.Sprintf(reads[0], 1+rng.IntN(24))
-		h = append(h, losing(n, fmt.Sprintf("sbtest.sbtest%d", table), pick(reads), pick(writes), pick(writes), around)...)
+		h = append(h, losing(n, fmt.Sprintf("sbtest.sbtest%d", table), pick(reads), pick(writes), pick(writes),
+			around)...)
 	}
 	r := analyze(t, scriptInfo(), h)
 	if len(r.Findings) != 1 {
@@ -86,7 +94,8 @@ func TestProgramsOnNumberedTablesAreOne(t *testing.T) {
 	const read, write = "SELECT n FROM shard%d WHERE id = ?", "UPDATE shard%d SET n = ? WHERE id = ?"
 	var h []*history.Txn
 	for n := range 10 {
-		h = append(h, losing(n, fmt.Sprintf("a.shard%d", n), fmt.Sprintf(read, n), fmt.Sprintf(write, n), fmt.Sprintf(write, n))...)
+		h = append(h, losing(n, fmt.Sprintf("a.shard%d", n), fmt.Sprintf(read, n), fmt.Sprintf(write, n),
+			fmt.Sprintf(write, n))...)
 	}
 	r := analyze(t, scriptInfo(), h)
 	if len(r.Findings) != 1 || r.Findings[0].Count != 10 || r.Findings[0].Programs[0].Count != 10 {

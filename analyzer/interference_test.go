@@ -19,7 +19,8 @@ T2 committed RC 1-6 | u x 0 @3-4`
 
 // TestDependencyOnLaterCommitIsInterference: dependency on what committed after the snapshot is interference.
 func TestDependencyOnLaterCommitIsInterference(t *testing.T) {
-	mariadb, postgres := history.Server{Engine: "mariadb", Version: "10.11"}, history.Server{Engine: "postgresql", Version: "15"}
+	mariadb, postgres := history.Server{Engine: "mariadb", Version: "10.11"},
+		history.Server{Engine: "postgresql", Version: "15"}
 	isolated := history.Server{Engine: "mariadb", Version: "11.8", SnapshotIsolation: true}
 	mysql, tidb := history.Server{Engine: "mysql", Version: "9"}, history.Server{Engine: "tidb", Version: "8.5"}
 	const writer = "\nT2 committed RC 1-6 | u x 0 @3-4"
@@ -29,23 +30,34 @@ func TestDependencyOnLaterCommitIsInterference(t *testing.T) {
 		want          string
 	}{
 		{"a plain read", interfering, []history.Server{mariadb, isolated, mysql, tidb, postgres}, "G-SIa"},
-		{"a write", "T1 committed RR 1-9 | r y 0 @1-2 | u x T2.1 @7-8" + writer, []history.Server{isolated, postgres}, "G-SIa"},
-		{"a locking read", "T1 committed RR 1-9 | r y 0 @1-2 | R x T2.1 @7-8" + writer, []history.Server{isolated, postgres}, "G-SIa"},
-		{"a locking read, and then a plain one", "T1 committed RR 1-9 | R y 0 @1-2 | r x T2.1 @7-8" + writer, []history.Server{postgres}, "G-SIa"},
-		{"a write, and then a plain read", "T1 committed RR 1-9 | u y 0 @1-2 | r x T2.1 @7-8" + writer, []history.Server{postgres}, "G-SIa"},
-		{"an insertion, and then a plain read", "T1 committed RR 1-9 | i y @1-2 | r x T2.1 @7-8" + writer, []history.Server{postgres}, "G-SIa"},
-		{"a read of an own row, and then of another", "T1 committed RR 1-9 | u y 0 | r y T1.1 @1-2 | r x T2.1 @7-8" + writer, nil, ""},
+		{"a write", "T1 committed RR 1-9 | r y 0 @1-2 | u x T2.1 @7-8" + writer, []history.Server{isolated, postgres},
+			"G-SIa"},
+		{"a locking read", "T1 committed RR 1-9 | r y 0 @1-2 | R x T2.1 @7-8" + writer,
+			[]history.Server{isolated, postgres}, "G-SIa"},
+		{"a locking read, and then a plain one", "T1 committed RR 1-9 | R y 0 @1-2 | r x T2.1 @7-8" + writer,
+			[]history.Server{postgres}, "G-SIa"},
+		{"a write, and then a plain read", "T1 committed RR 1-9 | u y 0 @1-2 | r x T2.1 @7-8" + writer,
+			[]history.Server{postgres}, "G-SIa"},
+		{"an insertion, and then a plain read", "T1 committed RR 1-9 | i y @1-2 | r x T2.1 @7-8" + writer,
+			[]history.Server{postgres}, "G-SIa"},
+		{"a read of an own row, and then of another", "T1 committed RR 1-9 | u y 0 | r y T1.1 @1-2 | r x T2.1 @7-8" +
+			writer, nil, ""},
 		{"each statement has a snapshot", strings.ReplaceAll(interfering, "RR", "RC"), nil, ""},
-		{"a snapshot that is taken when the other may have committed", "T1 committed RR 1-9 | r y 0 @1-3 | r x T2.1 @7-8" + writer, nil, ""},
+		{"a snapshot that is taken when the other may have committed",
+			"T1 committed RR 1-9 | r y 0 @1-3 | r x T2.1 @7-8" + writer, nil, ""},
 		{"a first read that failed", "T1 committed RR 1-9 | r! y 0 @1-2 | r x T2.1 @7-8" + writer, nil, ""},
-		{"a first read of which it is not known when it was answered", "T1 committed RR 1-9 | r y 0 | r x T2.1 @7-8" + writer, nil, ""},
-		{"a first read that was not observed exactly", "T1 committed RR 1-9 | r~ y 0 @1-2 | r x T2.1 @7-8" + writer, nil, ""},
+		{"a first read of which it is not known when it was answered", "T1 committed RR 1-9 | r y 0 | r x T2.1 @7-8" +
+			writer, nil, ""},
+		{"a first read that was not observed exactly", "T1 committed RR 1-9 | r~ y 0 @1-2 | r x T2.1 @7-8" + writer,
+			nil, ""},
 		{"a first read that found nothing", "T1 committed RR 1-9 | m y 0 @1-2 | r x T2.1 @7-8" + writer, nil, ""},
-		{"a second read that was not observed exactly", "T1 committed RR 1-9 | r y 0 @1-2 | r~ x T2.1 @7-8" + writer, nil, ""},
+		{"a second read that was not observed exactly", "T1 committed RR 1-9 | r y 0 @1-2 | r~ x T2.1 @7-8" + writer,
+			nil, ""},
 		{"what is gone", "T1 committed RR 1-9 | r y 0 @1-2 | g x T2.1 @7-8\nT2 committed RC 1-6 | d x 0 @3-4", nil, ""},
 		{"what a procedure may have written", "T1 committed RR 1-9 | r y 0 @1-2 | o | r x T2.1 @7-8" + writer, nil, ""},
 		{"what was read before the snapshot", "T1 committed RR 1-9 | r y 0 @1-2 | r x 0 @7-8" + writer, nil, ""},
-		{"a stricter name: two versions of a row", "T1 committed RR 1-9 | r x 0 @1-2 | r x T2.1 @7-8" + writer, []history.Server{mariadb, isolated, mysql, tidb, postgres}, "non-repeatable read"},
+		{"a stricter name: two versions of a row", "T1 committed RR 1-9 | r x 0 @1-2 | r x T2.1 @7-8" + writer,
+			[]history.Server{mariadb, isolated, mysql, tidb, postgres}, "non-repeatable read"},
 		{"a stricter name: a long fork", `
 T1 committed RR 1-4 | u x 0 @3-4
 T2 committed RR 1-4 | u y 0 @3-4
@@ -82,7 +94,8 @@ func TestInterferenceIsBySnapshotsThatSurelyWereTaken(t *testing.T) {
 	}{
 		"as it is": {func([]*history.Txn) {}, true},
 		"by BEGIN": {func(h []*history.Txn) {
-			h[0].Stmts[0].Kind, h[0].Stmts[0].Accesses, h[0].Stmts[0].Shape = history.Begin, nil, "START TRANSACTION WITH CONSISTENT SNAPSHOT"
+			h[0].Stmts[0].Kind, h[0].Stmts[0].Accesses, h[0].Stmts[0].Shape = history.Begin, nil,
+				"START TRANSACTION WITH CONSISTENT SNAPSHOT"
 		}, true},
 		"by no BEGIN of another kind": {func(h []*history.Txn) {
 			h[0].Stmts[0].Kind, h[0].Stmts[0].Accesses, h[0].Stmts[0].Shape = history.Begin, nil, "BEGIN"
@@ -93,7 +106,8 @@ func TestInterferenceIsBySnapshotsThatSurelyWereTaken(t *testing.T) {
 		"after the writer's last words": {func(h []*history.Txn) { h[1].Stmts[0].Start = 2 }, false},
 		"before its COMMIT": {func(h []*history.Txn) {
 			h[1].Stmts[0].Start = 1
-			h[1].Stmts = append(h[1].Stmts, history.Stmt{Num: 2, Kind: history.Commit, Shape: "COMMIT", Start: 3, End: 4})
+			h[1].Stmts = append(h[1].Stmts, history.Stmt{Num: 2, Kind: history.Commit, Shape: "COMMIT", Start: 3,
+				End: 4})
 		}, true},
 		"before it began, by a mishap of another name": {func(h []*history.Txn) {
 			h[1].Start, h[1].End = 10, 12
@@ -152,7 +166,8 @@ T2 committed RC 1-6 | u x 0 @3-4`
 		{"current reads, had they", locking, Options{Expect: history.RepeatableRead}, false},
 	} {
 		r := analyzeWith(t, c.opts, c.history)
-		if got := slices.Equal(names(r), []string{"violation G-SIa"}); got != c.found || !c.found && len(r.Findings) > 0 {
+		if got := slices.Equal(names(r), []string{"violation G-SIa"}); got != c.found || !c.found &&
+			len(r.Findings) > 0 {
 			t.Errorf("%s: findings %v, want G-SIa: %v", c.name, names(r), c.found)
 		}
 	}
@@ -206,7 +221,8 @@ func TestInterferenceIsThatOfBruteForce(t *testing.T) {
 		counts[got]++
 	})
 	if !testing.Short() && (counts[true] == 0 || counts[false] == 0) {
-		t.Errorf("G-SIa was found in %d histories and not in %d: the generator is too tame", counts[true], counts[false])
+		t.Errorf("G-SIa was found in %d histories and not in %d: the generator is too tame", counts[true],
+			counts[false])
 	}
 }
 
@@ -217,9 +233,10 @@ func startsBeforeCommit(reader, writer *history.Txn) bool {
 		return false
 	}
 	i := slices.IndexFunc(reader.Stmts, func(s history.Stmt) bool {
-		return s.Kind == history.Select && s.Locking == history.NoLock && !s.Void && slices.ContainsFunc(s.Accesses, func(a history.Access) bool {
-			return !a.Absent && !a.Gone && a.Version.Txn != reader.ID
-		})
+		return s.Kind == history.Select && s.Locking == history.NoLock && !s.Void &&
+			slices.ContainsFunc(s.Accesses, func(a history.Access) bool {
+				return !a.Absent && !a.Gone && a.Version.Txn != reader.ID
+			})
 	})
 	return i >= 0 && reader.Stmts[i].End < writer.Stmts[len(writer.Stmts)-1].Start
 }

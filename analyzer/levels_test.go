@@ -220,7 +220,8 @@ func TestLevelsImplyWeakerOnes(t *testing.T) {
 			}
 		}
 	}
-	for _, pair := range [][2]string{{"PL-CS", "MAV"}, {"RA", "PL-2L"}, {"SI", "PL-FCV"}, {"strong PL-2", "SI"}, {"strong session PL-3", "strong PL-1"}} {
+	for _, pair := range [][2]string{{"PL-CS", "MAV"}, {"RA", "PL-2L"}, {"SI", "PL-FCV"}, {"strong PL-2", "SI"},
+		{"strong session PL-3", "strong PL-1"}} {
 		if implies(t, pair[0], pair[1]) || implies(t, pair[1], pair[0]) {
 			t.Errorf("%s and %s are ordered", pair[0], pair[1])
 		}
@@ -251,7 +252,8 @@ func TestLevelsHaveSourcesAndNames(t *testing.T) {
 		if l.Source == "" || len(l.Forbids) == 0 || len(l.Aliases) == 0 {
 			t.Errorf("level without a source or content: %+v", l)
 		}
-		for _, name := range append([]string{l.Name, strings.ToLower(l.Name), strings.ReplaceAll(l.Name, " ", "-")}, l.Aliases...) {
+		for _, name := range append([]string{l.Name, strings.ToLower(l.Name), strings.ReplaceAll(l.Name, " ", "-")},
+			l.Aliases...) {
 			if findLevel(t, name) != l {
 				t.Errorf("%s is another level", name)
 			}

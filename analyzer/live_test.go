@@ -33,7 +33,8 @@ func (f *feed) step(now, open int64) {
 	for _, n := range news {
 		key := n.Finding.ID
 		if _, ok := f.told[key]; ok == n.First {
-			f.t.Errorf("%s %s is told for the first time: %v, was told before: %v", n.Finding.Class, n.Finding.Anomaly, n.First, ok)
+			f.t.Errorf("%s %s is told for the first time: %v, was told before: %v", n.Finding.Class, n.Finding.Anomaly,
+				n.First, ok)
 		}
 		f.told[key] = n
 	}
@@ -88,7 +89,8 @@ func play(t *testing.T, rng *rand.Rand, info history.Info, h []*history.Txn, o L
 func brief(r *Result) []string {
 	var lines []string
 	for _, f := range r.Findings {
-		line := fmt.Sprintf("%s %s %s x%d, %d to %d, %d sets, %d patterns, %v", f.ID, f.Class, f.Anomaly, f.Count, f.First, f.Last,
+		line := fmt.Sprintf("%s %s %s x%d, %d to %d, %d sets, %d patterns, %v", f.ID, f.Class, f.Anomaly, f.Count,
+			f.First, f.Last,
 			f.ProgramSets, f.Patterns, f.Tables)
 		if f.Patterns == 1 { // of several, which one's witness is shown goes by the order of discovery where they are as frequent
 			line += fmt.Sprintf(", cycle of %d", len(f.Witness))
@@ -170,7 +172,8 @@ func TestLiveFindsWhatBatchFindsWithinWindow(t *testing.T) {
 			counts[f.Anomaly]++
 		}
 	})
-	wantAll(t, counts, G0, G1a, G1b, G1c, GSingle, GNonadjacent, G2Item, LostUpdate, NonRepeatableRead, ReadSkew, ReadWriteSkew,
+	wantAll(t, counts, G0, G1a, G1b, G1c, GSingle, GNonadjacent, G2Item, LostUpdate, NonRepeatableRead, ReadSkew,
+		ReadWriteSkew,
 		WriteSkew, DirtyUpdate, LostWrite)
 }
 
@@ -262,9 +265,11 @@ func TestLiveTellsTheTruthHoweverLittleItKeeps(t *testing.T) {
 		for _, n := range f.told {
 			told++
 			for _, e := range n.Finding.Witness {
-				order := e.Kind == SO && e.From.Session == e.To.Session && e.From.End < e.To.Start || e.Kind == RT && e.From.End < e.To.Start
+				order := e.Kind == SO && e.From.Session == e.To.Session && e.From.End < e.To.Start || e.Kind == RT &&
+					e.From.End < e.To.Start
 				if len(n.Finding.Witness) > 1 && !order && !leads[e.From.ID.Seq()-1][e.To.ID.Seq()-1] {
-					t.Errorf("%s %s rests on %s -%s-> %s by %v, which is none", n.Finding.Class, n.Finding.Anomaly, e.From.ID, e.Kind, e.To.ID, e.Row)
+					t.Errorf("%s %s rests on %s -%s-> %s by %v, which is none", n.Finding.Class, n.Finding.Anomaly,
+						e.From.ID, e.Kind, e.To.ID, e.Row)
 				}
 			}
 		}

@@ -33,7 +33,8 @@ func TestVerdictsDoNotDependOnNames(t *testing.T) {
 		info := c.Info()
 		renamed := info
 		renamed.Run = foreignRun
-		if before, after := judged(t, []history.Info{info}, h), judged(t, []history.Info{renamed}, m.apply(h)); before != after {
+		if before, after := judged(t, []history.Info{info}, h), judged(t, []history.Info{renamed},
+			m.apply(h)); before != after {
 			t.Errorf("before:\n%s\nafter:\n%s", before, after)
 		}
 	})
@@ -44,7 +45,8 @@ func TestVerdictsDoNotDependOnSessionOrder(t *testing.T) {
 	forRandomHistories(t, 4, func(t *testing.T, _ *rand.Rand, c generated, h []*history.Txn) {
 		moved := slices.Clone(h)
 		slices.SortStableFunc(moved, func(a, b *history.Txn) int { return int(b.Session) - int(a.Session) })
-		if before, after := judged(t, []history.Info{c.Info()}, h), judged(t, []history.Info{c.Info()}, moved); before != after {
+		if before, after := judged(t, []history.Info{c.Info()}, h), judged(t, []history.Info{c.Info()},
+			moved); before != after {
 			t.Errorf("before:\n%s\nafter:\n%s", before, after)
 		}
 	})
@@ -54,12 +56,15 @@ func TestVerdictsDoNotDependOnUnrelatedTransactions(t *testing.T) {
 	forRandomHistories(t, 4, func(t *testing.T, rng *rand.Rand, c generated, h []*history.Txn) {
 		row := history.Row{Table: "unrelated", ID: "1"}
 		id := history.MakeTxnID(histgen.Run, 500)
-		beside := &history.Txn{ID: id, Session: 77, Status: history.Committed, Level: history.Serializable, Start: 1, End: 1000, Stmts: []history.Stmt{
-			{Num: 1, Kind: history.Select, Observation: history.Exact, Accesses: []history.Access{{Row: row}}},
-			{Num: 2, Kind: history.Update, Observation: history.Exact, Accesses: []history.Access{{Row: row, Op: history.UpdateRow}}},
-		}}
+		beside := &history.Txn{ID: id, Session: 77, Status: history.Committed, Level: history.Serializable, Start: 1,
+			End: 1000, Stmts: []history.Stmt{
+				{Num: 1, Kind: history.Select, Observation: history.Exact, Accesses: []history.Access{{Row: row}}},
+				{Num: 2, Kind: history.Update, Observation: history.Exact,
+					Accesses: []history.Access{{Row: row, Op: history.UpdateRow}}},
+			}}
 		more := slices.Insert(slices.Clone(h), rng.IntN(len(h)+1), beside)
-		if before, after := judged(t, []history.Info{c.Info()}, h), judged(t, []history.Info{c.Info()}, more); before != after {
+		if before, after := judged(t, []history.Info{c.Info()}, h), judged(t, []history.Info{c.Info()},
+			more); before != after {
 			t.Errorf("before:\n%s\nafter:\n%s", before, after)
 		}
 	})
@@ -85,7 +90,8 @@ func TestVerdictsDoNotDependOnWhichProxyRecorded(t *testing.T) {
 		info := c.Info()
 		other := info
 		other.Run = foreignRun
-		if before, after := judged(t, []history.Info{info}, h), judged(t, []history.Info{info, other}, split.apply(h)); before != after {
+		if before, after := judged(t, []history.Info{info}, h), judged(t, []history.Info{info, other},
+			split.apply(h)); before != after {
 			t.Errorf("before:\n%s\nafter:\n%s", before, after)
 		}
 	})

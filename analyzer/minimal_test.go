@@ -158,7 +158,10 @@ T3 committed RC | r x T2.2 | r w 0
 T4 committed RC | u w 0 | u z 0`,
 	} {
 		r := expect(t, info, text, "violation phantom write skew")
-		if !slices.ContainsFunc(r.Levels.Violated, func(v LevelViolation) bool { return v.Level == "SI" && v.By == want }) {
+		if !slices.ContainsFunc(r.Levels.Violated, func(v LevelViolation) bool {
+			return v.Level == "SI" &&
+				v.By == want
+		}) {
 			t.Errorf("%s does not violate SI: %v", want, r.Levels.Violated)
 		}
 	}
@@ -229,7 +232,8 @@ func TestHugeComponentIsAnalysedInLinearTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Findings) != 1 || r.Findings[0].Anomaly != LostUpdate || r.Findings[0].Count != n-1 || len(r.Findings[0].Witness) != 2 {
+	if len(r.Findings) != 1 || r.Findings[0].Anomaly != LostUpdate || r.Findings[0].Count != n-1 ||
+		len(r.Findings[0].Witness) != 2 {
 		t.Errorf("findings %v", names(r))
 	}
 }

@@ -78,12 +78,15 @@ func analyzeWith(t *testing.T, o Options, text string) *Result {
 func TestOrderOfTimeNeedsOneClock(t *testing.T) {
 	stale := func() []*history.Txn { return script(t, strings.ReplaceAll(staleRead, "%s", "7")) }
 	for name, change := range map[string]func(h []*history.Txn){
-		"no start":       func(h []*history.Txn) { h[1].Start = 0 },
-		"no end":         func(h []*history.Txn) { h[0].End = 0 },
-		"at once":        func(h []*history.Txn) { h[1].Start = 2 },
-		"another run":    func(h []*history.Txn) { h[1].ID = history.MakeTxnID(foreignRun, 2) },
-		"not fresh":      func(h []*history.Txn) { h[1].Level = history.ReadUncommitted },
-		"a locked table": func(h []*history.Txn) { h[1].Stmts[0].Observation, h[1].Stmts[0].Accesses = history.Opaque, nil },
+		"no start":    func(h []*history.Txn) { h[1].Start = 0 },
+		"no end":      func(h []*history.Txn) { h[0].End = 0 },
+		"at once":     func(h []*history.Txn) { h[1].Start = 2 },
+		"another run": func(h []*history.Txn) { h[1].ID = history.MakeTxnID(foreignRun, 2) },
+		"not fresh":   func(h []*history.Txn) { h[1].Level = history.ReadUncommitted },
+		"a locked table": func(h []*history.Txn) {
+			h[1].Stmts[0].Observation, h[1].Stmts[0].Accesses = history.Opaque,
+				nil
+		},
 	} {
 		h := stale()
 		change(h)
@@ -107,12 +110,18 @@ func TestModelsJudgeByTheTheory(t *testing.T) {
 		{"T1 committed SR | u x 0 | r y T2.1\nT2 committed SR | u y 0 | r x T1.1", "PL-1", "hazard G1c"},
 		{"T1 aborted SR | u x 0\nT2 committed SR | r x T1.1", "PL-1", "hazard G1a"},
 		{"T1 aborted RU | u x 0\nT2 committed RU | r x T1.1", "PL-2", "violation G1a"},
-		{"T1 committed RC | r x T3.2 | r y 0\nT2 committed RC | u y 0\nT3 committed RC | u y T2.1 | u x 0", "MAV", "violation OTV"},
-		{"T1 committed RC | r y 0 | r x T3.2\nT2 committed RC | u y 0\nT3 committed RC | u y T2.1 | u x 0", "MAV", "hazard read skew"},
-		{"T1 committed RC | r y 0 | r x T3.2\nT2 committed RC | u y 0\nT3 committed RC | u y T2.1 | u x 0", "RA", "violation read skew"},
-		{"T1 committed RC | r x T3.2 | r y 0\nT2 committed RC | u y 0\nT3 committed RC | r y T2.1 | u x 0", "PL-2L", "violation G-monotonic"},
-		{"T1 committed RR | r y 0 | r x T3.2\nT2 committed RR | u y 0\nT3 committed RR | r y T2.1 | u x 0", "PL-2L", "hazard G-single"},
-		{"T1 committed RC | r y 0 | r x T3.2\nT2 committed RC | u y 0\nT3 committed RC | r y T2.1 | u x 0", "PL-2+", "violation G-single"},
+		{"T1 committed RC | r x T3.2 | r y 0\nT2 committed RC | u y 0\nT3 committed RC | u y T2.1 | u x 0", "MAV",
+			"violation OTV"},
+		{"T1 committed RC | r y 0 | r x T3.2\nT2 committed RC | u y 0\nT3 committed RC | u y T2.1 | u x 0", "MAV",
+			"hazard read skew"},
+		{"T1 committed RC | r y 0 | r x T3.2\nT2 committed RC | u y 0\nT3 committed RC | u y T2.1 | u x 0", "RA",
+			"violation read skew"},
+		{"T1 committed RC | r x T3.2 | r y 0\nT2 committed RC | u y 0\nT3 committed RC | r y T2.1 | u x 0", "PL-2L",
+			"violation G-monotonic"},
+		{"T1 committed RR | r y 0 | r x T3.2\nT2 committed RR | u y 0\nT3 committed RR | r y T2.1 | u x 0", "PL-2L",
+			"hazard G-single"},
+		{"T1 committed RC | r y 0 | r x T3.2\nT2 committed RC | u y 0\nT3 committed RC | r y T2.1 | u x 0", "PL-2+",
+			"violation G-single"},
 		{"T1 committed RC | u x 0 | r x 0", "PL-1", "violation internal inconsistency"},
 		// A shorter cycle through the same read, which RA permits, does not hide the fractured reads.
 		{"T1 committed RC | r y 0 | r x T4.2 | r q T5.2\nT2 committed RC | u y 0 | u p 0\nT3 committed RC | u y T2.1\nT4 committed RC | u y T3.1 | u x 0\nT5 committed RC | r p T2.2 | u q 0", "RA", "violation read skew"},
@@ -142,7 +151,8 @@ T4 committed RC | u q 0`, "violation write skew", "SI", "PL-2+"},
 T1 committed RC | r y 0 | r x T3.2 | u y T3.1
 T2 committed RC | u y 0
 T3 committed RC | u y T2.1 | u x 0`, "hazard lost update", "RA", "PL-2L"},
-		{"two rw and a step by the clock", strings.ReplaceAll(apart, "%s", "7"), "violation G-nonadjacent-realtime", "strong SI", "PL-FCV"},
+		{"two rw and a step by the clock", strings.ReplaceAll(apart, "%s", "7"), "violation G-nonadjacent-realtime",
+			"strong SI", "PL-FCV"},
 		{"what no engine owes", strings.ReplaceAll(batch, "%s", "7"), "", "PL-SS", "strong session PL-3"},
 	} {
 		r := analyze(t, scriptInfo(), script(t, c.history))
@@ -159,7 +169,8 @@ T3 committed RC | u y T2.1 | u x 0`, "hazard lost update", "RA", "PL-2L"},
 func TestExpectedLevelCountsForAll(t *testing.T) {
 	const lostUpdate = "T1 committed RC | r x 0 | u x T2.1\nT2 committed ?? | u x 0"
 	for level, want := range map[history.Level]string{
-		history.LevelUnknown: "hazard lost update", history.ReadCommitted: "hazard lost update", history.Serializable: "violation lost update",
+		history.LevelUnknown: "hazard lost update", history.ReadCommitted: "hazard lost update",
+		history.Serializable: "violation lost update",
 	} {
 		r := analyzeWith(t, Options{Expect: level}, lostUpdate)
 		if got := names(r); !slices.Equal(got, []string{want}) {

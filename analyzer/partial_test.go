@@ -52,8 +52,10 @@ T2 committed RR | r x 0 | i x`
 		want       string
 	}{
 		{"nothing is known of blind writes", skew, nil, ""},
-		{"a read of the initial version comes before every write", skew, []string{"x 0 T2.2", "y 0 T1.2"}, "write skew"},
-		{"two that overwrote what both had read lose an update, whoever came first", both, []string{"x 0 T1.2", "x 0 T2.2"}, "lost update"},
+		{"a read of the initial version comes before every write", skew, []string{"x 0 T2.2", "y 0 T1.2"},
+			"write skew"},
+		{"two that overwrote what both had read lose an update, whoever came first", both,
+			[]string{"x 0 T1.2", "x 0 T2.2"}, "lost update"},
 		{"an order stays what it is when it is told twice", both, []string{"x 0 T1.2", "x 0 T1.2"}, ""},
 		{"writes of two rows in two orders", `
 T1 committed RR | i x | i y

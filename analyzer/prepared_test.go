@@ -15,10 +15,12 @@ func TestAPreparedTransactionEndsWhenItIsCommitted(t *testing.T) {
 		for i := range s {
 			s[i].Num, s[i].Observation, s[i].Start, s[i].End = uint32(i+1), history.Exact, start, start+1
 		}
-		return &history.Txn{ID: history.MakeTxnID(run, n), Session: session, Status: history.Committed, Level: history.RepeatableRead, Start: start, End: end, Stmts: s}
+		return &history.Txn{ID: history.MakeTxnID(run, n), Session: session, Status: history.Committed,
+			Level: history.RepeatableRead, Start: start, End: end, Stmts: s}
 	}
 	access := func(kind history.Kind, op history.Op, version history.Tag) history.Stmt {
-		return history.Stmt{Kind: kind, Shape: kind.String(), Accesses: []history.Access{{Row: row, Op: op, Version: version}}}
+		return history.Stmt{Kind: kind, Shape: kind.String(),
+			Accesses: []history.Access{{Row: row, Op: op, Version: version}}}
 	}
 	first, written := history.Tag{}, history.Tag{Txn: history.MakeTxnID(run, 2), Stmt: 1}
 	info := history.Info{Run: run, Server: history.Server{Engine: "postgresql", Version: "15"}}

@@ -26,7 +26,8 @@ type generated struct {
 }
 
 // forRandomHistories runs check on random histories. The seed of a failing one is its number.
-func forRandomHistories(t *testing.T, share int, check func(t *testing.T, rng *rand.Rand, c generated, h []*history.Txn)) {
+func forRandomHistories(t *testing.T, share int, check func(t *testing.T, rng *rand.Rand, c generated,
+	h []*history.Txn)) {
 	n := *histories / share
 	if testing.Short() {
 		n /= 5
@@ -70,7 +71,10 @@ func dump(h []*history.Txn) string {
 
 // withoutOrders leaves out what only the order of sessions, of time or of snapshots makes a finding.
 func withoutOrders(findings []*Finding) []*Finding {
-	return slices.DeleteFunc(slices.Clone(findings), func(f *Finding) bool { return f.Anomaly.variant() || f.Anomaly == GSIa })
+	return slices.DeleteFunc(slices.Clone(findings), func(f *Finding) bool {
+		return f.Anomaly.variant() ||
+			f.Anomaly == GSIa
+	})
 }
 
 func names(r *Result) []string {
@@ -98,7 +102,8 @@ func TestFindsSomethingExactlyWhereNoSerialOrderExists(t *testing.T) {
 		}
 	})
 	t.Logf("%d serializable; findings: %v", serializable, counts)
-	wantAll(t, counts, G0, G1a, G1b, G1c, GSingle, GNonadjacent, G2Item, LostUpdate, NonRepeatableRead, ReadSkew, ReadWriteSkew,
+	wantAll(t, counts, G0, G1a, G1b, G1c, GSingle, GNonadjacent, G2Item, LostUpdate, NonRepeatableRead, ReadSkew,
+		ReadWriteSkew,
 		WriteSkew, DirtyUpdate, LostWrite, Phantom, PMP, PhantomNonadjacent, PhantomSkew, G2)
 }
 
@@ -151,7 +156,8 @@ func TestFindsOnlyG2ItemUnderSnapshotIsolation(t *testing.T) {
 		}
 	})
 	if !testing.Short() && (isolated == 0 || others == 0) {
-		t.Errorf("%d histories with findings were snapshot isolated and %d not: the generator is too tame", isolated, others)
+		t.Errorf("%d histories with findings were snapshot isolated and %d not: the generator is too tame", isolated,
+			others)
 	}
 }
 
@@ -163,7 +169,8 @@ func TestVerdictIsThatOfBruteForce(t *testing.T) {
 		"PL-2":  bruteforce.ReadCommitted, "RA": bruteforce.ReadAtomic, "SI": bruteforce.SnapshotIsolation,
 		"PL-2.99": bruteforce.RepeatableRead, "PL-3": bruteforce.Serializable,
 	}
-	for prefix, order := range map[string]bruteforce.Order{"strong session ": bruteforce.BySession, "strong ": bruteforce.ByTime} {
+	for prefix, order := range map[string]bruteforce.Order{"strong session ": bruteforce.BySession,
+		"strong ": bruteforce.ByTime} {
 		levels[prefix+"PL-3"] = func(h []*history.Txn, reads ...bruteforce.PredicateRead) bool {
 			return bruteforce.SerializableIn(h, order, reads...)
 		}
@@ -179,7 +186,8 @@ func TestVerdictIsThatOfBruteForce(t *testing.T) {
 		for level, holds := range levels {
 			want := holds(h, c.reads...)
 			if got := slices.Contains(r.Levels.Satisfied, level); got != want {
-				t.Errorf("%s: %v, by brute force %v; violated %v, findings %v", level, got, want, r.Levels.Violated, names(r))
+				t.Errorf("%s: %v, by brute force %v; violated %v, findings %v", level, got, want, r.Levels.Violated,
+					names(r))
 			}
 			if want {
 				kept[level]++
@@ -191,7 +199,8 @@ func TestVerdictIsThatOfBruteForce(t *testing.T) {
 	t.Logf("kept %v, broken %v", kept, broken)
 	for level := range levels {
 		if !testing.Short() && (kept[level] == 0 || broken[level] == 0) {
-			t.Errorf("%s was kept %d times and broken %d times: the generator is too tame", level, kept[level], broken[level])
+			t.Errorf("%s was kept %d times and broken %d times: the generator is too tame", level, kept[level],
+				broken[level])
 		}
 	}
 }
@@ -216,7 +225,8 @@ func TestEngineThatKeepsItsPromisesHasNoViolation(t *testing.T) {
 			hazards[c.Engine]++
 		}
 	})
-	for _, e := range []histgen.Engine{histgen.Snapshot, histgen.RepeatableRead, histgen.ReadCommitted, histgen.ReadUncommitted} {
+	for _, e := range []histgen.Engine{histgen.Snapshot, histgen.RepeatableRead, histgen.ReadCommitted,
+		histgen.ReadUncommitted} {
 		if hazards[e] == 0 && !testing.Short() {
 			t.Errorf("engine %d never had a hazard", e)
 		}
@@ -271,7 +281,8 @@ func TestRaisesNoFalseAlarmHoweverBadlyObserved(t *testing.T) {
 		if !bruteforce.SerializableIn(h, bruteforce.ByTime, c.reads...) {
 			return
 		}
-		ordered := c.Engine != histgen.Broken || bruteforce.StartOrdered(h, bruteforce.ByTime, startsBeforeCommit, c.reads...)
+		ordered := c.Engine != histgen.Broken ||
+			bruteforce.StartOrdered(h, bruteforce.ByTime, startsBeforeCommit, c.reads...)
 		blur(rng, c, h)
 		info := c.Info()
 		if rng.IntN(2) == 0 {

@@ -54,16 +54,19 @@ func TestCountsCoverage(t *testing.T) {
 T1 committed RC | r x 0 & r y 0 | u x 0
 T2 aborted RR | d y 0
 T3 indeterminate RC | i z`)
-	h[0].Stmts = append(h[0].Stmts, history.Stmt{Num: 3, Observation: history.Opaque, Reason: history.ReasonView}, history.Stmt{Num: 4})
+	h[0].Stmts = append(h[0].Stmts, history.Stmt{Num: 3, Observation: history.Opaque, Reason: history.ReasonView},
+		history.Stmt{Num: 4})
 	h[1].Stmts[0].Observation, h[1].Stmts[0].Reason = history.Inexact, history.ReasonTrigger
 	r, err := Analyze([]history.Info{scriptInfo()}, h)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Coverage{Sessions: 3, Txns: 3, Committed: 1, Aborted: 1, Indeterminate: 1, Statements: 5, Exact: 3, Inexact: 1, Opaque: 1,
+	want := Coverage{Sessions: 3, Txns: 3, Committed: 1, Aborted: 1, Indeterminate: 1, Statements: 5, Exact: 3,
+		Inexact: 1, Opaque: 1,
 		Reasons: map[history.Reason]int{history.ReasonView: 1, history.ReasonTrigger: 1},
 		Causes:  map[history.Reason]Observed{history.ReasonTrigger: {Inexact: 1}, history.ReasonView: {Opaque: 1}},
-		Kinds: map[history.Kind]Observed{history.Other: {Opaque: 1}, history.Select: {Exact: 1}, history.Insert: {Exact: 1},
+		Kinds: map[history.Kind]Observed{history.Other: {Opaque: 1}, history.Select: {Exact: 1},
+			history.Insert: {Exact: 1},
 			history.Update: {Exact: 1}, history.Delete: {Inexact: 1}}, Reads: 2, Writes: 3,
 		Levels: map[history.Level]int{history.ReadCommitted: 2, history.RepeatableRead: 1}}
 	if !reflect.DeepEqual(r.Coverage, want) {
@@ -84,7 +87,8 @@ func TestProgramIsTheShapeWithLoopsFolded(t *testing.T) {
 		p := newPrograms()
 		txn := &history.Txn{}
 		for s := range strings.FieldsSeq(stmts) {
-			kind := map[string]history.Kind{"BEGIN": history.Begin, "COMMIT": history.Commit, "ROLLBACK": history.Rollback,
+			kind := map[string]history.Kind{"BEGIN": history.Begin, "COMMIT": history.Commit,
+				"ROLLBACK":  history.Rollback,
 				"SAVEPOINT": history.Savepoint, "SET": history.Set}[s]
 			txn.Stmts = append(txn.Stmts, history.Stmt{Kind: kind, Shape: s})
 		}
@@ -124,14 +128,17 @@ func TestBulkStatementsAreIndexed(t *testing.T) {
 				}
 				a.Version = history.Tag{Txn: bulk.ID, Stmt: 1}
 			}
-			s.Accesses = append(s.Accesses, a, history.Access{Row: a.Row, Version: a.Version}, history.Access{Row: a.Row, Version: a.Version})
+			s.Accesses = append(s.Accesses, a, history.Access{Row: a.Row, Version: a.Version},
+				history.Access{Row: a.Row, Version: a.Version})
 		}
 		bulk.Stmts = append(bulk.Stmts, s)
 	}
 	reader := func(row string, stmt uint32) []Anomaly {
-		r, err := Analyze([]history.Info{scriptInfo()}, []*history.Txn{bulk, {ID: history.MakeTxnID(scriptRun, 2), Status: history.Committed,
-			Level: history.ReadCommitted, Stmts: []history.Stmt{{Num: 1, Kind: history.Select, Shape: "S", Accesses: []history.Access{
-				{Row: history.Row{Table: "t", ID: row}, Version: history.Tag{Txn: bulk.ID, Stmt: stmt}}}}}}})
+		r, err := Analyze([]history.Info{scriptInfo()},
+			[]*history.Txn{bulk, {ID: history.MakeTxnID(scriptRun, 2), Status: history.Committed,
+				Level: history.ReadCommitted,
+				Stmts: []history.Stmt{{Num: 1, Kind: history.Select, Shape: "S", Accesses: []history.Access{
+					{Row: history.Row{Table: "t", ID: row}, Version: history.Tag{Txn: bulk.ID, Stmt: stmt}}}}}}})
 		if err != nil {
 			t.Fatal(err)
 		}

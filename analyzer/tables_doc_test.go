@@ -38,7 +38,8 @@ func TestTablesAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := string(text)
-	for name, table := range map[string]string{"theory": theoryTable(), "engines": engineTable(), "sources": sourceTable()} {
+	for name, table := range map[string]string{"theory": theoryTable(), "engines": engineTable(),
+		"sources": sourceTable()} {
 		begin, end := fmt.Sprintf("<!-- table: %s -->\n", name), "<!-- end -->"
 		before, rest, ok := strings.Cut(want, begin)
 		_, after, closed := strings.Cut(rest, end)
@@ -70,7 +71,8 @@ func theoryTable() string {
 				implied = append(implied, TheoryLevels[j].Name)
 			}
 		}
-		out += fmt.Sprintf("| %s | %s | %s | %s | %s |\n", l.Name, strings.Join(l.Aliases, ", "), strings.Join(forbids, ", "), strings.Join(implied, ", "), l.Source)
+		out += fmt.Sprintf("| %s | %s | %s | %s | %s |\n", l.Name, strings.Join(l.Aliases, ", "),
+			strings.Join(forbids, ", "), strings.Join(implied, ", "), l.Source)
 	}
 	return out
 }

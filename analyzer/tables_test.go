@@ -24,7 +24,8 @@ func TestStatementsOnNumberedTablesAreOne(t *testing.T) {
 		}
 	}
 	for table, want := range map[string]string{
-		"sb.sbtest1": "sb.sbtest#", "sb.sbtest10@3": "sb.sbtest#", "shop.orders": "shop.orders", "shop.orders@2": "shop.orders", "db1.2024": "db1.2024",
+		"sb.sbtest1": "sb.sbtest#", "sb.sbtest10@3": "sb.sbtest#", "shop.orders": "shop.orders",
+		"shop.orders@2": "shop.orders", "db1.2024": "db1.2024",
 	} {
 		if got := FoldTable(table); got != want {
 			t.Errorf("%s gives %s, want %s", table, got, want)

@@ -37,15 +37,24 @@ func TestWhySaysWhichTransactionPrecedesWhich(t *testing.T) {
 	for name, c := range map[string]struct {
 		script, ab, ba, says string
 	}{
-		"a chain":        {"T1 committed RR | u x 0\nT2 committed RR | r x T1.1 | u y 0\nT3 committed RR | u y T2.2", "wr ww", "", "precedes"},
-		"backwards":      {"T1 committed RR | u y T2.2\nT2 committed RR | r x T3.1 | u y 0\nT3 committed RR | u x 0", "", "wr ww", "precedes"},
-		"a cycle":        {"T1 committed RR | r x 0 | u x T3.2\nT2 committed RR | r z 0\nT3 committed RR | r x 0 | u x 0", "rw", "ww", "a contradiction"},
-		"nothing":        {"T1 committed RR | r x 0\nT2 committed RR | u z 0\nT3 committed RR | r x 0", "", "", "row x, which both only read"},
-		"no common row":  {"T1 committed RR | r x 0\nT2 committed RR | u z 0\nT3 committed RR | r y 0", "", "", "no row in common"},
-		"rolled back":    {"T1 aborted RR | u x 0\nT2 committed RR | u z 0\nT3 committed RR | r x 0", "", "", "was rolled back"},
-		"indeterminate":  {"T1 committed RR | u x 0\nT2 committed RR | u z 0\nT3 indeterminate RR | u x T1.1", "", "", "is not known, and nobody saw"},
-		"not observed":   {"T1 committed RR | o\nT2 committed RR | u z 0\nT3 committed RR | r x 0", "", "", "1 of its statements were not observed"},
-		"apart in time":  {"T1 committed RR | r x 0\nT2 committed RR | u z 0\nT3 committed RR | r y 0", "", "", "They ran at the same time."},
+		"a chain": {"T1 committed RR | u x 0\nT2 committed RR | r x T1.1 | u y 0\nT3 committed RR | u y T2.2",
+			"wr ww", "", "precedes"},
+		"backwards": {"T1 committed RR | u y T2.2\nT2 committed RR | r x T3.1 | u y 0\nT3 committed RR | u x 0",
+			"", "wr ww", "precedes"},
+		"a cycle": {"T1 committed RR | r x 0 | u x T3.2\nT2 committed RR | r z 0\nT3 committed RR | r x 0 | u x 0",
+			"rw", "ww", "a contradiction"},
+		"nothing": {"T1 committed RR | r x 0\nT2 committed RR | u z 0\nT3 committed RR | r x 0", "", "",
+			"row x, which both only read"},
+		"no common row": {"T1 committed RR | r x 0\nT2 committed RR | u z 0\nT3 committed RR | r y 0", "", "",
+			"no row in common"},
+		"rolled back": {"T1 aborted RR | u x 0\nT2 committed RR | u z 0\nT3 committed RR | r x 0", "", "",
+			"was rolled back"},
+		"indeterminate": {"T1 committed RR | u x 0\nT2 committed RR | u z 0\nT3 indeterminate RR | u x T1.1", "", "",
+			"is not known, and nobody saw"},
+		"not observed": {"T1 committed RR | o\nT2 committed RR | u z 0\nT3 committed RR | r x 0", "", "",
+			"1 of its statements were not observed"},
+		"apart in time": {"T1 committed RR | r x 0\nT2 committed RR | u z 0\nT3 committed RR | r y 0", "", "",
+			"They ran at the same time."},
 		"certain if any": {"T1 committed RR | u x 0 | u y 0\nT2 committed RR | u z 0\nT3 committed RR | r~ x T1.1 | r y T1.2", "wr", "", "precedes"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +71,8 @@ func TestWhySaysWhichTransactionPrecedesWhich(t *testing.T) {
 			}
 			for _, p := range []Path{w.AB, w.BA} {
 				for i := range p.Edges {
-					if e := &p.Edges[i]; e.Inexact || !strings.Contains(p.Sentences[i], e.From.ID.String()) || !strings.Contains(p.Sentences[i], e.Row.ID) {
+					if e := &p.Edges[i]; e.Inexact || !strings.Contains(p.Sentences[i], e.From.ID.String()) ||
+						!strings.Contains(p.Sentences[i], e.Row.ID) {
 						t.Errorf("edge %d (inexact %v): %s", i+1, e.Inexact, p.Sentences[i])
 					}
 				}

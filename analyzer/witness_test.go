@@ -26,14 +26,16 @@ func TestWitnessesAreCyclesUnderTheStrictestName(t *testing.T) {
 			if !ok || !slices.Contains(cyclic, f.Anomaly.base()) {
 				continue
 			}
-			if bruteforce.CyclesOf(graph).G0 && slices.ContainsFunc(f.Witness, func(e Edge) bool { return e.NotFound }) {
+			if bruteforce.CyclesOf(graph).G0 &&
+				slices.ContainsFunc(f.Witness, func(e Edge) bool { return e.NotFound }) {
 				continue // of what a transaction wrote around another one, Adya's orders have the last version only
 			}
 			checked[f.Anomaly]++
 			err := checkCycle(f, graph)
 			// What makes a violation's cycle stricter may be what the engine does not owe; what makes a hazard's may be
 			// part of a violation.
-			if err == nil && f.Class == Hazard && !slices.ContainsFunc(r.Findings, func(f *Finding) bool { return f.Class == Violation }) {
+			if err == nil && f.Class == Hazard &&
+				!slices.ContainsFunc(r.Findings, func(f *Finding) bool { return f.Class == Violation }) {
 				err = strictest(f, graph)
 			}
 			if err != nil {
@@ -42,7 +44,8 @@ func TestWitnessesAreCyclesUnderTheStrictestName(t *testing.T) {
 		}
 	})
 	t.Logf("checked %v", checked)
-	wantAll(t, checked, G0, G1c, GSingle, GNonadjacent, G2Item, LostUpdate, NonRepeatableRead, ReadSkew, ReadWriteSkew, WriteSkew,
+	wantAll(t, checked, G0, G1c, GSingle, GNonadjacent, G2Item, LostUpdate, NonRepeatableRead, ReadSkew, ReadWriteSkew,
+		WriteSkew,
 		OTV, GMonotonic, PMP, Phantom, PhantomNonadjacent, PhantomSkew, G2)
 }
 
@@ -187,13 +190,17 @@ func TestFindsTheStrictestKindOfCycle(t *testing.T) {
 		}
 		cycles := bruteforce.CyclesOf(graph)
 		r := analyze(t, c.Info(), h)
-		violated := slices.ContainsFunc(r.Findings, func(f *Finding) bool { return f.Class == Violation && slices.Contains(cyclic, f.Anomaly.base()) })
+		violated := slices.ContainsFunc(r.Findings, func(f *Finding) bool {
+			return f.Class == Violation &&
+				slices.Contains(cyclic, f.Anomaly.base())
+		})
 		for i, there := range []bool{cycles.G0, cycles.G1c, cycles.GSingle, cycles.GNonadjacent, cycles.G2Item} {
 			if !there {
 				continue
 			}
 			counts[cyclic[i]]++
-			if !violated && !slices.ContainsFunc(r.Findings, func(f *Finding) bool { return f.Anomaly.base() == cyclic[i] }) {
+			if !violated && !slices.ContainsFunc(r.Findings,
+				func(f *Finding) bool { return f.Anomaly.base() == cyclic[i] }) {
 				t.Errorf("there is a %s, but the findings are %v", cyclic[i], names(r))
 			}
 			return

@@ -16,7 +16,8 @@ func TestAnswersOfServersAreBounded(t *testing.T) {
 		}
 		return b
 	}
-	const column, eof = "\x03def\x00\x00\x00\x01x\x01x\x0c\x2d\x00\x0a\x00\x00\x00\xfd\x00\x00\x00\x00\x00", "\xfe\x00\x00\x0a\x00"
+	const column, eof = "\x03def\x00\x00\x00\x01x\x01x\x0c\x2d\x00\x0a\x00\x00\x00\xfd\x00\x00\x00\x00\x00",
+		"\xfe\x00\x00\x0a\x00"
 	for _, test := range []struct {
 		name   string
 		said   []byte
@@ -27,11 +28,14 @@ func TestAnswersOfServersAreBounded(t *testing.T) {
 		{"an answer of 4,096 columns", packets("\xfc\x00\x10"), ""},
 		{"long rows", packets("\x01", column, eof, "\xfd\x00\x00\x01"+strings.Repeat("a", 1<<16), eof), ""},
 		{"2^40 columns", packets("\xfe\x00\x00\x00\x00\x00\x01\x00\x00"), "1099511627776 columns"},
-		{"2^40 columns of a second result", packets("\x00\x00\x00\x0a\x00\x00\x00", "\xfe\x00\x00\x00\x00\x00\x01\x00\x00"), "1099511627776 columns"},
-		{"2^40 columns behind rows", packets("\x01", column, eof, "\x011", eof, "\xfe\x00\x00\x00\x00\x00\x01\x00\x00"), "1099511627776 columns"},
+		{"2^40 columns of a second result",
+			packets("\x00\x00\x00\x0a\x00\x00\x00", "\xfe\x00\x00\x00\x00\x00\x01\x00\x00"), "1099511627776 columns"},
+		{"2^40 columns behind rows", packets("\x01", column, eof, "\x011", eof, "\xfe\x00\x00\x00\x00\x00\x01\x00\x00"),
+			"1099511627776 columns"},
 		{"2^23 columns", packets("\xfd\x00\x00\x80"), "8388608 columns"},
 		{"65,535 columns", packets("\xfc\xff\xff"), "65535 columns"},
-		{"rows without end", packets(append([]string{"\x01", column, eof}, strings.Fields(strings.Repeat("\x08aaaaaaaa ", 20_000))...)...), "more than 131072 bytes"},
+		{"rows without end", packets(append([]string{"\x01", column, eof},
+			strings.Fields(strings.Repeat("\x08aaaaaaaa ", 20_000))...)...), "more than 131072 bytes"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, piece := range []int{1, 3, 7, 1 << 20} {

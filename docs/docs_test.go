@@ -57,7 +57,8 @@ func TestPackageCommentsNameFilesThatExist(t *testing.T) {
 		}
 		for _, name := range goFile.FindAllString(file.Doc.Text(), -1) {
 			named++
-			if !exists(filepath.Join(filepath.Dir(path), name)) && !(strings.Contains(name, "/") && exists(filepath.Join(root, name))) {
+			if !exists(filepath.Join(filepath.Dir(path), name)) &&
+				!(strings.Contains(name, "/") && exists(filepath.Join(root, name))) {
 				t.Errorf("%s: the package comment names %s, which is not there", path, name)
 			}
 		}
@@ -82,7 +83,8 @@ func TestArchitectureLinksEveryPackage(t *testing.T) {
 	seen := map[string]bool{}
 	for _, path := range filesOf(t, ".go") {
 		dir := filepath.ToSlash(filepath.Dir(path))
-		if seen[dir] || dir == "../docs" || strings.HasSuffix(path, "_test.go") || strings.HasPrefix(dir, "../internal/testdb/tidb") {
+		if seen[dir] || dir == "../docs" || strings.HasSuffix(path, "_test.go") ||
+			strings.HasPrefix(dir, "../internal/testdb/tidb") {
 			continue
 		}
 		seen[dir] = true

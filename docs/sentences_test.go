@@ -90,7 +90,8 @@ func sentences(text string) [][]string {
 		}
 		first, _ := utf8.DecodeRuneInString(next)
 		end := strings.TrimRight(word, `"*)]`)
-		if next == "" || strings.ContainsAny(end[max(len(end)-1, 0):], ".!?") || strings.HasSuffix(end, ":") && unicode.IsUpper(first) {
+		if next == "" || strings.ContainsAny(end[max(len(end)-1, 0):], ".!?") || strings.HasSuffix(end, ":") &&
+			unicode.IsUpper(first) {
 			all = append(all, sentence)
 			sentence = nil
 		}

@@ -73,7 +73,8 @@ func TestDetailsAreToldFromOtherReasons(t *testing.T) {
 			t.Errorf("%q is %q with %q", tt.text, r.cause.text, r.Detail())
 		}
 	}
-	if a, b := ParseReason("one of another version"), ParseReason("another one"); a.Is(b) || !a.Is(a) || a.Is(Reason{}) {
+	if a, b := ParseReason("one of another version"), ParseReason("another one"); a.Is(b) || !a.Is(a) ||
+		a.Is(Reason{}) {
 		t.Error("reasons of other versions are taken for each other")
 	}
 }

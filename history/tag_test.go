@@ -45,8 +45,10 @@ func TestWListReadsWhatWasWritten(t *testing.T) {
 }
 
 func TestTextsThatAreNoTagAreRefused(t *testing.T) {
-	for _, text := range []string{"", ",", "0,", "1", "00", "0.1", "k3f9z0", "k3f9z0.1", "k3f9z01", "k3f9z01.", "k3f9z01.0", "k3f9z01.01",
-		"k3f9z001.1", "0000001.1", "k3f9z01.1 ", "-3f9z01.1", "k3f9z0zzzzzzzz.1", "k3f9z01.zzzzzzzz", "k3f9z01.1.1", "k3f9z01\x00.1"} {
+	for _, text := range []string{"", ",", "0,", "1", "00", "0.1", "k3f9z0", "k3f9z0.1", "k3f9z01", "k3f9z01.",
+		"k3f9z01.0", "k3f9z01.01",
+		"k3f9z001.1", "0000001.1", "k3f9z01.1 ", "-3f9z01.1", "k3f9z0zzzzzzzz.1", "k3f9z01.zzzzzzzz", "k3f9z01.1.1",
+		"k3f9z01\x00.1"} {
 		if tags, err := ParseWList(text); err == nil {
 			t.Errorf("%q is read as %v", text, tags)
 		} else if !strings.Contains(err.Error(), "wlist") {

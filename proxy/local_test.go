@@ -103,14 +103,20 @@ func TestNameThatBecomesThisHostIsRefused(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	for name, protocol := range map[string]Protocol{
 		"the server speaks first": {},
-		"the client speaks first": {FirstMessage: func(r io.Reader) []byte { b := make([]byte, 1); r.Read(b); return b }},
+		"the client speaks first": {FirstMessage: func(r io.Reader) []byte {
+			b := make([]byte,
+				1)
+			r.Read(b)
+			return b
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			refused := make(chan string, 1)
 			protocol.Refuse = func(_ net.Conn, _ Refusal, why string) []byte { refused <- why; return nil }
 			protocol.NewSession = func(session.Options) session.Session { panic("none is needed") }
 			means.Store(&elsewhere)
-			p := New(Config{Network: "tcp", Address: net.JoinHostPort("db.example", port), Off: true, Protocol: protocol, Logger: zap.New(core)})
+			p := New(Config{Network: "tcp", Address: net.JoinHostPort("db.example", port), Off: true,
+				Protocol: protocol, Logger: zap.New(core)})
 			l, err := net.Listen("tcp", "0.0.0.0:0")
 			if err != nil {
 				t.Fatal(err)

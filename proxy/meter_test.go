@@ -15,7 +15,8 @@ func TestMeterFoldsRefusalsAndBoundsWhatItKeeps(t *testing.T) {
 	m.Reconfigure(Reloadable{})
 	for i := range 1000 {
 		m.meter.count(&history.Txn{Status: history.Committed, Stmts: []history.Stmt{
-			{Kind: history.Select, Observation: history.Opaque, Reason: history.ReasonRefused.With(strconv.Itoa(1000 + i))},
+			{Kind: history.Select, Observation: history.Opaque,
+				Reason: history.ReasonRefused.With(strconv.Itoa(1000 + i))},
 			{Kind: history.Update, Observation: history.Inexact, Reason: history.ParseReason(fmt.Sprint("reason ", i))},
 			{Kind: history.Update, Observation: history.Exact},
 			{Kind: 200, Observation: 200},
@@ -38,7 +39,9 @@ func TestMeterFoldsRefusalsAndBoundsWhatItKeeps(t *testing.T) {
 
 func TestCountingAllocatesNothing(t *testing.T) {
 	var m meter
-	txn := &history.Txn{Stmts: []history.Stmt{{Kind: history.Select, Observation: history.Opaque, Reason: history.ReasonUnion}, {Kind: history.Select, Observation: history.Opaque, Reason: history.ParseReason("refused with error 1143")}, {}}}
+	txn := &history.Txn{Stmts: []history.Stmt{{Kind: history.Select, Observation: history.Opaque,
+		Reason: history.ReasonUnion}, {Kind: history.Select, Observation: history.Opaque,
+		Reason: history.ParseReason("refused with error 1143")}, {}}}
 	m.count(txn)
 	if n := testing.AllocsPerRun(100, func() { m.count(txn) }); n != 0 {
 		t.Errorf("%v allocations a transaction, want none", n)

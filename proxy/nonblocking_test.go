@@ -119,8 +119,9 @@ func throughProxy(t *testing.T, r road, turn session.Turn, serve func(c net.Conn
 	}
 	client, ours := socket(t)
 	p := New(Config{Off: true, TLS: TLS{Server: &tls.Config{InsecureSkipVerify: true}}})
-	link := &clientConn{proxy: p, session: &relay{turn: turn, secure: r.secure}, info: history.Session{}, loginBy: time.Now().Add(time.Minute),
-		login: p.logins.enter(client.RemoteAddr()), client: side{conn: client, buf: make([]byte, readBytes)},
+	link := &clientConn{proxy: p, session: &relay{turn: turn, secure: r.secure}, info: history.Session{},
+		loginBy: time.Now().Add(time.Minute),
+		login:   p.logins.enter(client.RemoteAddr()), client: side{conn: client, buf: make([]byte, readBytes)},
 		server: side{conn: server, buf: make([]byte, readBytes), out: newNonblockingWriter(server)}}
 	var both sync.WaitGroup
 	both.Go(func() { link.run(t.Context()) })
@@ -200,7 +201,8 @@ func TestPipelineLongerThanAllBuffersComesThrough(t *testing.T) {
 		io.Copy(io.Discard, struct{ io.Reader }{io.LimitReader(c, size)})
 	}
 	for _, r := range roads {
-		for name, serve := range map[string]func(net.Conn){"answers piece by piece": echo, "writes before it reads": writeFirst} {
+		for name, serve := range map[string]func(net.Conn){"answers piece by piece": echo,
+			"writes before it reads": writeFirst} {
 			for turn, says := range []string{"either's", "the client's", "the server's"} {
 				t.Run(fmt.Sprintf("%s, a server that %s, %s turn", r.name, name, says), func(t *testing.T) {
 					client := throughProxy(t, r, session.Turn(turn), serve)

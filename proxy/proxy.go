@@ -152,8 +152,8 @@ func New(cfg Config) *Proxy {
 type Resigner interface {
 	net.Listener
 	// Resign has the other processes get the clients that are still to come, and returns when Accept has returned those
-	// that were on their way here, or when ctx ends. With an error clients on their way are refused when the listener is
-	// closed.
+	// that were on their way here, or when ctx ends. With an error clients on their way are refused when the listener
+	// is closed.
 	Resign(ctx context.Context) error
 }
 

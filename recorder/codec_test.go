@@ -50,7 +50,8 @@ func drawRowID(t *rapid.T, own history.TxnID) string {
 	case 6:
 		return strings.ToUpper(drawTag(t, own).String()) + ":0"
 	case 7:
-		return drawTag(t, own).String() + rapid.SampledFrom([]string{"", ":", ":00", ":01", ":-1", ":1:2"}).Draw(t, "end")
+		return drawTag(t, own).String() + rapid.SampledFrom([]string{"", ":", ":00", ":01", ":-1", ":1:2"}).Draw(t,
+			"end")
 	case 8:
 		return rapid.String().Draw(t, "raw")
 	default:
@@ -87,9 +88,11 @@ func drawStmt(t *rapid.T, own history.TxnID) history.Stmt {
 		Affected:    rapid.Uint64().Draw(t, "affected"),
 	}
 	if rapid.Bool().Draw(t, "failed") {
-		s.Error = history.Error{Code: rapid.Uint16().Draw(t, "code"), SQLState: drawText(t, "state"), Message: drawText(t, "message")}
+		s.Error = history.Error{Code: rapid.Uint16().Draw(t, "code"), SQLState: drawText(t, "state"),
+			Message: drawText(t, "message")}
 	}
-	arg := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "0", "-0", "-1", "+1", "01", "-", "9223372036854775807",
+	arg := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "0", "-0", "-1", "+1", "01", "-",
+		"9223372036854775807",
 		"-9223372036854775808", "2305843009213693951", "2305843009213693952", "1e3", "NULL", "18446744073709551615"}))
 	for range rapid.IntRange(0, 3).Draw(t, "args") {
 		s.Args = append(s.Args, arg.Draw(t, "arg"))
@@ -123,9 +126,11 @@ func drawPredicate(t *rapid.T) (p history.Predicate) {
 // drawPlace draws places near each other and anywhere, with fields left out.
 func drawPlace(t *rapid.T) history.TupleID {
 	n32 := rapid.OneOf(rapid.SampledFrom([]uint32{0, 1, 740, 741, 1<<31 - 1, 1 << 31, 1<<32 - 1}), rapid.Uint32())
-	n64 := rapid.OneOf(rapid.SampledFrom([]uint64{0, 1, 1 << 16, 1<<16 + 1, 1<<63 - 1, 1 << 63, 1<<64 - 1}), rapid.Uint64())
-	return history.TupleID{XID: n32.Draw(t, "xid"), CTID: n64.Draw(t, "ctid"), NewXID: n32.Draw(t, "new xid"), NewID: n64.Draw(t, "new ctid"),
-		LSN: n64.Draw(t, "lsn"), Leaf: n32.Draw(t, "leaf"), Tagged: rapid.Bool().Draw(t, "tagged")}
+	n64 := rapid.OneOf(rapid.SampledFrom([]uint64{0, 1, 1 << 16, 1<<16 + 1, 1<<63 - 1, 1 << 63, 1<<64 - 1}),
+		rapid.Uint64())
+	return history.TupleID{XID: n32.Draw(t, "xid"), CTID: n64.Draw(t, "ctid"), NewXID: n32.Draw(t, "new xid"),
+		NewID: n64.Draw(t, "new ctid"),
+		LSN:   n64.Draw(t, "lsn"), Leaf: n32.Draw(t, "leaf"), Tagged: rapid.Bool().Draw(t, "tagged")}
 }
 
 func drawTxn(t *rapid.T, id history.TxnID) *history.Txn {
@@ -256,8 +261,9 @@ func TestTransactionsWithoutPlacesTakeNoRoomForThem(t *testing.T) {
 func TestSessionsComeBackAsTheyWereEncoded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := history.Session{
-			Client: rapid.String().Draw(t, "client"), User: rapid.String().Draw(t, "user"), Database: rapid.String().Draw(t, "database"),
-			Start: rapid.Int64().Draw(t, "start"), End: rapid.Int64().Draw(t, "end"),
+			Client: rapid.String().Draw(t, "client"), User: rapid.String().Draw(t, "user"),
+			Database: rapid.String().Draw(t, "database"),
+			Start:    rapid.Int64().Draw(t, "start"), End: rapid.Int64().Draw(t, "end"),
 		}
 		var got history.Session
 		if err := new(decoder).session(&got, new(encoder).session(nil, &want)); err != nil {
@@ -308,7 +314,8 @@ func TestLongDictionariesOverflowIntoRecords(t *testing.T) {
 	var e encoder
 	dict := make([]string, 0, maxDictEntries)
 	for i := range maxDictEntries + 10 {
-		txn := &history.Txn{ID: history.MakeTxnID(9, uint32(i+1)), Session: 1, Stmts: []history.Stmt{{Shape: fmt.Sprint("shape ", i)}}}
+		txn := &history.Txn{ID: history.MakeTxnID(9, uint32(i+1)), Session: 1,
+			Stmts: []history.Stmt{{Shape: fmt.Sprint("shape ", i)}}}
 		record := e.txn(nil, txn)
 		dict = append(dict, e.dict.fresh...)
 		e.dict.fresh = e.dict.fresh[:0]

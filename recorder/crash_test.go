@@ -32,7 +32,8 @@ func plainTxn(run history.Run, session history.SessionID, seq uint32) *history.T
 		Start: int64(seq) * 1000, End: int64(seq)*1000 + rng.Int64N(900),
 	}
 	for num := range 1 + rng.Uint32N(4) {
-		s := history.Stmt{Num: num + 1, Kind: history.Update, Observation: history.Exact, Shape: fmt.Sprintf("UPDATE t%d SET v = ?", rng.IntN(5))}
+		s := history.Stmt{Num: num + 1, Kind: history.Update, Observation: history.Exact,
+			Shape: fmt.Sprintf("UPDATE t%d SET v = ?", rng.IntN(5))}
 		s.Args = []string{fmt.Sprint(rng.IntN(1000))}
 		for range rng.IntN(6) {
 			s.Accesses = append(s.Accesses, history.Access{
@@ -41,7 +42,8 @@ func plainTxn(run history.Run, session history.SessionID, seq uint32) *history.T
 				Version: history.Tag{Txn: history.MakeTxnID(run, 1+rng.Uint32N(seq)), Stmt: 1},
 			})
 			if session%2 == 0 {
-				s.TupleIDs = append(s.TupleIDs, history.TupleID{XID: rng.Uint32N(seq), CTID: rng.Uint64N(1 << 20), NewXID: seq, NewID: rng.Uint64N(1 << 20), LSN: uint64(seq) << 8})
+				s.TupleIDs = append(s.TupleIDs, history.TupleID{XID: rng.Uint32N(seq), CTID: rng.Uint64N(1 << 20),
+					NewXID: seq, NewID: rng.Uint64N(1 << 20), LSN: uint64(seq) << 8})
 			}
 		}
 		t.Stmts = append(t.Stmts, s)

@@ -47,13 +47,18 @@ func TestForeignDirectoriesAreRefused(t *testing.T) {
 	}{
 		{"empty directory", nil, nil, ErrNotRecording, "no file " + markerName},
 		{"somebody's files", map[string]string{"main.go": "package main"}, ErrNotRecording, ErrNotRecording, "no file"},
-		{"another Badger database", map[string]string{"MANIFEST": "Bdgr", "000001.sst": ""}, ErrNotRecording, ErrNotRecording, "no file"},
-		{"a later format", map[string]string{markerName: markerText + "5\n"}, ErrFormat, ErrFormat, "format 5, this isotap reads formats 1 to 4"},
-		{"a marker of something else", map[string]string{markerName: "hello"}, ErrNotRecording, ErrNotRecording, "does not say its format"},
+		{"another Badger database", map[string]string{"MANIFEST": "Bdgr", "000001.sst": ""}, ErrNotRecording,
+			ErrNotRecording, "no file"},
+		{"a later format", map[string]string{markerName: markerText + "5\n"}, ErrFormat, ErrFormat,
+			"format 5, this isotap reads formats 1 to 4"},
+		{"a marker of something else", map[string]string{markerName: "hello"}, ErrNotRecording, ErrNotRecording,
+			"does not say its format"},
 		{"a marker alone", map[string]string{markerName: markerText + "1\n"}, nil, ErrCorrupt, "MANIFEST"},
 		{"an interrupted Create", map[string]string{markerName + ".new": ""}, nil, ErrNotRecording, "no file"},
-		{"tables without MANIFEST", map[string]string{markerName: markerText + "1\n", "000001.sst": "x"}, ErrCorrupt, ErrCorrupt, "MANIFEST"},
-		{"a MANIFEST of something else", map[string]string{markerName: markerText + "1\n", "MANIFEST": "x"}, ErrCorrupt, ErrCorrupt, "MANIFEST"},
+		{"tables without MANIFEST", map[string]string{markerName: markerText + "1\n", "000001.sst": "x"}, ErrCorrupt,
+			ErrCorrupt, "MANIFEST"},
+		{"a MANIFEST of something else", map[string]string{markerName: markerText + "1\n", "MANIFEST": "x"}, ErrCorrupt,
+			ErrCorrupt, "MANIFEST"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -63,7 +68,8 @@ func TestForeignDirectoriesAreRefused(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if _, err := Open(dir); !errors.Is(err, test.open) || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), dir) {
+			if _, err := Open(dir); !errors.Is(err, test.open) || !strings.Contains(err.Error(), test.says) ||
+				!strings.Contains(err.Error(), dir) {
 				t.Errorf("Open gave %v, want %v", err, test.open)
 			}
 			w, err := Create(dir, history.Info{}, Options{})
@@ -327,12 +333,14 @@ func TestRandomDamageIsNeverSilent(t *testing.T) {
 					missing += int(e.Written - e.Read)
 				}
 				switch {
-				case err != nil && !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrNotRecording) && !errors.Is(err, ErrFormat):
+				case err != nil && !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrNotRecording) &&
+					!errors.Is(err, ErrFormat):
 					t.Errorf("%s, %s: %v", name, what, err)
 				case read == 0 && err != nil:
 					refused++
 				case read+missing != total:
-					t.Errorf("%s, %s: %d transactions of %d were read, %d are said to be missing: %v", name, what, read, total, missing, err)
+					t.Errorf("%s, %s: %d transactions of %d were read, %d are said to be missing: %v", name, what, read,
+						total, missing, err)
 				case read < total:
 					less++
 				case err != nil:
@@ -412,15 +420,23 @@ func TestDamagedValuesAreNamed(t *testing.T) {
 		says  string
 		rest  int // the transactions that are still read, of 60
 	}{
-		{"transaction changed", func(w *Writer) []byte { return appendTxnKey(nil, keyTxn, id(w)+1, 1) }, []byte{packPlain, 1}, "transaction", 59},
-		{"transaction of unknown form", func(w *Writer) []byte { return appendTxnKey(nil, keyTxn, id(w)+1, 1) }, []byte{77}, "unknown form 77", 59},
-		{"transaction missing", func(w *Writer) []byte { return appendTxnKey(nil, keyTxn, id(w)+1, 1) }, nil, "59 readable transactions of 60", 59},
+		{"transaction changed", func(w *Writer) []byte { return appendTxnKey(nil, keyTxn, id(w)+1, 1) },
+			[]byte{packPlain, 1}, "transaction", 59},
+		{"transaction of unknown form", func(w *Writer) []byte { return appendTxnKey(nil, keyTxn, id(w)+1, 1) },
+			[]byte{77}, "unknown form 77", 59},
+		{"transaction missing", func(w *Writer) []byte { return appendTxnKey(nil, keyTxn, id(w)+1, 1) }, nil,
+			"59 readable transactions of 60", 59},
 		{"part missing", func(w *Writer) []byte { return appendChunkKey(nil, id(w), 1, 1) }, nil, "part 2 of 4", 59},
-		{"part changed", func(w *Writer) []byte { return appendChunkKey(nil, id(w), 1, 1) }, []byte{packZstd, 1}, "decompress", 59},
-		{"key too long", func(w *Writer) []byte { return append(appendTxnKey(nil, keyTxn, id(w)+1, 1), 0) }, []byte{0}, "bytes instead of 13", 60},
-		{"string missing", func(w *Writer) []byte { return appendNumberKey(nil, keyString, w.Run(), 0) }, nil, "string 0 is missing", 24},
-		{"description changed", func(w *Writer) []byte { return appendRunKey(nil, keyRun, w.Run()) }, []byte("{"), "description of run", 0},
-		{"count missing", func(w *Writer) []byte { return appendRunKey(nil, keyCount, w.Run()) }, nil, "and 0 are counted", 60},
+		{"part changed", func(w *Writer) []byte { return appendChunkKey(nil, id(w), 1, 1) }, []byte{packZstd, 1},
+			"decompress", 59},
+		{"key too long", func(w *Writer) []byte { return append(appendTxnKey(nil, keyTxn, id(w)+1, 1), 0) }, []byte{0},
+			"bytes instead of 13", 60},
+		{"string missing", func(w *Writer) []byte { return appendNumberKey(nil, keyString, w.Run(), 0) }, nil,
+			"string 0 is missing", 24},
+		{"description changed", func(w *Writer) []byte { return appendRunKey(nil, keyRun, w.Run()) }, []byte("{"),
+			"description of run", 0},
+		{"count missing", func(w *Writer) []byte { return appendRunKey(nil, keyCount, w.Run()) }, nil,
+			"and 0 are counted", 60},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -77,11 +77,13 @@ func TestRecordingHaltsAndGoesOnWithTheDisk(t *testing.T) {
 			t.Run(durability.String()+" "+whenFull.String(), func(t *testing.T) {
 				disk := newSmallDisk(t)
 				core, logs := observer.New(zap.WarnLevel)
-				w := create(t, disk.dir, Options{Durability: durability, WhenFull: whenFull, MinFree: minFree, Logger: zap.New(core)})
+				w := create(t, disk.dir, Options{Durability: durability, WhenFull: whenFull, MinFree: minFree,
+					Logger: zap.New(core)})
 				record(t, w, plainTxn(w.Run(), 1, 1))
 				flush(t, w)    // else it may be what the disk does not take first
 				disk.leave(30) // less than minFree, more than half of it
-				eventually(t, "a disk with little room is noticed", func() bool { return errors.Is(w.Err(), ErrDiskFull) && errors.Is(w.Err(), ErrHalted) })
+				eventually(t, "a disk with little room is noticed",
+					func() bool { return errors.Is(w.Err(), ErrDiskFull) && errors.Is(w.Err(), ErrHalted) })
 				// What is under way is recorded still if it may not pass.
 				err := w.Txn(t.Context(), plainTxn(w.Run(), 1, 2))
 				if (err != nil) != (durability == Commit && whenFull == Pass) {
@@ -92,7 +94,8 @@ func TestRecordingHaltsAndGoesOnWithTheDisk(t *testing.T) {
 				}
 				disk.leave(5)
 				for seq := uint32(3); seq < 6; seq++ {
-					if err := w.Txn(t.Context(), plainTxn(w.Run(), 1, seq)); durability == Commit && !errors.Is(err, ErrHalted) || durability == Relaxed && err != nil {
+					if err := w.Txn(t.Context(), plainTxn(w.Run(), 1, seq)); durability == Commit &&
+						!errors.Is(err, ErrHalted) || durability == Relaxed && err != nil {
 						t.Errorf("a transaction on a full disk gave %v", err)
 					}
 				}
@@ -122,7 +125,9 @@ func TestRecordingHaltsAndGoesOnWithTheDisk(t *testing.T) {
 				if len(got) != len(want) || got[len(got)-1] != 6 || w.Stats().Lost != lost {
 					t.Errorf("transactions %v are recorded, want %v; %d are counted as lost", got, want, w.Stats().Lost)
 				}
-				if gaps := infos[0].Gaps; whenFull == Refuse && len(gaps) > 0 || whenFull == Pass && (len(gaps) != 1 || gaps[0].Txns != lost || gaps[0].From != 3000 || gaps[0].To < 5000 || gaps[0].Reason != "disk is full") {
+				if gaps := infos[0].Gaps; whenFull == Refuse && len(gaps) > 0 || whenFull == Pass &&
+					(len(gaps) != 1 || gaps[0].Txns != lost || gaps[0].From != 3000 || gaps[0].To < 5000 ||
+						gaps[0].Reason != "disk is full") {
 					t.Errorf("gaps are %+v, want one of %d transactions", gaps, lost)
 				}
 				if infos[0].Ended.IsZero() || infos[0].Whole() != (lost == 0) {
@@ -213,7 +218,8 @@ func TestDatabaseThatFailsIsOpenedAnew(t *testing.T) {
 	closed(t, w)
 	infos, txns := readAll(t, dir)
 	if len(txns) != int(seq) || !infos[0].Whole() {
-		t.Errorf("%d transactions of %d are recorded, %d were acknowledged; %+v", len(txns), seq, acknowledged, infos[0])
+		t.Errorf("%d transactions of %d are recorded, %d were acknowledged; %+v", len(txns), seq, acknowledged,
+			infos[0])
 	}
 }
 
@@ -262,7 +268,8 @@ func TestRecordingIsPrivateWhateverTheUmask(t *testing.T) {
 	if err := os.Mkdir(existing, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	for name, dir := range map[string]string{"a directory that was there": existing, "a new one": filepath.Join(t.TempDir(), "new")} {
+	for name, dir := range map[string]string{"a directory that was there": existing,
+		"a new one": filepath.Join(t.TempDir(), "new")} {
 		t.Run(name, func(t *testing.T) {
 			w := create(t, dir, Options{})
 			// Enough for tables of several levels.

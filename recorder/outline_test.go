@@ -17,11 +17,14 @@ func TestOutlinesAreTransactionsWithoutArguments(t *testing.T) {
 	}
 	row := func(id string) history.Access { return history.Access{Row: history.Row{Table: "t", ID: id}} }
 	for seq := range uint32(3) {
-		txn := &history.Txn{ID: history.MakeTxnID(5, seq+1), Session: 1, Conflicts: history.ConflictsRefused, Stmts: []history.Stmt{
-			{Num: 1, Shape: "SELECT ?, ?, ?", Args: []string{"12", "text", "-9"}, Rows: 3, Accesses: []history.Access{row("1f"), row("31"), row("0000051.1:2"), row("0000051.1:3"), row("0000052.1:3"), row("raw one")},
-				TupleIDs: []history.TupleID{{XID: 7, CTID: 1}, {XID: 7, CTID: 2}, {}, {LSN: 5}, {}, {Leaf: 9}}},
-			{Num: 2, Shape: "SELECT 1"},
-		}}
+		txn := &history.Txn{ID: history.MakeTxnID(5, seq+1), Session: 1, Conflicts: history.ConflictsRefused,
+			Stmts: []history.Stmt{
+				{Num: 1, Shape: "SELECT ?, ?, ?", Args: []string{"12", "text", "-9"}, Rows: 3,
+					Accesses: []history.Access{row("1f"), row("31"), row("0000051.1:2"), row("0000051.1:3"),
+						row("0000052.1:3"), row("raw one")},
+					TupleIDs: []history.TupleID{{XID: 7, CTID: 1}, {XID: 7, CTID: 2}, {}, {LSN: 5}, {}, {Leaf: 9}}},
+				{Num: 2, Shape: "SELECT 1"},
+			}}
 		if err := w.Txn(t.Context(), txn); err != nil {
 			t.Fatal(err)
 		}

@@ -55,7 +55,8 @@ func TestReadingChangesNothing(t *testing.T) {
 	for name, recording := range map[string]struct {
 		dir  string
 		want int
-	}{"closed": {largeRecording(t, true), damagedTxns}, "killed": {largeRecording(t, false), damagedTxns / 2}, "being written": {writing, 39}} {
+	}{"closed": {largeRecording(t, true), damagedTxns}, "killed": {largeRecording(t, false), damagedTxns / 2},
+		"being written": {writing, 39}} {
 		t.Run(name, func(t *testing.T) {
 			before := fingerprint(t, recording.dir)
 			if read, err := tryRead(t, recording.dir); err != nil || read != recording.want {

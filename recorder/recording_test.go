@@ -82,13 +82,15 @@ func TestRecordingGivesBackRunsSessionsAndTransactions(t *testing.T) {
 	info := history.Info{
 		Run: 99, Started: started, Isotap: "1.2", Mode: "items",
 		Server:  history.Server{Engine: "mariadb", Version: "10.11.19", SnapshotIsolation: true, System: 1<<63 + 5},
-		Horizon: 1<<33 + 740, Recent: history.Recent{From: 1<<33 + 740, To: 1<<33 + 760, Running: []uint64{1<<33 + 740, 1<<33 + 751}},
+		Horizon: 1<<33 + 740, Recent: history.Recent{From: 1<<33 + 740, To: 1<<33 + 760,
+			Running: []uint64{1<<33 + 740, 1<<33 + 751}},
 	}
 	w, err := Create(dir, info, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sessions := []history.Session{{Run: w.Run(), ID: 1, Client: "127.0.0.1:5", User: "u", Start: 4, End: 9}, {Run: w.Run(), ID: 2, Start: 5}}
+	sessions := []history.Session{{Run: w.Run(), ID: 1, Client: "127.0.0.1:5", User: "u", Start: 4, End: 9},
+		{Run: w.Run(), ID: 2, Start: 5}}
 	open := sessions[0]
 	open.End = 0
 	for _, s := range []history.Session{open, sessions[1], sessions[0]} {
@@ -195,7 +197,8 @@ func TestListsAreStoredOnce(t *testing.T) {
 				case slices.Equal(a.Prior, prior):
 					stored[at] = append(stored[at], prior)
 					full++
-				case a.Prior == nil && slices.ContainsFunc(stored[at], func(l []history.Tag) bool { return slices.Equal(l, prior) }):
+				case a.Prior == nil && slices.ContainsFunc(stored[at],
+					func(l []history.Tag) bool { return slices.Equal(l, prior) }):
 					left++
 				default:
 					t.Fatalf("%s: list %v of %v came back as %v", txn.ID, prior, at, a.Prior)
@@ -213,7 +216,8 @@ func TestListsAreStoredOnce(t *testing.T) {
 
 func TestForgottenListsAreStoredAgain(t *testing.T) {
 	s := &priorSet{seed: newPriorSet().seed, slots: make([]uint64, priorWays)}
-	a := history.Access{Row: history.Row{Table: "t", ID: "1"}, Version: history.Tag{Txn: 5, Stmt: 1}, Prior: []history.Tag{{}}}
+	a := history.Access{Row: history.Row{Table: "t", ID: "1"}, Version: history.Tag{Txn: 5, Stmt: 1},
+		Prior: []history.Tag{{}}}
 	if s.add(&a) {
 		t.Fatal("a list is known that was never added")
 	}
@@ -280,7 +284,8 @@ func TestManySessionsRecordAtOnce(t *testing.T) {
 			for s := range uint32(sessions) {
 				wg.Go(func() {
 					for i := range uint32(each) {
-						if err := w.Txn(t.Context(), plainTxn(w.Run(), history.SessionID(s+1), i*sessions+s+1)); err != nil {
+						if err := w.Txn(t.Context(), plainTxn(w.Run(), history.SessionID(s+1),
+							i*sessions+s+1)); err != nil {
 							t.Error(err)
 						}
 						if i%10 == 0 {

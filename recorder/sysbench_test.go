@@ -62,19 +62,25 @@ func (s *sysbench) txn(session history.SessionID) *history.Txn {
 		i := s.row(table)
 		s.read(add(history.Select, "SELECT c FROM "+name+" WHERE id=?", strconv.Itoa(i)), name, table, i, 1)
 	}
-	for _, shape := range []string{"SELECT c FROM %s WHERE id BETWEEN ? AND ?", "SELECT SUM(k) FROM %s WHERE id BETWEEN ? AND ?",
-		"SELECT c FROM %s WHERE id BETWEEN ? AND ? ORDER BY c", "SELECT DISTINCT c FROM %s WHERE id BETWEEN ? AND ? ORDER BY c"} {
+	for _, shape := range []string{"SELECT c FROM %s WHERE id BETWEEN ? AND ?",
+		"SELECT SUM(k) FROM %s WHERE id BETWEEN ? AND ?",
+		"SELECT c FROM %s WHERE id BETWEEN ? AND ? ORDER BY c",
+		"SELECT DISTINCT c FROM %s WHERE id BETWEEN ? AND ? ORDER BY c"} {
 		i := s.row(table)
 		st := add(history.Select, fmt.Sprintf(shape, name), strconv.Itoa(i), strconv.Itoa(i+rangeSize-1))
 		s.read(st, name, table, i, rangeSize)
 	}
 	i := s.row(table)
-	s.write(t, add(history.Update, "UPDATE "+name+" SET k=k+1 WHERE id=?", strconv.Itoa(i)), history.UpdateRow, name, table, i)
+	s.write(t, add(history.Update, "UPDATE "+name+" SET k=k+1 WHERE id=?", strconv.Itoa(i)), history.UpdateRow, name,
+		table, i)
 	i = s.row(table)
-	s.write(t, add(history.Update, "UPDATE "+name+" SET c=? WHERE id=?", "'83868641912-28773972837-6073", strconv.Itoa(i)), history.UpdateRow, name, table, i)
+	s.write(t, add(history.Update, "UPDATE "+name+" SET c=? WHERE id=?", "'83868641912-28773972837-6073",
+		strconv.Itoa(i)), history.UpdateRow, name, table, i)
 	i = s.row(table)
-	s.write(t, add(history.Delete, "DELETE FROM "+name+" WHERE id=?", strconv.Itoa(i)), history.DeleteRow, name, table, i)
-	s.insert(t, add(history.Insert, "INSERT INTO "+name+" (id, k, c, pad) VALUES (?, ?, ?, ?)", strconv.Itoa(i), strconv.Itoa(s.row(table)),
+	s.write(t, add(history.Delete, "DELETE FROM "+name+" WHERE id=?", strconv.Itoa(i)), history.DeleteRow, name, table,
+		i)
+	s.insert(t, add(history.Insert, "INSERT INTO "+name+" (id, k, c, pad) VALUES (?, ?, ?, ?)", strconv.Itoa(i),
+		strconv.Itoa(s.row(table)),
 		"'31451373586-15688153734-7972", "'67847967377-48000963322-6260"), name, table, i)
 	add(history.Commit, "COMMIT").Observation = history.Nothing
 	t.End = s.clock
@@ -92,7 +98,8 @@ func (s *sysbench) read(st *history.Stmt, name string, table, from, n int) {
 
 func access(op history.Op, table string, r simRow) history.Access {
 	last := len(r.list) - 1
-	return history.Access{Row: history.Row{Table: table, ID: r.id}, Op: op, Version: r.list[last], Prior: r.list[:last:last]}
+	return history.Access{Row: history.Row{Table: table, ID: r.id}, Op: op, Version: r.list[last],
+		Prior: r.list[:last:last]}
 }
 
 // maxListTags is how many tags of this test fit into a list of 255 bytes.
@@ -102,7 +109,8 @@ func (s *sysbench) write(t *history.Txn, st *history.Stmt, op history.Op, name s
 	r := &s.tables[table][i]
 	st.Affected = 1
 	st.Accesses = append(st.Accesses, access(op, name, *r))
-	r.list = append(r.list[max(0, len(r.list)-maxListTags+1):len(r.list):len(r.list)], history.Tag{Txn: t.ID, Stmt: st.Num})
+	r.list = append(r.list[max(0, len(r.list)-maxListTags+1):len(r.list):len(r.list)],
+		history.Tag{Txn: t.ID, Stmt: st.Num})
 }
 
 func (s *sysbench) insert(t *history.Txn, st *history.Stmt, name string, table, i int) {

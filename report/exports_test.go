@@ -45,7 +45,9 @@ func TestJUnitIsWellFormed(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if e, ok := token.(xml.StartElement); ok && !slices.Contains([]string{"testsuites", "testsuite", "properties", "property", "testcase", "failure", "skipped"}, e.Name.Local) {
+			if e, ok := token.(xml.StartElement); ok &&
+				!slices.Contains([]string{"testsuites", "testsuite", "properties", "property", "testcase", "failure",
+					"skipped"}, e.Name.Local) {
 				t.Errorf("%s: there is an element %s", name, e.Name.Local)
 			}
 		}
@@ -58,8 +60,10 @@ func TestJUnitIsWellFormed(t *testing.T) {
 				skipped++
 			}
 		}
-		if len(got.Suite.Cases) != got.Tests || failures != got.Failures || skipped != got.Skipped || got.Tests != 1+len(r.Findings)+len(r.Gone) {
-			t.Errorf("%s: %d cases, %d failures, %d skipped; it counts %d, %d, %d", name, len(got.Suite.Cases), failures, skipped, got.Tests, got.Failures, got.Skipped)
+		if len(got.Suite.Cases) != got.Tests || failures != got.Failures || skipped != got.Skipped ||
+			got.Tests != 1+len(r.Findings)+len(r.Gone) {
+			t.Errorf("%s: %d cases, %d failures, %d skipped; it counts %d, %d, %d", name, len(got.Suite.Cases),
+				failures, skipped, got.Tests, got.Failures, got.Skipped)
 		}
 	}
 }
@@ -159,7 +163,8 @@ func TestSARIFPointsAtTheReadThatWasOverwritten(t *testing.T) {
 	}
 	result := log.Runs[0].Results[0]
 	at := result.Locations[0].PhysicalLocation
-	if at == nil || at.ArtifactLocation.URI != "app/transfer%20service.py" || at.Region.StartLine != 12 || len(result.RelatedLocations) != 1 {
+	if at == nil || at.ArtifactLocation.URI != "app/transfer%20service.py" || at.Region.StartLine != 12 ||
+		len(result.RelatedLocations) != 1 {
 		t.Errorf("it is at %+v, related are %+v", at, result.RelatedLocations)
 	}
 	var order []string

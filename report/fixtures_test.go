@@ -61,7 +61,8 @@ func txn(seq uint32, session history.SessionID, level history.Level, stmts ...hi
 	for i := range stmts {
 		stmts[i].Num = uint32(i + 1)
 	}
-	t := &history.Txn{ID: history.MakeTxnID(testRun, seq), Session: session, Status: history.Committed, Level: level, Stmts: stmts}
+	t := &history.Txn{ID: history.MakeTxnID(testRun, seq), Session: session, Status: history.Committed, Level: level,
+		Stmts: stmts}
 	if len(stmts) > 0 {
 		t.Start, t.End = stmts[0].Start, stmts[len(stmts)-1].End
 	}
@@ -81,25 +82,31 @@ func shapes(t *history.Txn) []string {
 
 func fullCoverage() analyzer.Coverage {
 	return analyzer.Coverage{
-		Sessions: 4, Txns: 1302, Committed: 1290, Aborted: 11, Indeterminate: 1, Statements: 5208, Exact: 5122, Inexact: 12, Opaque: 74,
-		Reasons: map[history.Reason]int{history.ReasonView: 40, history.ReasonTrigger: 34, history.ReasonPlan: 12}, Reads: 9120, Writes: 2604,
+		Sessions: 4, Txns: 1302, Committed: 1290, Aborted: 11, Indeterminate: 1, Statements: 5208, Exact: 5122,
+		Inexact: 12, Opaque: 74,
+		Reasons: map[history.Reason]int{history.ReasonView: 40, history.ReasonTrigger: 34, history.ReasonPlan: 12},
+		Reads:   9120, Writes: 2604,
 		Levels: map[history.Level]int{history.RepeatableRead: 1200, history.ReadCommitted: 102},
-		Causes: map[history.Reason]analyzer.Observed{history.ReasonView: {Opaque: 40}, history.ReasonTrigger: {Opaque: 34}, history.ReasonPlan: {Inexact: 12}},
-		Kinds:  map[history.Kind]analyzer.Observed{history.Select: {Exact: 3906, Opaque: 40}, history.Update: {Exact: 1216, Inexact: 12, Opaque: 34}},
+		Causes: map[history.Reason]analyzer.Observed{history.ReasonView: {Opaque: 40},
+			history.ReasonTrigger: {Opaque: 34}, history.ReasonPlan: {Inexact: 12}},
+		Kinds: map[history.Kind]analyzer.Observed{history.Select: {Exact: 3906, Opaque: 40},
+			history.Update: {Exact: 1216, Inexact: 12, Opaque: 34}},
 	}
 }
 
 func clean() *analyzer.Result {
-	return &analyzer.Result{Runs: []history.Info{testInfo()}, Coverage: fullCoverage(), Levels: analyzer.Verdict{Satisfied: []string{"PL-3", "PL-SS"}, Strongest: []string{"PL-SS"}}}
+	return &analyzer.Result{Runs: []history.Info{testInfo()}, Coverage: fullCoverage(),
+		Levels: analyzer.Verdict{Satisfied: []string{"PL-3", "PL-SS"}, Strongest: []string{"PL-SS"}}}
 }
 
 // unseen is a run whose tables nobody instrumented.
 func unseen() *analyzer.Result {
 	c := analyzer.Coverage{
-		Sessions: 2, Txns: 40, Committed: 40, Statements: 80, Opaque: 80, Reasons: map[history.Reason]int{history.ReasonNotInstrumented: 80},
-		Causes: map[history.Reason]analyzer.Observed{history.ReasonNotInstrumented: {Opaque: 80}},
-		Kinds:  map[history.Kind]analyzer.Observed{history.Select: {Opaque: 50}, history.Delete: {Opaque: 30}},
-		Levels: map[history.Level]int{history.RepeatableRead: 40},
+		Sessions: 2, Txns: 40, Committed: 40, Statements: 80, Opaque: 80,
+		Reasons: map[history.Reason]int{history.ReasonNotInstrumented: 80},
+		Causes:  map[history.Reason]analyzer.Observed{history.ReasonNotInstrumented: {Opaque: 80}},
+		Kinds:   map[history.Kind]analyzer.Observed{history.Select: {Opaque: 50}, history.Delete: {Opaque: 30}},
+		Levels:  map[history.Level]int{history.RepeatableRead: 40},
 	}
 	return &analyzer.Result{Runs: []history.Info{testInfo()}, Coverage: c}
 }
@@ -117,7 +124,8 @@ func compared() *analyzer.Result {
 	r := skewAndCycle()
 	r.Findings[0].Known = true
 	r.Baseline = "isotap-baseline.json"
-	r.Gone = []*analyzer.Finding{{ID: "5f21c07a0b1c", Class: analyzer.Hazard, Anomaly: analyzer.LostUpdate, Tables: []string{"bank.account", "bank.entry"}}}
+	r.Gone = []*analyzer.Finding{{ID: "5f21c07a0b1c", Class: analyzer.Hazard, Anomaly: analyzer.LostUpdate,
+		Tables: []string{"bank.account", "bank.entry"}}}
 	return r
 }
 
@@ -125,12 +133,14 @@ func compared() *analyzer.Result {
 func lostUpdateLevels() analyzer.Verdict {
 	return analyzer.Verdict{
 		Satisfied: []string{"PL-1", "PL-2", "RA", "strong PL-2"}, Strongest: []string{"RA", "strong PL-2"},
-		Violated: []analyzer.LevelViolation{{Level: "PL-CS", By: analyzer.LostUpdate, Weakest: true}, {Level: "PL-2+", By: analyzer.LostUpdate}},
+		Violated: []analyzer.LevelViolation{{Level: "PL-CS", By: analyzer.LostUpdate, Weakest: true},
+			{Level: "PL-2+", By: analyzer.LostUpdate}},
 	}
 }
 
 func lostUpdate() *analyzer.Result {
-	const read, write = "SELECT `balance` FROM `account` WHERE `id` = ?", "UPDATE `account` SET `balance` = ? WHERE `id` = ?"
+	const read, write = "SELECT `balance` FROM `account` WHERE `id` = ?",
+		"UPDATE `account` SET `balance` = ? WHERE `id` = ?"
 	t1 := txn(0x2a1, 3, history.RepeatableRead,
 		stmt(history.Begin, 4210, 4210.2, "BEGIN"),
 		stmt(history.Select, 4210.6, 4211.1, read, "7"),
@@ -154,8 +164,10 @@ func lostUpdate() *analyzer.Result {
 			Summary:  "Two transactions read the same row of bank.account, then each wrote it; the second write erased the first.",
 			Programs: []*analyzer.Program{p}, Count: 17, First: 1200 * ms, Last: 39_400 * ms,
 			Witness: []analyzer.Edge{
-				{From: t2, To: t1, Kind: analyzer.RW, Row: row, FromStmt: &t2.Stmts[1], ToStmt: &t1.Stmts[2], Version: tag(1, 1), Next: tag(0x2a1, 3)},
-				{From: t1, To: t2, Kind: analyzer.WW, Row: row, FromStmt: &t1.Stmts[2], ToStmt: &t2.Stmts[2], Version: tag(0x2a1, 3), Next: tag(0x2a2, 3)},
+				{From: t2, To: t1, Kind: analyzer.RW, Row: row, FromStmt: &t2.Stmts[1], ToStmt: &t1.Stmts[2],
+					Version: tag(1, 1), Next: tag(0x2a1, 3)},
+				{From: t1, To: t2, Kind: analyzer.WW, Row: row, FromStmt: &t1.Stmts[2], ToStmt: &t2.Stmts[2],
+					Version: tag(0x2a1, 3), Next: tag(0x2a2, 3)},
 			},
 			Explanation: []string{
 				"T1 read bank.account #k000001.1:6 before T2 wrote it, so T1 comes before T2.",
@@ -179,30 +191,41 @@ func skewAndCycle() *analyzer.Result {
 }
 
 func writeSkew() *analyzer.Finding {
-	const count, leave = "SELECT `id`, `on_call` FROM `doctor` WHERE `shift` = ? AND `on_call`", "UPDATE `doctor` SET `on_call` = ? WHERE `id` = ?"
-	t1 := txn(0x51, 1, history.RepeatableRead, stmt(history.Select, 100, 100.8, count, "'night'"), stmt(history.Update, 103, 103.6, leave, "FALSE", "1"))
-	t2 := txn(0x52, 2, history.RepeatableRead, stmt(history.Select, 101, 101.7, count, "'night'"), stmt(history.Update, 104, 104.5, leave, "FALSE", "2"))
+	const count, leave = "SELECT `id`, `on_call` FROM `doctor` WHERE `shift` = ? AND `on_call`",
+		"UPDATE `doctor` SET `on_call` = ? WHERE `id` = ?"
+	t1 := txn(0x51, 1, history.RepeatableRead, stmt(history.Select, 100, 100.8, count, "'night'"),
+		stmt(history.Update, 103, 103.6, leave, "FALSE", "1"))
+	t2 := txn(0x52, 2, history.RepeatableRead, stmt(history.Select, 101, 101.7, count, "'night'"),
+		stmt(history.Update, 104, 104.5, leave, "FALSE", "2"))
 	t1.End, t2.End = 106*ms, 108*ms
 	alice, bob := history.Row{Table: "clinic.doctor", ID: "1"}, history.Row{Table: "clinic.doctor", ID: "2"}
 	return &analyzer.Finding{
 		ID: "ws-09c1", Anomaly: analyzer.WriteSkew, Class: analyzer.Hazard, Count: 1, First: 108 * ms, Last: 108 * ms,
-		Rule:     "REPEATABLE READ permits G2-item in InnoDB.",
-		Summary:  "Each transaction read a row that the other then changed, and neither saw the other's change.",
-		Programs: []*analyzer.Program{{Name: "P3", Stmts: []string{count, leave}, Level: history.RepeatableRead, Count: 40}},
+		Rule:    "REPEATABLE READ permits G2-item in InnoDB.",
+		Summary: "Each transaction read a row that the other then changed, and neither saw the other's change.",
+		Programs: []*analyzer.Program{{Name: "P3", Stmts: []string{count, leave}, Level: history.RepeatableRead,
+			Count: 40}},
 		Witness: []analyzer.Edge{
-			{From: t1, To: t2, Kind: analyzer.RW, Row: bob, FromStmt: &t1.Stmts[0], ToStmt: &t2.Stmts[1], Next: tag(0x52, 2)},
-			{From: t2, To: t1, Kind: analyzer.RW, Row: alice, FromStmt: &t2.Stmts[0], ToStmt: &t1.Stmts[1], Next: tag(0x51, 2), Inexact: true},
+			{From: t1, To: t2, Kind: analyzer.RW, Row: bob, FromStmt: &t1.Stmts[0], ToStmt: &t2.Stmts[1],
+				Next: tag(0x52, 2)},
+			{From: t2, To: t1, Kind: analyzer.RW, Row: alice, FromStmt: &t2.Stmts[0], ToStmt: &t1.Stmts[1],
+				Next: tag(0x51, 2), Inexact: true},
 		},
-		Explanation: []string{"T1 read clinic.doctor #2 before T2 changed it.", "T2 read clinic.doctor #1 before T1 changed it."},
-		Advice:      []string{"Add FOR UPDATE to the SELECT of P3."},
+		Explanation: []string{"T1 read clinic.doctor #2 before T2 changed it.",
+			"T2 read clinic.doctor #1 before T1 changed it."},
+		Advice: []string{"Add FOR UPDATE to the SELECT of P3."},
 	}
 }
 
 func threeCycle() *analyzer.Finding {
-	t1 := txn(0x61, 1, history.Serializable, stmt(history.Insert, 10, 10.4, "INSERT INTO `a` VALUES (?, ?)", "1", "'x'"), stmt(history.Select, 14, 14.2, "SELECT `v` FROM `c` WHERE `id` = ?", "3"))
-	t2 := txn(0x62, 2, history.Serializable, stmt(history.Select, 11, 11.3, "SELECT `v` FROM `a` WHERE `id` = ?", "1"), stmt(history.Update, 12, 12.2, "UPDATE `b` SET `v` = ? WHERE `id` = ?", "'y'", "2"))
-	t3 := txn(0x63, 3, history.Serializable, stmt(history.Select, 12.1, 12.5, "SELECT `v` FROM `b` WHERE `id` = ?", "2"), stmt(history.Update, 13, 15, "UPDATE `c` SET `v` = ? WHERE `id` = ?", "'z'", "3"))
-	t3.Stmts[1].Error = history.Error{Code: 1205, SQLState: "HY000", Message: "Lock wait timeout exceeded; try restarting transaction"}
+	t1 := txn(0x61, 1, history.Serializable, stmt(history.Insert, 10, 10.4, "INSERT INTO `a` VALUES (?, ?)", "1",
+		"'x'"), stmt(history.Select, 14, 14.2, "SELECT `v` FROM `c` WHERE `id` = ?", "3"))
+	t2 := txn(0x62, 2, history.Serializable, stmt(history.Select, 11, 11.3, "SELECT `v` FROM `a` WHERE `id` = ?", "1"),
+		stmt(history.Update, 12, 12.2, "UPDATE `b` SET `v` = ? WHERE `id` = ?", "'y'", "2"))
+	t3 := txn(0x63, 3, history.Serializable, stmt(history.Select, 12.1, 12.5, "SELECT `v` FROM `b` WHERE `id` = ?",
+		"2"), stmt(history.Update, 13, 15, "UPDATE `c` SET `v` = ? WHERE `id` = ?", "'z'", "3"))
+	t3.Stmts[1].Error = history.Error{Code: 1205, SQLState: "HY000",
+		Message: "Lock wait timeout exceeded; try restarting transaction"}
 	t1.Implicit, t3.Status, t3.End = false, history.Indeterminate, 20*ms
 	return &analyzer.Finding{
 		ID: "g1c-77", Anomaly: analyzer.G1c, Class: analyzer.Violation, Count: 2, First: 15 * ms, Last: 900 * ms,
@@ -213,9 +236,13 @@ func threeCycle() *analyzer.Finding {
 			{Name: "P2", Stmts: shapes(t2), Level: history.Serializable, Count: 3},
 		},
 		Witness: []analyzer.Edge{
-			{From: t1, To: t2, Kind: analyzer.WR, Row: history.Row{Table: "db.a", ID: "k00001p.1:0"}, FromStmt: &t1.Stmts[0], ToStmt: &t2.Stmts[0], Version: tag(0x61, 1)},
-			{From: t2, To: t3, Kind: analyzer.RW, Row: history.Row{Table: "warehouse.b_with_a_very_long_table_name@2", ID: "2"}, FromStmt: &t2.Stmts[1], ToStmt: &t3.Stmts[0], Version: tag(0x62, 2), Next: tag(0x63, 1), Current: true},
-			{From: t3, To: t1, Kind: analyzer.WW, Row: history.Row{Table: "db.c", ID: "3"}, FromStmt: &t3.Stmts[1], ToStmt: &t1.Stmts[1], Version: tag(0x63, 2), Next: tag(0x61, 2)},
+			{From: t1, To: t2, Kind: analyzer.WR, Row: history.Row{Table: "db.a", ID: "k00001p.1:0"},
+				FromStmt: &t1.Stmts[0], ToStmt: &t2.Stmts[0], Version: tag(0x61, 1)},
+			{From: t2, To: t3, Kind: analyzer.RW, Row: history.Row{Table: "warehouse.b_with_a_very_long_table_name@2",
+				ID: "2"}, FromStmt: &t2.Stmts[1], ToStmt: &t3.Stmts[0], Version: tag(0x62, 2), Next: tag(0x63, 1),
+				Current: true},
+			{From: t3, To: t1, Kind: analyzer.WW, Row: history.Row{Table: "db.c", ID: "3"}, FromStmt: &t3.Stmts[1],
+				ToStmt: &t1.Stmts[1], Version: tag(0x63, 2), Next: tag(0x61, 2)},
 		},
 		Explanation: []string{"T2 read what T1 wrote.", "T3 overwrote what T2 read.", "T1 overwrote what T3 wrote."},
 		Advice:      []string{"Report this to the engine's makers: isotap export writes the recording."},
@@ -228,17 +255,21 @@ func hostile() *analyzer.Result {
 	const script = "<script>alert('x')</script>"
 	long := "SELECT '" + strings.Repeat("long ", 4000) + "' FROM `t` WHERE \"a\" = ? -- " + script
 	t1 := txn(1, 1, history.ReadCommitted,
-		stmt(history.Select, 1, 1.2, "SELECT \"</style>"+script+"\" FROM `a`b` WHERE x IN (?) AND y = '\x1b[31mred\x07'", "1", "2", "'"+script+"'"),
+		stmt(history.Select, 1, 1.2, "SELECT \"</style>"+script+
+			"\" FROM `a`b` WHERE x IN (?) AND y = '\x1b[31mred\x07'", "1", "2", "'"+script+"'"),
 		stmt(history.Update, 2, 9, long, "'O''Reilly \" onmouseover=alert(1) x=\"'"),
-		stmt(history.Insert, 10, 10.1, "INSERT INTO `日本語` VALUES (?, ?)", "'مرحبا بالعالم'", "'\u202eevil\u2066 \xff\xfe'"))
+		stmt(history.Insert, 10, 10.1, "INSERT INTO `日本語` VALUES (?, ?)", "'مرحبا بالعالم'",
+			"'\u202eevil\u2066 \xff\xfe'"))
 	t1.Stmts[1].Observation, t1.Stmts[1].Reason = history.Opaque, history.ParseReason("<b>no</b>")
-	t1.Stmts[0].Origin, t1.Stmts[1].Origin = "a\"b]]>"+script+"\x00.py:99999999999999999999", "../%2e%2e/\x1b[31m?x=1#y:7"
+	t1.Stmts[0].Origin, t1.Stmts[1].Origin = "a\"b]]>"+script+"\x00.py:99999999999999999999",
+		"../%2e%2e/\x1b[31m?x=1#y:7"
 	t1.Stmts[2].Error = history.Error{Code: 1064, SQLState: "42000", Message: "near '" + script + "'"}
 	empty := txn(2, 2, history.LevelUnknown)
 	empty.Status, empty.Start, empty.End = history.Aborted, 3*ms, 4*ms
 	row := history.Row{Table: "x.<img src=x onerror=alert(1)>", ID: "\"><svg onload=alert(1)>"}
 	r := &analyzer.Result{
-		Runs: []history.Info{{Run: testRun, Started: testInfo().Started, Server: history.Server{Engine: script, Version: "\x1b]0;owned\x07"}, Mode: "items"}},
+		Runs: []history.Info{{Run: testRun, Started: testInfo().Started,
+			Server: history.Server{Engine: script, Version: "\x1b]0;owned\x07"}, Mode: "items"}},
 		Coverage: analyzer.Coverage{
 			Sessions: 2, Txns: 2, Committed: 1, Aborted: 1, Statements: 3, Exact: 1, Opaque: 2,
 			Reasons: map[history.Reason]int{history.ParseReason(script): 1, history.ParseReason("view\r\n"): 1},
@@ -254,8 +285,9 @@ func hostile() *analyzer.Result {
 		nil,
 	} {
 		r.Findings = append(r.Findings, &analyzer.Finding{
-			ID: fmt.Sprintf("%s%d", "x\" onclick=\"alert(1)", i), Anomaly: analyzer.GarbageRead, Class: analyzer.Violation,
-			Rule: script, Summary: script, Programs: []*analyzer.Program{program}[:1-i/2], Witness: witness,
+			ID: fmt.Sprintf("%s%d", "x\" onclick=\"alert(1)", i), Anomaly: analyzer.GarbageRead,
+			Class: analyzer.Violation,
+			Rule:  script, Summary: script, Programs: []*analyzer.Program{program}[:1-i/2], Witness: witness,
 			Explanation: []string{script, "\u202eright to left"}, Advice: []string{"javascript:alert(1)", script},
 		})
 	}
@@ -288,17 +320,21 @@ func ring(n, extra int) *analyzer.Finding {
 		var stmts []history.Stmt
 		for j := range 2 + extra {
 			at := float64(10*j + i)
-			stmts = append(stmts, stmt(history.Update, at, at+0.5, "UPDATE `t` SET `v` = ? WHERE `id` = ?", "1", fmt.Sprint(j)))
+			stmts = append(stmts, stmt(history.Update, at, at+0.5, "UPDATE `t` SET `v` = ? WHERE `id` = ?", "1",
+				fmt.Sprint(j)))
 		}
 		txns[i] = txn(uint32(100+i), history.SessionID(i+1), history.ReadCommitted, stmts...)
 	}
-	f := &analyzer.Finding{ID: fmt.Sprint("ring-", n), Anomaly: analyzer.G2Item, Class: analyzer.Hazard, Summary: "A long way round.", Count: 1}
+	f := &analyzer.Finding{ID: fmt.Sprint("ring-", n), Anomaly: analyzer.G2Item, Class: analyzer.Hazard,
+		Summary: "A long way round.", Count: 1}
 	for i, t := range txns {
 		next := txns[(i+1)%n]
 		kind := []analyzer.DepKind{analyzer.RW, analyzer.WW, analyzer.WR}[i%3]
 		f.Witness = append(f.Witness, analyzer.Edge{
-			From: t, To: next, Kind: kind, Row: history.Row{Table: "shop.order_line_items", ID: fmt.Sprint("k000001.1:", i)},
-			FromStmt: &t.Stmts[0], ToStmt: &next.Stmts[1+extra], Version: tag(uint32(100+i), 1), Next: tag(uint32(101+i), 2),
+			From: t, To: next, Kind: kind, Row: history.Row{Table: "shop.order_line_items",
+				ID: fmt.Sprint("k000001.1:", i)},
+			FromStmt: &t.Stmts[0], ToStmt: &next.Stmts[1+extra], Version: tag(uint32(100+i), 1),
+			Next: tag(uint32(101+i), 2),
 		})
 		f.Explanation = append(f.Explanation, fmt.Sprintf("T%d comes before T%d.", i+1, (i+1)%n+1))
 	}

@@ -65,7 +65,8 @@ func TestHostileTextAddsNoMarkup(t *testing.T) {
 
 func TestPageLoadsNothing(t *testing.T) {
 	page := renderHTML(t, skewAndCycle())
-	if !strings.Contains(page, `content="default-src &#39;none&#39;; style-src &#39;unsafe-inline&#39;`) && !strings.Contains(page, `content="default-src 'none'; style-src 'unsafe-inline'`) {
+	if !strings.Contains(page, `content="default-src &#39;none&#39;; style-src &#39;unsafe-inline&#39;`) &&
+		!strings.Contains(page, `content="default-src 'none'; style-src 'unsafe-inline'`) {
 		t.Error("the page has no strict content security policy")
 	}
 	for _, bad := range []string{"http:", "https:", "url(", "@import", " src=", "<link", "<script"} {
@@ -161,9 +162,12 @@ func TestTextHasEnoughContrast(t *testing.T) {
 			colors[m[1]] = m[2]
 		}
 		for _, pair := range []string{
-			"ink/bg", "ink/card", "ink/sunk", "ink/mark", "ink/hazard-bg", "ink/clean-bg", "soft/bg", "soft/card", "soft/sunk", "soft/mark",
-			"link/bg", "link/card", "violation/violation-bg", "violation/bg", "violation/card", "violation/mark", "hazard/hazard-bg",
-			"hazard/bg", "hazard/card", "hazard/mark", "clean/clean-bg", "clean/bg", "wr/card", "ww/card", "rw/card", "so/card", "wr/mark", "ww/mark", "rw/mark",
+			"ink/bg", "ink/card", "ink/sunk", "ink/mark", "ink/hazard-bg", "ink/clean-bg", "soft/bg", "soft/card",
+			"soft/sunk", "soft/mark",
+			"link/bg", "link/card", "violation/violation-bg", "violation/bg", "violation/card", "violation/mark",
+			"hazard/hazard-bg",
+			"hazard/bg", "hazard/card", "hazard/mark", "clean/clean-bg", "clean/bg", "wr/card", "ww/card", "rw/card",
+			"so/card", "wr/mark", "ww/mark", "rw/mark",
 		} {
 			text, ground, _ := strings.Cut(pair, "/")
 			if got := contrast(t, colors[text], colors[ground]); got < 4.5 {

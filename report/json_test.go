@@ -95,7 +95,8 @@ func TestJSONReadsBackAsTheSameDocument(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if len(got.Findings) != len(r.Findings) || got.Coverage.Statements != r.Coverage.Statements {
-			t.Errorf("%s: %d findings, %d statements; want %d, %d", name, len(got.Findings), got.Coverage.Statements, len(r.Findings), r.Coverage.Statements)
+			t.Errorf("%s: %d findings, %d statements; want %d, %d", name, len(got.Findings), got.Coverage.Statements,
+				len(r.Findings), r.Coverage.Statements)
 		}
 		if name == "hostile" {
 			continue // invalid UTF-8 cannot come back from JSON
@@ -109,8 +110,9 @@ func TestJSONReadsBackAsTheSameDocument(t *testing.T) {
 func TestJSONGivesEdgesTheirRowsVersionsAndStatements(t *testing.T) {
 	edge := newDocument(lostUpdate()).Findings[0].Witness[1]
 	want := jsonEdge{
-		Kind: "ww", From: new("k00000ip"), FromStatement: new(uint32(3)), To: new("k00000iq"), ToStatement: new(uint32(3)),
-		Row: &jsonRow{"bank.account", "k000001.1:6"}, Version: new("k00000ip.3"), Next: new("k00000iq.3"),
+		Kind: "ww", From: new("k00000ip"), FromStatement: new(uint32(3)), To: new("k00000iq"),
+		ToStatement: new(uint32(3)),
+		Row:         &jsonRow{"bank.account", "k000001.1:6"}, Version: new("k00000ip.3"), Next: new("k00000iq.3"),
 	}
 	if !reflect.DeepEqual(edge, want) {
 		t.Errorf("got %+v, want %+v", edge, want)
@@ -129,7 +131,8 @@ func TestJSONOfSessionOrderEdgeHasNoRow(t *testing.T) {
 func TestJSONTimesAreRFC3339(t *testing.T) {
 	r := lostUpdate()
 	txn := newDocument(r).Findings[0].Transactions[0]
-	if got, want := txn.Start.Format(time.RFC3339Nano), "2026-03-14T09:26:57.7999Z"; got != want || txn.StartNS != 4_210_900_000 {
+	if got, want := txn.Start.Format(time.RFC3339Nano), "2026-03-14T09:26:57.7999Z"; got != want ||
+		txn.StartNS != 4_210_900_000 {
 		t.Errorf("start is %s, %d ns; want %s", got, txn.StartNS, want)
 	}
 	r.Runs = nil

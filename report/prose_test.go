@@ -35,7 +35,8 @@ func TestQuotedStatementsAreToldFromWords(t *testing.T) {
 func TestProseLosesNoWord(t *testing.T) {
 	statements := []string{"S `x` = ?", "S `x`", "`"}
 	rapid.Check(t, func(t *rapid.T) {
-		parts := rapid.SliceOf(rapid.SampledFrom([]string{"a ", "`", "`S `x` = ?`", "`S `x`", " ", "b", "é\n"})).Draw(t, "parts")
+		parts := rapid.SliceOf(rapid.SampledFrom([]string{"a ", "`", "`S `x` = ?`", "`S `x`", " ", "b", "é\n"})).Draw(t,
+			"parts")
 		sentence := strings.Join(parts, "")
 		squeeze := func(s string) string { return strings.Join(strings.Fields(s), "") }
 		if got := plain(prose(sentence, statements, 1000)); squeeze(got) != squeeze(sentence) {

@@ -48,13 +48,16 @@ func TestReportsMatchTheirGoldenFiles(t *testing.T) {
 			".verbose.txt": func(b *bytes.Buffer, r *analyzer.Result) error {
 				return Terminal(b, r, TerminalOptions{Verbose: true, Color: true, Width: 110})
 			},
-			".summary.txt": func(b *bytes.Buffer, r *analyzer.Result) error { return Summary(b, r, "/tmp/isotap.html") },
-			".json":        func(b *bytes.Buffer, r *analyzer.Result) error { return JSON(b, r) },
-			".html":        func(b *bytes.Buffer, r *analyzer.Result) error { return HTML(b, r) },
-			".junit.xml":   func(b *bytes.Buffer, r *analyzer.Result) error { return JUnit(b, r, isViolation) },
-			".sarif":       func(b *bytes.Buffer, r *analyzer.Result) error { return SARIF(b, r) },
-			".dot":         func(b *bytes.Buffer, r *analyzer.Result) error { return DOT(b, r) },
-			".mmd":         func(b *bytes.Buffer, r *analyzer.Result) error { return Mermaid(b, r) },
+			".summary.txt": func(b *bytes.Buffer, r *analyzer.Result) error {
+				return Summary(b, r,
+					"/tmp/isotap.html")
+			},
+			".json":      func(b *bytes.Buffer, r *analyzer.Result) error { return JSON(b, r) },
+			".html":      func(b *bytes.Buffer, r *analyzer.Result) error { return HTML(b, r) },
+			".junit.xml": func(b *bytes.Buffer, r *analyzer.Result) error { return JUnit(b, r, isViolation) },
+			".sarif":     func(b *bytes.Buffer, r *analyzer.Result) error { return SARIF(b, r) },
+			".dot":       func(b *bytes.Buffer, r *analyzer.Result) error { return DOT(b, r) },
+			".mmd":       func(b *bytes.Buffer, r *analyzer.Result) error { return Mermaid(b, r) },
 		} {
 			t.Run(name+file, func(t *testing.T) {
 				var b bytes.Buffer

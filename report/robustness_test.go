@@ -15,7 +15,8 @@ func assessed(t *testing.T, w *robust.Workload, err error) (*robust.Workload, []
 	if err := errors.Join(err, w.Check()); err != nil {
 		t.Fatal(err)
 	}
-	return w, []*robust.Answer{robust.Assess(w.Programs, robust.Setting{ForeignKeys: true}, robust.Limits{Subsets: 100, Witnesses: 10})}
+	return w, []*robust.Answer{robust.Assess(w.Programs, robust.Setting{ForeignKeys: true},
+		robust.Limits{Subsets: 100, Witnesses: 10})}
 }
 
 func TestPageOnRobustnessMatchesItsGoldenFile(t *testing.T) {
@@ -34,7 +35,8 @@ func TestPageOnManyProgramsStaysSmall(t *testing.T) {
 	auction, err := robust.Auction(100)
 	w, answers := assessed(t, auction, err)
 	var page, text bytes.Buffer
-	if err := errors.Join(RobustnessHTML(&page, w, answers), Robustness(&text, w, answers, TerminalOptions{})); err != nil {
+	if err := errors.Join(RobustnessHTML(&page, w, answers),
+		Robustness(&text, w, answers, TerminalOptions{})); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(page.String(), "200 programs are left out") {

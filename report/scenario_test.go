@@ -54,12 +54,17 @@ func TestScenariosMatchTheirGoldenFilesAndReadBack(t *testing.T) {
 func TestReadOfOldVersionComesBeforeTheCommit(t *testing.T) {
 	row := history.Row{Table: "t", ID: "1"}
 	stmt := func(num uint32, k history.Kind, start, end int64, op history.Op) history.Stmt {
-		return history.Stmt{Num: num, Kind: k, Shape: k.String(), Start: start, End: end, Accesses: []history.Access{{Row: row, Op: op}}}
+		return history.Stmt{Num: num, Kind: k, Shape: k.String(), Start: start, End: end,
+			Accesses: []history.Access{{Row: row, Op: op}}}
 	}
-	t1 := &history.Txn{ID: history.MakeTxnID(7, 1), Session: 1, Start: 12, End: 30, Status: history.Committed, Stmts: []history.Stmt{
-		stmt(1, history.Begin, 2, 3, history.Read), stmt(2, history.Select, 12, 14, history.Read), stmt(3, history.Update, 17, 20, history.UpdateRow), stmt(4, history.Commit, 25, 30, history.Read)}}
-	t2 := &history.Txn{ID: history.MakeTxnID(7, 2), Session: 2, Start: 1, End: 18, Status: history.Committed, Stmts: []history.Stmt{
-		stmt(1, history.Begin, 1, 2, history.Read), stmt(2, history.Update, 4, 8, history.UpdateRow), stmt(3, history.Commit, 10, 18, history.Read)}}
+	t1 := &history.Txn{ID: history.MakeTxnID(7, 1), Session: 1, Start: 12, End: 30, Status: history.Committed,
+		Stmts: []history.Stmt{
+			stmt(1, history.Begin, 2, 3, history.Read), stmt(2, history.Select, 12, 14, history.Read),
+			stmt(3, history.Update, 17, 20, history.UpdateRow), stmt(4, history.Commit, 25, 30, history.Read)}}
+	t2 := &history.Txn{ID: history.MakeTxnID(7, 2), Session: 2, Start: 1, End: 18, Status: history.Committed,
+		Stmts: []history.Stmt{
+			stmt(1, history.Begin, 1, 2, history.Read), stmt(2, history.Update, 4, 8, history.UpdateRow),
+			stmt(3, history.Commit, 10, 18, history.Read)}}
 	f := &analyzer.Finding{Anomaly: analyzer.LostUpdate, Witness: []analyzer.Edge{
 		{From: t1, To: t2, Kind: analyzer.RW, Row: row, FromStmt: &t1.Stmts[1], ToStmt: &t2.Stmts[1]},
 		{From: t2, To: t1, Kind: analyzer.WW, Row: row, FromStmt: &t2.Stmts[1], ToStmt: &t1.Stmts[2]}}}

@@ -21,7 +21,8 @@ func TestStatementTextPutsArgumentsBack(t *testing.T) {
 		want  string
 	}{
 		{"SELECT 1", nil, "SELECT 1"},
-		{"UPDATE `t` SET `a` = ? WHERE `id` = ?", []string{"'it''s'", "7"}, "UPDATE `t` SET `a` = 'it''s' WHERE `id` = 7"},
+		{"UPDATE `t` SET `a` = ? WHERE `id` = ?", []string{"'it''s'", "7"},
+			"UPDATE `t` SET `a` = 'it''s' WHERE `id` = 7"},
 		{"SELECT ? , ?", []string{"'?'", "2"}, "SELECT '?' , 2"},
 		{"SELECT `a?b`, \"c?\", '?', ? FROM t", []string{"1"}, "SELECT `a?b`, \"c?\", '?', 1 FROM t"},
 		{"SELECT /* ? */ ? # ?\n, ? -- ?", []string{"1", "2"}, "SELECT /* ? */ 1 # ?\n, 2 -- ?"},
@@ -29,10 +30,12 @@ func TestStatementTextPutsArgumentsBack(t *testing.T) {
 		{"SELECT ?-?", []string{"2", "1"}, "SELECT 2-1"},
 		{"SELECT 'never closed ?", []string{"1"}, "SELECT 'never closed ? -- with 1"},
 		{"SELECT * FROM t WHERE id IN (?)", []string{"1", "2", "3"}, "SELECT * FROM t WHERE id IN (1, 2, 3)"},
-		{"INSERT INTO t VALUES (?, ?) ON DUPLICATE KEY UPDATE a = VALUES(a)", []string{"1", "2", "3", "4"}, "INSERT INTO t VALUES (1, 2), (3, 4) ON DUPLICATE KEY UPDATE a = VALUES(a)"},
+		{"INSERT INTO t VALUES (?, ?) ON DUPLICATE KEY UPDATE a = VALUES(a)", []string{"1", "2", "3", "4"},
+			"INSERT INTO t VALUES (1, 2), (3, 4) ON DUPLICATE KEY UPDATE a = VALUES(a)"},
 		{"INSERT INTO t VALUES (?, ?)", []string{"1", "2", "3"}, "INSERT INTO t VALUES (?, ?) -- with 1, 2, 3"},
 		{"INSERT INTO t VALUES (?), (DEFAULT)", []string{"1", "2"}, "INSERT INTO t VALUES (?), (DEFAULT) -- with 1, 2"},
-		{"SELECT * FROM t WHERE a IN (?) AND b IN (?)", []string{"1", "2", "3"}, "SELECT * FROM t WHERE a IN (?) AND b IN (?) -- with 1, 2, 3"},
+		{"SELECT * FROM t WHERE a IN (?) AND b IN (?)", []string{"1", "2", "3"},
+			"SELECT * FROM t WHERE a IN (?) AND b IN (?) -- with 1, 2, 3"},
 		{"SELECT ?, ?", []string{"1"}, "SELECT ?, ? -- with 1"},
 		{"SELECT ?, ?", nil, "SELECT ?, ?"},
 		{"", nil, "COMMIT"},
@@ -103,11 +106,16 @@ func TestNumbersForPeople(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{number(0), "0"}, {number(999), "999"}, {number(1000), "1,000"}, {number(-1234567), "-1,234,567"},
 		{percent(0, 0), "0%"}, {percent(0, 9), "0%"}, {percent(9, 9), "100%"}, {percent(999_999, 1_000_000), ">99.9%"},
-		{percent(1, 1_000_000), "<0.1%"}, {percent(1, 2), "50%"}, {percent(1, 3), "33.3%"}, {percent(9995, 10000), ">99.9%"}, {percent(999, 1000), "99.9%"},
-		{duration(0), "0 ns"}, {duration(999), "999 ns"}, {duration(1500), "1.5 µs"}, {duration(-12_345_678), "-12.3 ms"},
-		{duration(2_000_000_000), "2 s"}, {duration(61_000_000_000), "1 min 01 s"}, {duration(3_660_000_000_000), "1 h 01 min"},
-		{times(1), "once"}, {times(2), "twice"}, {times(3), "3 times"}, {plural(1, "hazard"), "1 hazard"}, {plural(0, "hazard"), "0 hazards"},
-		{clip("日本語", 2), "日…"}, {clip("日本語", 3), "日本語"}, {clipMiddle("0123456789", 5), "01…89"}, {clipMiddle("01234", 5), "01234"},
+		{percent(1, 1_000_000), "<0.1%"}, {percent(1, 2), "50%"}, {percent(1, 3), "33.3%"},
+		{percent(9995, 10000), ">99.9%"}, {percent(999, 1000), "99.9%"},
+		{duration(0), "0 ns"}, {duration(999), "999 ns"}, {duration(1500), "1.5 µs"},
+		{duration(-12_345_678), "-12.3 ms"},
+		{duration(2_000_000_000), "2 s"}, {duration(61_000_000_000), "1 min 01 s"},
+		{duration(3_660_000_000_000), "1 h 01 min"},
+		{times(1), "once"}, {times(2), "twice"}, {times(3), "3 times"}, {plural(1, "hazard"), "1 hazard"},
+		{plural(0, "hazard"), "0 hazards"},
+		{clip("日本語", 2), "日…"}, {clip("日本語", 3), "日本語"}, {clipMiddle("0123456789", 5), "01…89"},
+		{clipMiddle("01234", 5), "01234"},
 	} {
 		if c.got != c.want {
 			t.Errorf("got %q, want %q", c.got, c.want)
@@ -142,7 +150,8 @@ func TestTerminalKeepsItsWidthAndSendsNoControls(t *testing.T) {
 }
 
 func TestSummaryFitsTenLines(t *testing.T) {
-	for name, r := range map[string]*analyzer.Result{"none": {}, "clean": clean(), "many": crowd(50), "hostile": hostile()} {
+	for name, r := range map[string]*analyzer.Result{"none": {}, "clean": clean(), "many": crowd(50),
+		"hostile": hostile()} {
 		var b bytes.Buffer
 		if err := Summary(&b, r, "/tmp/report.html"); err != nil {
 			t.Fatal(err)
@@ -182,7 +191,8 @@ func TestLowCoverageIsSaidAloud(t *testing.T) {
 				t.Errorf("%s: want %q, warning %v; got\n%s", name, c.want, c.warn, b.String())
 			}
 		}
-		if page := renderHTML(t, c.r); strings.Contains(page, "class=\"caution\"") != c.warn || !strings.Contains(page, "<h1>"+c.want+"</h1>") {
+		if page := renderHTML(t, c.r); strings.Contains(page, "class=\"caution\"") != c.warn ||
+			!strings.Contains(page, "<h1>"+c.want+"</h1>") {
 			t.Errorf("%s: the page does not say %q, warning %v", name, c.want, c.warn)
 		}
 	}
@@ -223,13 +233,15 @@ func TestColorIsForTerminalsOnly(t *testing.T) {
 }
 
 func TestTerminalCountsFindingsPastTheLimit(t *testing.T) {
-	f := &analyzer.Finding{ID: "a", Anomaly: analyzer.LostUpdate, Class: analyzer.Hazard, Summary: "Something was lost.", Count: 1}
+	f := &analyzer.Finding{ID: "a", Anomaly: analyzer.LostUpdate, Class: analyzer.Hazard,
+		Summary: "Something was lost.", Count: 1}
 	r := &analyzer.Result{Findings: []*analyzer.Finding{f, f, f}}
 	var out strings.Builder
 	if err := Terminal(&out, r, TerminalOptions{Limit: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(out.String(), "Something was lost."); n != 1 || !strings.Contains(out.String(), "… and 2 more findings, seen less often") {
+	if n := strings.Count(out.String(), "Something was lost."); n != 1 ||
+		!strings.Contains(out.String(), "… and 2 more findings, seen less often") {
 		t.Errorf("%d findings shown of 3 with limit 1:\n%s", n, out.String())
 	}
 }

@@ -99,7 +99,8 @@ func TestLongTimelineKeepsWhatIsAtFault(t *testing.T) {
 		}
 	}
 	if gaps != tl.Left || shown+gaps != 2*(502+2) {
-		t.Errorf("%d events are shown and %d left out (%d by the timeline's count), want %d", shown, gaps, tl.Left, 2*(502+2))
+		t.Errorf("%d events are shown and %d left out (%d by the timeline's count), want %d", shown, gaps, tl.Left,
+			2*(502+2))
 	}
 	if marks != 2*len(f.Witness) {
 		t.Errorf("%d marks, want %d", marks, 2*len(f.Witness))
@@ -111,7 +112,8 @@ func TestLongTimelineKeepsWhatIsAtFault(t *testing.T) {
 func TestTimelineCellsTileTheTable(t *testing.T) {
 	for name, f := range map[string]*witness{
 		"lost update": newWitness(lostUpdate().Findings[0]), "three": newWitness(threeCycle()),
-		"hostile": newWitness(hostile().Findings[0]), "long": newWitness(ring(3, 200)), "backwards": newWitness(backwards().Findings[0]),
+		"hostile": newWitness(hostile().Findings[0]), "long": newWitness(ring(3, 200)),
+		"backwards": newWitness(backwards().Findings[0]),
 	} {
 		tl := f.timeline(nil)
 		for column := range tl.Columns {
@@ -149,7 +151,8 @@ func TestTimelineAlignsRunsByTheirWallClocks(t *testing.T) {
 	b := txn(2, 1, history.ReadCommitted, stmt(history.Update, 1, 2, "second"))
 	b.ID = history.MakeTxnID(other, 2)
 	started := testInfo().Started
-	c := newClock([]history.Info{{Run: testRun, Started: started}, {Run: other, Started: started.Add(10 * time.Second)}})
+	c := newClock([]history.Info{{Run: testRun, Started: started},
+		{Run: other, Started: started.Add(10 * time.Second)}})
 	if got := c.shift([]*history.Txn{a, b}); got[0] != 0 || got[1] != int64(10*time.Second) {
 		t.Errorf("got shifts %v", got)
 	}

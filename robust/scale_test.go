@@ -32,7 +32,8 @@ func TestTwoHundredItemsAreAnswered(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := Analyze(w.Programs, Setting{ForeignKeys: true})
-	if nodes, edges, flow := len(a.Graph.Nodes), len(a.Graph.Edges), a.Graph.Counterflows(); nodes != 3*n || edges != 8*n+9*n*n || flow != n {
+	if nodes, edges, flow := len(a.Graph.Nodes), len(a.Graph.Edges), a.Graph.Counterflows(); nodes != 3*n ||
+		edges != 8*n+9*n*n || flow != n {
 		t.Errorf("%d nodes, %d edges (%d)", nodes, edges, flow)
 	}
 	if !a.Robust(TypeII) || !a.Robust(Snapshot) {

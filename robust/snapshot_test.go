@@ -59,7 +59,8 @@ func shortProgram(name, text string, foreignKeys ...string) *Program {
 	}
 	for _, text := range foreignKeys { // as "q1 = f(q2)"
 		words := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" =()", r) })
-		p.ForeignKeys = append(p.ForeignKeys, Constraint{Parent: byName[words[0]], ForeignKey: words[1], Child: byName[words[2]]})
+		p.ForeignKeys = append(p.ForeignKeys, Constraint{Parent: byName[words[0]], ForeignKey: words[1],
+			Child: byName[words[2]]})
 	}
 	return p
 }
@@ -77,39 +78,54 @@ func TestVulnerableAntidependencies(t *testing.T) {
 		ignore        bool // foreign keys and names
 		arrive, leave bool
 	}{
-		{name: "a read and a write", reads: "X(:x)?", writes: "X(:x)!", at: SnapshotIsolation, arrive: true, leave: true},
+		{name: "a read and a write", reads: "X(:x)?", writes: "X(:x)!", at: SnapshotIsolation, arrive: true,
+			leave: true},
 		{name: "a read and an insertion", reads: "X(:x)?", writes: "X(:x)+", at: SnapshotIsolation},
-		{name: "a predicate and an insertion", reads: "X()?", writes: "X(:x)+", at: SnapshotIsolation, arrive: true, leave: true},
+		{name: "a predicate and an insertion", reads: "X()?", writes: "X(:x)+", at: SnapshotIsolation, arrive: true,
+			leave: true},
 		{name: "an update and a write", reads: "X(:x)!", writes: "X(:x)!", at: SnapshotIsolation},
 		{name: "a locked read", reads: "X(:x)#", writes: "X(:x)!", at: SnapshotIsolation, arrive: true},
 		{name: "a locked predicate", reads: "X()#", writes: "X(:x)!", at: SnapshotIsolation, arrive: true, leave: true},
 		{name: "nothing is written by a lock", reads: "X(:x)?", writes: "X(:x)#", at: SnapshotIsolation},
 
 		{name: "both write it", reads: "X(:x)? X(:x)! X(:x)?", writes: "X(:y)!", at: SnapshotIsolation},
-		{name: "both write it, the one later", reads: "Y(:x)? X(:x)?", writes: "X(:y)! Y(:y)!", at: SnapshotIsolation, arrive: true, leave: true},
+		{name: "both write it, the one later", reads: "Y(:x)? X(:x)?", writes: "X(:y)! Y(:y)!", at: SnapshotIsolation,
+			arrive: true, leave: true},
 		{name: "both write one beside", reads: "Y(:x)! X(:x)?", writes: "Y(:y)! X(:y)!", at: SnapshotIsolation},
-		{name: "one is not asked for that", reads: "Y(:x)! X(:x)?", writes: "Y(:y)! X(:y)!", at: SnapshotIsolation, ignore: true, arrive: true, leave: true},
-		{name: "one beside only locked", reads: "Y(:x)# X(:x)?", writes: "Y(:y)! X(:y)!", at: SnapshotIsolation, arrive: true, leave: true},
-		{name: "others beside", reads: "Y(:x)! X(:x)?", writes: "Z(:y)! X(:y)!", at: SnapshotIsolation, arrive: true, leave: true},
-		{name: "one beside of another name", reads: "Y(:z)! X(:x)?", writes: "Y(:y)! X(:y)!", at: SnapshotIsolation, arrive: true, leave: true},
-		{name: "one by a part of the key", reads: "Y(:b)! X(:a,:b)?", writes: "Y(:d)! X(:c,:d)!", at: SnapshotIsolation},
-		{name: "by different parts", reads: "Y(:b)! X(:a,:b)?", writes: "Y(:c)! X(:c,:d)!", at: SnapshotIsolation, arrive: true, leave: true},
-		{name: "a predicate has no name", reads: "Y(:x)! X()?", readsFK: "q1 = f(q2)", writes: "Y(:x)! X(:x)!", writesFK: "q1 = f(q2)",
-			at: SnapshotIsolation, arrive: true, leave: true},
+		{name: "one is not asked for that", reads: "Y(:x)! X(:x)?", writes: "Y(:y)! X(:y)!", at: SnapshotIsolation,
+			ignore: true, arrive: true, leave: true},
+		{name: "one beside only locked", reads: "Y(:x)# X(:x)?", writes: "Y(:y)! X(:y)!", at: SnapshotIsolation,
+			arrive: true, leave: true},
+		{name: "others beside", reads: "Y(:x)! X(:x)?", writes: "Z(:y)! X(:y)!", at: SnapshotIsolation, arrive: true,
+			leave: true},
+		{name: "one beside of another name", reads: "Y(:z)! X(:x)?", writes: "Y(:y)! X(:y)!", at: SnapshotIsolation,
+			arrive: true, leave: true},
+		{name: "one by a part of the key", reads: "Y(:b)! X(:a,:b)?", writes: "Y(:d)! X(:c,:d)!",
+			at: SnapshotIsolation},
+		{name: "by different parts", reads: "Y(:b)! X(:a,:b)?", writes: "Y(:c)! X(:c,:d)!", at: SnapshotIsolation,
+			arrive: true, leave: true},
+		{name: "a predicate has no name", reads: "Y(:x)! X()?", readsFK: "q1 = f(q2)", writes: "Y(:x)! X(:x)!",
+			writesFK: "q1 = f(q2)",
+			at:       SnapshotIsolation, arrive: true, leave: true},
 		{name: "deleted beside", reads: "Y(:x)- X(:x)?", writes: "Y(:y)! X(:y)!", at: SnapshotIsolation},
 
-		{name: "both write a parent", reads: "Y(:p)! X(:x)?", readsFK: "q1 = f(q2)", writes: "Y(:p)! X(:x)!", writesFK: "q1 = f(q2)", at: SnapshotIsolation},
-		{name: "parents by others", reads: "Y(:p)! X(:x)?", readsFK: "q1 = f(q2)", writes: "Y(:p)! X(:x)!", writesFK: "q1 = g(q2)",
-			at: SnapshotIsolation, arrive: true, leave: true},
+		{name: "both write a parent", reads: "Y(:p)! X(:x)?", readsFK: "q1 = f(q2)", writes: "Y(:p)! X(:x)!",
+			writesFK: "q1 = f(q2)", at: SnapshotIsolation},
+		{name: "parents by others", reads: "Y(:p)! X(:x)?", readsFK: "q1 = f(q2)", writes: "Y(:p)! X(:x)!",
+			writesFK: "q1 = g(q2)",
+			at:       SnapshotIsolation, arrive: true, leave: true},
 
-		{name: "written before, without a snapshot", reads: "Y(:x)! X(:x)?", writes: "Y(:y)! X(:y)!", at: ReadCommitted},
-		{name: "in a loop of its own", reads: "Y(:x)! { X(:x)? }", writes: "Y(:y)! X(:y)!", at: SnapshotIsolation, arrive: true, leave: true},
+		{name: "written before, without a snapshot", reads: "Y(:x)! X(:x)?", writes: "Y(:y)! X(:y)!",
+			at: ReadCommitted},
+		{name: "in a loop of its own", reads: "Y(:x)! { X(:x)? }", writes: "Y(:y)! X(:y)!", at: SnapshotIsolation,
+			arrive: true, leave: true},
 		{name: "in one loop", reads: "{ Y(:x)! X(:x)? }", writes: "Y(:y)! X(:y)!", at: SnapshotIsolation},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			from := shortProgram("reads", c.reads, texts(c.readsFK)...).unfold()
 			to := shortProgram("writes", c.writes, texts(c.writesFK)...).unfold()
-			g := &SummaryGraph{Setting: Setting{ForeignKeys: !c.ignore}, Nodes: []*LTP{from[len(from)-1], to[len(to)-1]}}
+			g := &SummaryGraph{Setting: Setting{ForeignKeys: !c.ignore},
+				Nodes: []*LTP{from[len(from)-1], to[len(to)-1]}}
 			e := Edge{From: 0, FromAt: lastOver(g.Nodes[0], "X"), To: 1, ToAt: lastOver(g.Nodes[1], "X")}
 			if got := theRules.vulnerable(g, e, c.at); got != c.arrive {
 				t.Errorf("vulnerable as it arrives: %v", got)
@@ -124,7 +140,8 @@ func TestVulnerableAntidependencies(t *testing.T) {
 // A transaction that reads first and then writes a tuple that the other one writes, too, is kept from that by a
 // snapshot alone.
 func TestLaterWritesProtectWithASnapshotOnly(t *testing.T) {
-	g := &SummaryGraph{Setting: Setting{ForeignKeys: true}, Nodes: Unfold(shortProgram("reads", "X(:x)? Y(:x)!"), shortProgram("writes", "Y(:y)! X(:y)!"))}
+	g := &SummaryGraph{Setting: Setting{ForeignKeys: true}, Nodes: Unfold(shortProgram("reads", "X(:x)? Y(:x)!"),
+		shortProgram("writes", "Y(:y)! X(:y)!"))}
 	e := Edge{From: 0, FromAt: 0, To: 1, ToAt: 1}
 	if !theRules.vulnerable(g, e, ReadCommitted) || theRules.vulnerable(g, e, SnapshotIsolation) {
 		t.Error("the level makes no difference")

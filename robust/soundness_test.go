@@ -22,7 +22,8 @@ func (d draw) schema() *Schema {
 		{Name: "P", Attributes: []string{"id", "a", "b"}, Key: []string{"id"}},
 		{Name: "C", Attributes: []string{"id", "a", "b"}, Key: []string{"id"}},
 	}}
-	s.ForeignKeys = []*ForeignKey{{Name: "CP", Domain: "C", Columns: []string{"id"}, Range: "P", References: []string{"id"}}}
+	s.ForeignKeys = []*ForeignKey{{Name: "CP", Domain: "C", Columns: []string{"id"}, Range: "P",
+		References: []string{"id"}}}
 	return s
 }
 
@@ -31,7 +32,8 @@ func (d draw) set() Set {
 }
 
 func (d draw) statement() *Statement {
-	q := &Statement{Type: Type(rapid.IntRange(0, types-1).Draw(d.T, "type")), Relation: rapid.SampledFrom([]string{"P", "C"}).Draw(d.T, "relation")}
+	q := &Statement{Type: Type(rapid.IntRange(0, types-1).Draw(d.T, "type")),
+		Relation: rapid.SampledFrom([]string{"P", "C"}).Draw(d.T, "relation")}
 	if q.Type.ByPredicate() {
 		q.PRead = d.set()
 	} else {
@@ -67,7 +69,8 @@ func (d draw) program(name string) *Program {
 	p := NewProgram(name, body)
 	for _, parent := range p.Statements() {
 		for _, child := range p.Statements() {
-			if parent.Relation == "P" && child.Relation == "C" && len(parent.Key) > 0 && slices.Equal(parent.Key, child.Key) {
+			if parent.Relation == "P" && child.Relation == "C" && len(parent.Key) > 0 &&
+				slices.Equal(parent.Key, child.Key) {
 				p.ForeignKeys = append(p.ForeignKeys, Constraint{Parent: parent, ForeignKey: "CP", Child: child})
 			}
 		}
@@ -187,7 +190,8 @@ func (x *explorer) anomaly(tries int) (*Schedule, []Dependency) {
 
 // explore looks for an execution of the programs that is not serializable, each at its level.
 func (w *Workload) explore(seed uint64, s Setting, levels []Level, tries int) (*Schedule, []Dependency) {
-	x := &explorer{Rand: rand.New(rand.NewPCG(seed, 0)), ltps: Unfold(w.Programs...), levels: make(map[*Program]Level), s: Setting{Tuples: s.Tuples}}
+	x := &explorer{Rand: rand.New(rand.NewPCG(seed, 0)), ltps: Unfold(w.Programs...), levels: make(map[*Program]Level),
+		s: Setting{Tuples: s.Tuples}}
 	for i, p := range w.Programs {
 		x.levels[p] = levels[i]
 	}

@@ -42,7 +42,8 @@ type probe struct {
 // ok says that the rules give what is wanted.
 func (p *probe) ok(r *rules) bool {
 	g := r.summarize([]*LTP{p.from, p.to}, Setting{Tuples: p.tuples, ForeignKeys: !p.noForeignKeys})
-	return p.want == slices.Contains(g.Edges, Edge{From: 0, FromAt: p.fromAt, To: 1, ToAt: p.toAt, Counterflow: p.counterflow})
+	return p.want == slices.Contains(g.Edges, Edge{From: 0, FromAt: p.fromAt, To: 1, ToAt: p.toAt,
+		Counterflow: p.counterflow})
 }
 
 // one returns a program of one statement that has all three sets alike: what a type's sets are does not matter to the
@@ -68,8 +69,10 @@ func cellProbes() []probe {
 			from, to := Type(i/types), Type(i%types)
 			name := fmt.Sprintf("Table 1%c, %s to %s is %s", 'a'+k, from, to, entry)
 			all = append(all,
-				probe{name: name + ", sets that meet", from: one(from, "a"), to: one(to, "a"), counterflow: k == 1, want: entry != "false"},
-				probe{name: name + ", others", from: one(from, "a"), to: one(to, "b"), counterflow: k == 1, want: entry == "true"})
+				probe{name: name + ", sets that meet", from: one(from, "a"), to: one(to, "a"), counterflow: k == 1,
+					want: entry != "false"},
+				probe{name: name + ", others", from: one(from, "a"), to: one(to, "b"), counterflow: k == 1,
+					want: entry == "true"})
 		}
 	}
 	return all
@@ -96,8 +99,10 @@ func setProbes() []probe {
 		for _, to := range []string{"PRead", "Read", "Write"} {
 			pair := from + " " + to
 			all = append(all,
-				probe{name: "ncDepConds, " + pair, from: statement(from), to: statement(to), want: slices.Contains(nc, pair)},
-				probe{name: "cDepConds, " + pair, from: statement(from), to: statement(to), counterflow: true, want: slices.Contains(c, pair)})
+				probe{name: "ncDepConds, " + pair, from: statement(from), to: statement(to),
+					want: slices.Contains(nc, pair)},
+				probe{name: "cDepConds, " + pair, from: statement(from), to: statement(to), counterflow: true,
+					want: slices.Contains(c, pair)})
 		}
 	}
 	return all
@@ -109,10 +114,14 @@ func granularityProbes() []probe {
 	writes := func(s Set) *LTP { return linear(&Statement{Type: KeyUpd, Relation: "R", Read: Of(), Write: s}) }
 	return []probe{
 		{name: "attributes that differ", from: reads(Of("a")), to: writes(Of("b")), counterflow: true},
-		{name: "attributes of one tuple", from: reads(Of("a")), to: writes(Of("b")), counterflow: true, tuples: true, want: true},
-		{name: "no attributes of one tuple", from: reads(Of()), to: writes(Of()), counterflow: true, tuples: true, want: true},
-		{name: "a lock is no write of a tuple", from: reads(Of("a")), to: writes(Set{}), counterflow: true, tuples: true},
-		{name: "another relation", from: linear(&Statement{Type: KeySel, Relation: "S", Read: Of("a")}), to: writes(Of("a"))},
+		{name: "attributes of one tuple", from: reads(Of("a")), to: writes(Of("b")), counterflow: true, tuples: true,
+			want: true},
+		{name: "no attributes of one tuple", from: reads(Of()), to: writes(Of()), counterflow: true, tuples: true,
+			want: true},
+		{name: "a lock is no write of a tuple", from: reads(Of("a")), to: writes(Set{}), counterflow: true,
+			tuples: true},
+		{name: "another relation", from: linear(&Statement{Type: KeySel, Relation: "S", Read: Of("a")}),
+			to: writes(Of("a"))},
 	}
 }
 
@@ -201,11 +210,13 @@ type drawnEdge struct {
 func (s *shape) graph() *SummaryGraph {
 	g := &SummaryGraph{}
 	for range 5 {
-		two := linear(&Statement{Type: KeyUpd, Relation: "R"}, &Statement{Type: KeyUpd, Relation: "R"}, &Statement{Type: KeyUpd, Relation: "R"})
+		two := linear(&Statement{Type: KeyUpd, Relation: "R"}, &Statement{Type: KeyUpd, Relation: "R"},
+			&Statement{Type: KeyUpd, Relation: "R"})
 		g.Nodes = append(g.Nodes, two)
 	}
 	for _, e := range s.edges {
-		edge := Edge{From: int32(e.from[0] - 'A'), FromAt: int32(e.from[1] - '1'), To: int32(e.to[0] - 'A'), ToAt: int32(e.to[1] - '1'), Counterflow: e.counterflow}
+		edge := Edge{From: int32(e.from[0] - 'A'), FromAt: int32(e.from[1] - '1'), To: int32(e.to[0] - 'A'),
+			ToAt: int32(e.to[1] - '1'), Counterflow: e.counterflow}
 		from, _ := g.Ends(edge)
 		from.Statement = &Statement{Type: e.by, Relation: "R"}
 		g.Edges = append(g.Edges, edge)
@@ -233,25 +244,37 @@ func shapes() []shape {
 	at := func(place string, by Type) drawnEdge { return drawnEdge{from: "A2", to: place, by: by} }
 	flowing := func(e drawnEdge) drawnEdge { e.counterflow = true; return e }
 	all := []shape{
-		{name: "the counterflow edge departs before the other arrives", edges: []drawnEdge{at("B3", KeyUpd), departs, closes}},
-		{name: "it departs where the other arrives", edges: []drawnEdge{at("B2", KeyUpd), departs, closes}, typeII: true},
+		{name: "the counterflow edge departs before the other arrives", edges: []drawnEdge{at("B3", KeyUpd), departs,
+			closes}},
+		{name: "it departs where the other arrives", edges: []drawnEdge{at("B2", KeyUpd), departs, closes},
+			typeII: true},
 		{name: "it departs behind", edges: []drawnEdge{at("B1", KeyUpd), departs, closes}, typeII: true},
 		{name: "both are counterflow", edges: []drawnEdge{flowing(at("B1", KeyUpd)), departs, closes}},
-		{name: "all are counterflow", edges: []drawnEdge{flowing(at("B1", KeyUpd)), departs, flowing(closes)}, typeII: true},
-		{name: "what is not counterflow leads away", edges: []drawnEdge{flowing(at("B1", KeyUpd)), departs, flowing(closes), {from: "C3", to: "D1", by: KeyUpd}}, typeII: true},
-		{name: "what is not counterflow leads here", edges: []drawnEdge{flowing(at("B1", KeyUpd)), departs, flowing(closes), {from: "D1", to: "A3", by: KeyUpd}}, typeII: true},
-		{name: "what is not counterflow is a detour", edges: []drawnEdge{flowing(at("B1", KeyUpd)), departs, flowing(closes),
+		{name: "all are counterflow", edges: []drawnEdge{flowing(at("B1", KeyUpd)), departs, flowing(closes)},
+			typeII: true},
+		{name: "what is not counterflow leads away", edges: []drawnEdge{flowing(at("B1", KeyUpd)), departs,
+			flowing(closes), {from: "C3", to: "D1", by: KeyUpd}}, typeII: true},
+		{name: "what is not counterflow leads here", edges: []drawnEdge{flowing(at("B1", KeyUpd)), departs,
+			flowing(closes), {from: "D1", to: "A3", by: KeyUpd}}, typeII: true},
+		{name: "what is not counterflow is a detour", edges: []drawnEdge{flowing(at("B1", KeyUpd)), departs,
+			flowing(closes),
 			{from: "C3", to: "D1", by: KeyUpd}, flowing(drawnEdge{from: "D2", to: "A3", by: KeySel})}},
 		{name: "it does not close", edges: []drawnEdge{at("B3", KeyUpd), departs}, typeII: true, typeI: true},
-		{name: "the counterflow edge is on no cycle", edges: []drawnEdge{at("B3", KeyUpd), {from: "B1", to: "A1", by: KeyUpd}, departs}, typeII: true, typeI: true},
-		{name: "nothing is counterflow", edges: []drawnEdge{at("B3", KeyUpd), {from: "B1", to: "A1", by: KeySel}}, typeII: true, typeI: true},
-		{name: "it closes by another", edges: []drawnEdge{at("B3", KeyUpd), departs, {from: "C2", to: "D1", by: KeyUpd}, {from: "D2", to: "A1", by: KeyUpd}}},
-		{name: "a program and itself", edges: []drawnEdge{{from: "A1", to: "A2", counterflow: true, by: KeySel}, {from: "A1", to: "A2", by: KeySel}}},
+		{name: "the counterflow edge is on no cycle",
+			edges: []drawnEdge{at("B3", KeyUpd), {from: "B1", to: "A1", by: KeyUpd}, departs}, typeII: true,
+			typeI: true},
+		{name: "nothing is counterflow", edges: []drawnEdge{at("B3", KeyUpd), {from: "B1", to: "A1", by: KeySel}},
+			typeII: true, typeI: true},
+		{name: "it closes by another", edges: []drawnEdge{at("B3", KeyUpd), departs, {from: "C2", to: "D1", by: KeyUpd},
+			{from: "D2", to: "A1", by: KeyUpd}}},
+		{name: "a program and itself", edges: []drawnEdge{{from: "A1", to: "A2", counterflow: true, by: KeySel},
+			{from: "A1", to: "A2", by: KeySel}}},
 		{name: "another pair of the pivot's", edges: []drawnEdge{at("B1", KeyUpd), at("B3", KeyUpd), departs, closes}},
 	}
 	for t := range Type(types) {
 		reads := t == KeySel || t == PredSel || t == PredUpd || t == PredDel
-		all = append(all, shape{name: "what arrives begins with " + t.String(), edges: []drawnEdge{at("B1", t), departs, closes}, typeII: !reads})
+		all = append(all, shape{name: "what arrives begins with " + t.String(), edges: []drawnEdge{at("B1", t), departs,
+			closes}, typeII: !reads})
 	}
 	return all
 }
@@ -299,9 +322,11 @@ func changes() map[string]*rules {
 	}
 	for i := range theRules.cSets {
 		change(fmt.Sprint("cDepConds without ", i+1), func(r *rules) { r.cSets = slices.Delete(r.cSets, i, i+1) })
-		change(fmt.Sprint("cDepConds, foreign keys of ", i+1), func(r *rules) { r.cSets[i].unlessHeld = !r.cSets[i].unlessHeld })
+		change(fmt.Sprint("cDepConds, foreign keys of ", i+1),
+			func(r *rules) { r.cSets[i].unlessHeld = !r.cSets[i].unlessHeld })
 	}
-	for _, pair := range []setPair{{from: read, to: read}, {from: read, to: pread}, {from: pread, to: read}, {from: pread, to: pread}} {
+	for _, pair := range []setPair{{from: read, to: read}, {from: read, to: pread}, {from: pread, to: read},
+		{from: pread, to: pread}} {
 		change(fmt.Sprint("ncDepConds with ", pair), func(r *rules) { r.ncSets = append(r.ncSets, pair) })
 		change(fmt.Sprint("cDepConds with ", pair), func(r *rules) { r.cSets = append(r.cSets, pair) })
 	}
@@ -315,7 +340,8 @@ func TestEveryChangeOfTheRulesIsNoticed(t *testing.T) {
 	}
 	edges, cycles := probes(), shapes()
 	for name, r := range all {
-		if !slices.ContainsFunc(edges, func(p probe) bool { return !p.ok(r) }) && !slices.ContainsFunc(cycles, func(s shape) bool { return !s.ok(r) }) {
+		if !slices.ContainsFunc(edges, func(p probe) bool { return !p.ok(r) }) &&
+			!slices.ContainsFunc(cycles, func(s shape) bool { return !s.ok(r) }) {
 			t.Errorf("%s: no case fails", name)
 		}
 	}

@@ -8,9 +8,9 @@ import (
 )
 
 // choose chooses the tuples that the runs of a schedule use: those at the ends of each edge of the cycle are the same
-// where both use them, foreign keys hold, what is named alike is the same, and all others differ. It reports whether that
-// is possible. Run i has the program that edge i departs from. few has those that refer to the same tuple be the same,
-// too: the execution is then one that can be had with one account a customer, say.
+// where both use them, foreign keys hold, what is named alike is the same, and all others differ. It reports whether
+// that is possible. Run i has the program that edge i departs from. few has those that refer to the same tuple be the
+// same, too: the execution is then one that can be had with one account a customer, say.
 func (s *Schedule) choose(cycle []Edge, at []tupleUse, few bool) bool {
 	c := &choice{runs: s.Runs, same: make(map[string]string)}
 	for i, run := range s.Runs {

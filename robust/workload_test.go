@@ -36,7 +36,8 @@ func TestSummaryGraphsHaveThePapersSizes(t *testing.T) {
 			}
 			g := Summarize(Unfold(c.workload.Programs...), c.setting)
 			if len(g.Nodes) != c.nodes || len(g.Edges) != c.edges || g.Counterflows() != c.flow {
-				t.Errorf("%d nodes, %d edges (%d), want %d, %d (%d)", len(g.Nodes), len(g.Edges), g.Counterflows(), c.nodes, c.edges, c.flow)
+				t.Errorf("%d nodes, %d edges (%d), want %d, %d (%d)", len(g.Nodes), len(g.Edges), g.Counterflows(),
+					c.nodes, c.edges, c.flow)
 			}
 		})
 	}
@@ -117,7 +118,8 @@ func TestMaximalSubsetsRobustAgainstSnapshotIsolation(t *testing.T) {
 		setting          Setting
 		maximal, minimal []string
 	}{
-		{SmallBank(), Setting{ForeignKeys: true}, []string{"Am Bal DC TS", "Am Bal DC WC", "Am DC TS WC"}, []string{"Bal TS WC"}},
+		{SmallBank(), Setting{ForeignKeys: true}, []string{"Am Bal DC TS", "Am Bal DC WC", "Am DC TS WC"},
+			[]string{"Bal TS WC"}},
 		{SmallBank(), Setting{}, []string{"Am Bal DC TS"}, []string{"WC"}},
 		{TPCC(), Setting{ForeignKeys: true}, []string{"NO OS Pay SL"}, []string{"Del"}},
 		{TPCC(), Setting{Tuples: true, ForeignKeys: true}, []string{"NO OS SL"}, []string{"Del", "Pay"}},

@@ -25,9 +25,11 @@ conn_0> select '-- x;' -- y
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Scenario{Format: Format, Name: "MDEV-1", Setup: []string{"create table t(a int,\n  b int)", "insert into t values (0, ';')"},
+	want := &Scenario{Format: Format, Name: "MDEV-1", Setup: []string{"create table t(a int,\n  b int)",
+		"insert into t values (0, ';')"},
 		Sessions: []Session{{Name: "conn_0"}, {Name: "conn_12"}},
-		Steps:    []Step{{Session: "conn_0", SQL: "select *\n\n      from t"}, {Session: "conn_12", SQL: "commit"}, {Session: "conn_0", SQL: "select '-- x;' -- y"}}}
+		Steps: []Step{{Session: "conn_0", SQL: "select *\n\n      from t"}, {Session: "conn_12", SQL: "commit"},
+			{Session: "conn_0", SQL: "select '-- x;' -- y"}}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
@@ -45,7 +47,8 @@ func TestFilesAreReadByTheirNamesAndTexts(t *testing.T) {
 			t.Errorf("%+v: %+v, %v", tt, all, err)
 		}
 	}
-	for file, text := range map[string]string{"a.spec": script, "a.yaml": spec, "a.sql": "SELECT 1", "b.sql": "conn_0> ;", "c.yaml": own + "steps: [{session: a, sql: x, until: [{step: y}]}]"} {
+	for file, text := range map[string]string{"a.spec": script, "a.yaml": spec, "a.sql": "SELECT 1",
+		"b.sql": "conn_0> ;", "c.yaml": own + "steps: [{session: a, sql: x, until: [{step: y}]}]"} {
 		if _, err := ReadFile(strings.NewReader(text), file); err == nil || !strings.HasPrefix(err.Error(), file+":") {
 			t.Errorf("%s: %v", file, err)
 		}

@@ -11,10 +11,14 @@ import (
 )
 
 func TestScenariosReadBack(t *testing.T) {
-	want := &Scenario{Name: "a: 'b'\n\x1b", Setup: []string{"CREATE TABLE t (a INT)"}, Sessions: []Session{{Name: "T1"}, {Name: "T2", Level: "SERIALIZABLE", Late: true}},
-		Steps:    []Step{{Session: "T1", SQL: "SELECT '\xff', \"- x\" -- y", Reply: Reply{Rows: new(uint64(0)), Waits: true, Values: [][]*string{{new("1"), nil}}}}, {Session: "T2", SQL: "null", Reply: Reply{Error: "40001"}}},
-		Expect:   Outcome{Anomalies: []string{"write skew"}},
-		Outcomes: []Outcome{{Engines: []string{"mariadb 11"}, Levels: []string{"SERIALIZABLE"}, Steps: map[int]Reply{2: {Waits: true}}}}}
+	want := &Scenario{Name: "a: 'b'\n\x1b", Setup: []string{"CREATE TABLE t (a INT)"},
+		Sessions: []Session{{Name: "T1"}, {Name: "T2", Level: "SERIALIZABLE", Late: true}},
+		Steps: []Step{{Session: "T1", SQL: "SELECT '\xff', \"- x\" -- y",
+			Reply: Reply{Rows: new(uint64(0)), Waits: true, Values: [][]*string{{new("1"), nil}}}},
+			{Session: "T2", SQL: "null", Reply: Reply{Error: "40001"}}},
+		Expect: Outcome{Anomalies: []string{"write skew"}},
+		Outcomes: []Outcome{{Engines: []string{"mariadb 11"}, Levels: []string{"SERIALIZABLE"},
+			Steps: map[int]Reply{2: {Waits: true}}}}}
 	var b bytes.Buffer
 	if err := want.Write(&b); err != nil {
 		t.Fatal(err)
@@ -53,11 +57,14 @@ func TestBadScenariosAreRefusedWithLines(t *testing.T) {
 
 // What is expected on a server at a level is the first outcome that fits, or what stands beside the steps.
 func TestOutcomesFitServersAndLevels(t *testing.T) {
-	s := &Scenario{Steps: []Step{{}, {Reply: Reply{Waits: true}}}, Expect: Outcome{Anomalies: []string{"any"}}, Outcomes: []Outcome{
-		{Engines: []string{"postgresql 12"}, Anomalies: []string{"12"}},
-		{Engines: []string{"mariadb", "postgresql 1"}, Levels: []string{"SERIALIZABLE"}, Anomalies: []string{"serializable"}},
-		{Engines: []string{"tidb"}, Settings: Settings{"tidb_txn_mode": "optimistic"}, Anomalies: []string{"optimistic"}},
-	}}
+	s := &Scenario{Steps: []Step{{}, {Reply: Reply{Waits: true}}}, Expect: Outcome{Anomalies: []string{"any"}},
+		Outcomes: []Outcome{
+			{Engines: []string{"postgresql 12"}, Anomalies: []string{"12"}},
+			{Engines: []string{"mariadb", "postgresql 1"}, Levels: []string{"SERIALIZABLE"},
+				Anomalies: []string{"serializable"}},
+			{Engines: []string{"tidb"}, Settings: Settings{"tidb_txn_mode": "optimistic"},
+				Anomalies: []string{"optimistic"}},
+		}}
 	for _, tt := range []struct {
 		engine   dbms.Engine
 		version  string

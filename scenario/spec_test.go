@@ -42,8 +42,11 @@ permutation c(*, a notices 12, "b ""1""") a
 	marked.AtOnce, marked.Until = true, []Condition{{Step: "a", Notices: 12}, {Step: `b "1"`}}
 	want := Scenario{Format: Format, Name: "two, permutation 1 of 2", InOrder: true,
 		Setup: []string{"CREATE TABLE t (a int);", "\n VACUUM t;\n"}, Teardown: []string{"DROP TABLE t;"},
-		Sessions: []Session{{Name: "s1", Level: "READ COMMITTED", Settings: Settings{"application_name": "isolation/two/s1"}, Setup: []string{"BEGIN;"}, Teardown: []string{"COMMIT;"}},
-			{Name: "session", Level: "READ COMMITTED", Settings: Settings{"application_name": "isolation/two/session"}}},
+		Sessions: []Session{{Name: "s1", Level: "READ COMMITTED",
+			Settings: Settings{"application_name": "isolation/two/s1"}, Setup: []string{"BEGIN;"},
+			Teardown: []string{"COMMIT;"}},
+			{Name: "session", Level: "READ COMMITTED",
+				Settings: Settings{"application_name": "isolation/two/session"}}},
 		Steps: []Step{a, c, b}}
 	second := want
 	second.Name, second.Steps = "two, permutation 2 of 2", []Step{marked, a, b, c}

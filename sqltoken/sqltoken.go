@@ -1,6 +1,6 @@
 // Package sqltoken reads texts that hold SQL of either family: statements, the definitions of tables, and programs with
-// variables (:name). The tokens are those of the family's own tokenizer, mysqltoken or pgtoken, of as few kinds as such a
-// reader needs. What a statement means is left to its family's grammar.
+// variables (:name). The tokens are those of the family's own tokenizer, mysqltoken or pgtoken, of as few kinds as such
+// a reader needs. What a statement means is left to its family's grammar.
 package sqltoken
 
 import (
@@ -41,8 +41,8 @@ func (t Token) Is(text string) bool {
 // ErrOpen is the error of a text that ends inside a string or comment.
 var ErrOpen = errors.New("is not closed")
 
-// Scan cuts a text by the rules of a family's servers, as they are without settings, but that two dashes begin a comment
-// in either: programs are written for both. Comments and white space are left out.
+// Scan cuts a text by the rules of a family's servers, as they are without settings, but that two dashes begin a
+// comment in either: programs are written for both. Comments and white space are left out.
 func Scan(family dbms.Family, text string) ([]Token, error) {
 	r := reader{text: text, line: 1}
 	open := -1

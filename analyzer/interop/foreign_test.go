@@ -21,7 +21,8 @@ func verdict(t testing.TB, h *History) string {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d transactions: %d committed, %d aborted, %d indeterminate\n", r.Coverage.Txns, r.Coverage.Committed, r.Coverage.Aborted, r.Coverage.Indeterminate)
+	fmt.Fprintf(&b, "%d transactions: %d committed, %d aborted, %d indeterminate\n", r.Coverage.Txns,
+		r.Coverage.Committed, r.Coverage.Aborted, r.Coverage.Indeterminate)
 	fmt.Fprintf(&b, "at most: %s\n", strings.Join(r.Levels.Strongest, ", "))
 	for _, note := range h.Notes() {
 		fmt.Fprintf(&b, "note: %s\n", note)

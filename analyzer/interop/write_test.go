@@ -18,7 +18,8 @@ import (
 func gist(r *analyzer.Result) string {
 	strictest, reads := len(cycleClasses), map[analyzer.Anomaly]bool{}
 	for _, f := range r.Findings {
-		if i := slices.IndexFunc(cycleClasses, func(names []analyzer.Anomaly) bool { return slices.Contains(names, f.Anomaly) }); i >= 0 {
+		if i := slices.IndexFunc(cycleClasses,
+			func(names []analyzer.Anomaly) bool { return slices.Contains(names, f.Anomaly) }); i >= 0 {
 			strictest = min(strictest, i)
 			continue
 		}
@@ -42,7 +43,8 @@ func gist(r *analyzer.Result) string {
 // cycleClasses are the names of cycles, the strictest class first.
 var cycleClasses = [][]analyzer.Anomaly{
 	{analyzer.G0}, {analyzer.G1c},
-	{analyzer.GSingle, analyzer.LostUpdate, analyzer.NonRepeatableRead, analyzer.ReadSkew, analyzer.ReadWriteSkew, analyzer.OTV, analyzer.GMonotonic},
+	{analyzer.GSingle, analyzer.LostUpdate, analyzer.NonRepeatableRead, analyzer.ReadSkew, analyzer.ReadWriteSkew,
+		analyzer.OTV, analyzer.GMonotonic},
 	{analyzer.GNonadjacent}, {analyzer.G2Item, analyzer.WriteSkew},
 }
 

@@ -152,7 +152,8 @@ func (s *session) plain(ctx context.Context, kind history.Kind, text string) err
 }
 
 func (s *session) begin(kind history.Kind, shape string) *history.Stmt {
-	s.txn.Stmts = append(s.txn.Stmts, history.Stmt{Num: uint32(len(s.txn.Stmts) + 1), Kind: kind, Shape: shape, Start: s.now()})
+	s.txn.Stmts = append(s.txn.Stmts, history.Stmt{Num: uint32(len(s.txn.Stmts) + 1), Kind: kind, Shape: shape,
+		Start: s.now()})
 	return &s.txn.Stmts[len(s.txn.Stmts)-1]
 }
 
@@ -170,7 +171,8 @@ func (s *session) statement(ctx context.Context) error {
 	case n < 12:
 		return s.update(ctx, where)
 	case n < 13:
-		return s.observed(ctx, history.Delete, history.DeleteRow, table, fmt.Sprintf("DELETE FROM %s %s", table, where)+s.returning(table, false, false))
+		return s.observed(ctx, history.Delete, history.DeleteRow, table,
+			fmt.Sprintf("DELETE FROM %s %s", table, where)+s.returning(table, false, false))
 	case n < 15:
 		text := fmt.Sprintf("INSERT INTO %s VALUES (%d, '%s') ON CONFLICT DO NOTHING", table, id, s.name())
 		return s.observed(ctx, history.Insert, history.InsertRow, table, text+s.returning(table, false, true))
@@ -189,7 +191,8 @@ func (s *session) read(ctx context.Context, where string) error {
 
 func (s *session) update(ctx context.Context, where string) error {
 	return s.observed(ctx, history.Update, history.UpdateRow, s.table,
-		fmt.Sprintf("UPDATE %s SET hist = hist || ',%s' %s", s.table, s.name(), where)+s.returning(s.table, s.tells, true))
+		fmt.Sprintf("UPDATE %s SET hist = hist || ',%s' %s", s.table, s.name(), where)+s.returning(s.table, s.tells,
+			true))
 }
 
 // check takes in how a statement ended.
@@ -262,14 +265,16 @@ func (s *session) observed(ctx context.Context, kind history.Kind, op history.Op
 		if err := rows.Scan(&hist, &oid, &ctid, &xmin, &newCTID, &newXmin, &lsn, &id); err != nil {
 			return err
 		}
-		p := history.TupleID{XID: xidOf(xmin.String), CTID: ctidOf(ctid.String), NewXID: xidOf(newXmin.String), NewID: ctidOf(newCTID.String), LSN: lsnOf(lsn.String)}
+		p := history.TupleID{XID: xidOf(xmin.String), CTID: ctidOf(ctid.String), NewXID: xidOf(newXmin.String),
+			NewID: ctidOf(newCTID.String), LSN: lsnOf(lsn.String)}
 		if table == "parted" {
 			p.Leaf = oid
 		}
 		if table == "log" {
 			id = ""
 		}
-		s.note(stmt, history.Access{Op: op, Row: history.Row{Table: "public." + table, ID: id}}, p, strings.Split(hist, ","))
+		s.note(stmt, history.Access{Op: op, Row: history.Row{Table: "public." + table, ID: id}}, p,
+			strings.Split(hist, ","))
 	}
 	return rows.Err()
 }
@@ -313,7 +318,8 @@ func begin(t *testing.T, level history.Level) (*load, history.Info) {
 	l := &load{t: t, level: level, start: time.Now(), tells: server.Major() >= 18, truth: make(map[accessKey][]string)}
 	l.db = testdb.OpenPostgreSQL(t, testdb.NewPostgreSQLDatabase(t))
 	l.prepare()
-	info := history.Info{Run: testRun, Started: l.start, Ended: l.start.Add(time.Hour), Server: history.Server{Engine: "postgresql", Version: server.Version(), System: 1}}
+	info := history.Info{Run: testRun, Started: l.start, Ended: l.start.Add(time.Hour),
+		Server: history.Server{Engine: "postgresql", Version: server.Version(), System: 1}}
 	if err := l.db.QueryRow("SELECT txid_snapshot_xmin(txid_current_snapshot())").Scan(&info.Horizon); err != nil {
 		t.Fatal(err)
 	}

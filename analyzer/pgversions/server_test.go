@@ -36,7 +36,8 @@ func TestVersionsAreTheOnesThatTheServerHolds(t *testing.T) {
 					}
 					checked[a.Op]++
 					if !want(a.Version) {
-						t.Errorf("%s.%d: %s of %v at %+v gives version %s, the row holds %v", txn.ID, before.Num, a.Op, a.Row, before.TupleIDs[k], a.Version,
+						t.Errorf("%s.%d: %s of %v at %+v gives version %s, the row holds %v", txn.ID, before.Num, a.Op,
+							a.Row, before.TupleIDs[k], a.Version,
 							l.truth[accessKey{txn.ID, before.Num, k}])
 					}
 				}
@@ -87,7 +88,8 @@ func TestARealServerKeepsItsPromises(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
-	for _, level := range []history.Level{history.ReadUncommitted, history.ReadCommitted, history.RepeatableRead, history.Serializable} {
+	for _, level := range []history.Level{history.ReadUncommitted, history.ReadCommitted, history.RepeatableRead,
+		history.Serializable} {
 		found := make(map[analyzer.Anomaly]int)
 		for seed := range seeds() {
 			l, info := play(t, level, seed)
@@ -137,7 +139,8 @@ func TestARealServersAnomaliesAreFound(t *testing.T) {
 			sessions := []*session{l.session(1), l.session(2)}
 			for _, s := range sessions {
 				s.table = table
-				s.txn = &history.Txn{ID: history.MakeTxnID(testRun, uint32(s.id)), Session: s.id, Level: c.level, Status: history.Aborted}
+				s.txn = &history.Txn{ID: history.MakeTxnID(testRun, uint32(s.id)), Session: s.id, Level: c.level,
+					Status: history.Aborted}
 				_, err := s.conn.ExecContext(t.Context(), "BEGIN ISOLATION LEVEL "+c.level.String())
 				s.check(err)
 			}

@@ -40,8 +40,9 @@ func newTraffic(t *testing.T, statements ...string) *traffic {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.srv, err = proxyserver.Start(context.Background(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: x.recording,
-		Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))})
+	x.srv, err = proxyserver.Start(context.Background(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0",
+		Recording: x.recording,
+		Logger:    zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +178,8 @@ func TestDatabasesOfAServerHaveOwnTables(t *testing.T) {
 // A transaction writes a row twice, and the table is then written anew so that the second version stands where the
 // first one stood.
 func TestMovedVersionIsNotIntermediate(t *testing.T) {
-	for name, rewrite := range map[string]string{"nothing": "SELECT 1", "VACUUM": "VACUUM t", "VACUUM FULL": "VACUUM FULL t", "CLUSTER": "CLUSTER t USING t_pkey",
+	for name, rewrite := range map[string]string{"nothing": "SELECT 1", "VACUUM": "VACUUM t",
+		"VACUUM FULL": "VACUUM FULL t", "CLUSTER": "CLUSTER t USING t_pkey",
 		"ALTER": "ALTER TABLE t ALTER v TYPE bigint", "past isotap": ""} {
 		x := newTraffic(t, "CREATE TABLE t (id int PRIMARY KEY, v int) WITH (autovacuum_enabled = off)")
 		a, b := x.client(x.database), x.client(x.database)
@@ -198,8 +200,10 @@ func TestEqualKeysOfEverySpellingAreOneRow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
-	keys := map[string][2]string{"numeric": {"1.0", "1.00"}, "numeric(8,2)": {"1.0", "1.00"}, "float8": {"'-0'", "'0'"}, "float4": {"'-0'", "0"},
-		"bpchar": {"'a'", "'a  '"}, "char(5)": {"'a'", "'a  '"}, "timetz": {"'12:00+00'", "'12:00:00+00'"}, "numrange": {"'[1.0,2]'", "'[1.00,2]'"},
+	keys := map[string][2]string{"numeric": {"1.0", "1.00"}, "numeric(8,2)": {"1.0", "1.00"}, "float8": {"'-0'", "'0'"},
+		"float4": {"'-0'", "0"},
+		"bpchar": {"'a'", "'a  '"}, "char(5)": {"'a'", "'a  '"}, "timetz": {"'12:00+00'", "'12:00:00+00'"},
+		"numrange": {"'[1.0,2]'", "'[1.00,2]'"},
 		"interval": {"'1 day'", "'24 hours'"}, "jsonb": {"'1.0'", "'1.00'"}, "inet": {"'10.0.0.1'", "'10.0.0.1/32'"}}
 	for typ, spelled := range keys {
 		x := newTraffic(t, "CREATE TABLE t (id "+typ+" PRIMARY KEY, v int)", "INSERT INTO t VALUES ("+spelled[0]+", 0)")
@@ -240,13 +244,15 @@ func vague(txns []*history.Txn) (shapes []string) {
 
 // TestWritesOfPartitionedTablesAreExactOutsideSavepoints: writes of partitioned tables are exact outside of savepoints.
 func TestWritesOfPartitionedTablesAreExactOutsideSavepoints(t *testing.T) {
-	tables := []string{"CREATE TABLE t (id int PRIMARY KEY, v int) PARTITION BY RANGE (id)", "CREATE TABLE low PARTITION OF t FOR VALUES FROM (0) TO (10)",
+	tables := []string{"CREATE TABLE t (id int PRIMARY KEY, v int) PARTITION BY RANGE (id)",
+		"CREATE TABLE low PARTITION OF t FOR VALUES FROM (0) TO (10)",
 		"CREATE TABLE high PARTITION OF t FOR VALUES FROM (10) TO (20)", "INSERT INTO t VALUES (1, 0), (11, 0)"}
 	x := newTraffic(t, tables...)
 	a, b := x.client(x.database), x.client(x.database)
 	a.run("BEGIN", "SELECT v FROM t WHERE id = 1", "SAVEPOINT s", "RELEASE s")
 	b.run("UPDATE t SET v = 2 WHERE id = 1", "INSERT INTO t VALUES (2, 0)", "UPDATE t SET v = 3 WHERE id = 11")
-	a.run("SELECT v FROM low", "UPDATE t SET v = 1 WHERE id = 1", "SELECT v FROM t WHERE id > 0", "DELETE FROM t WHERE id = 2", "COMMIT")
+	a.run("SELECT v FROM low", "UPDATE t SET v = 1 WHERE id = 1", "SELECT v FROM t WHERE id > 0",
+		"DELETE FROM t WHERE id = 2", "COMMIT")
 	b.run("SELECT v FROM t ORDER BY id")
 	if got := anomalies(x.stop()); got != "hazard lost update" {
 		t.Errorf("%s", got)

@@ -137,7 +137,8 @@ func (x *truth) holds(e *analyzer.Edge) bool {
 		return x.saw[edge{from: from, to: to, row: e.Row}]
 	case analyzer.RW:
 		for f := range x.edges {
-			if f.from == from && f.row == e.Row && f.kind == analyzer.RW && (f.to == to || x.overwrites(f.to, to, e.Row)) {
+			if f.from == from && f.row == e.Row && f.kind == analyzer.RW &&
+				(f.to == to || x.overwrites(f.to, to, e.Row)) {
 				return true
 			}
 		}
@@ -180,7 +181,8 @@ func TestWhatIsNotRecordedGivesNoFalseAlarm(t *testing.T) {
 		for _, e := range edgesOf(t, info, partial) {
 			edges++
 			if !x.holds(&e) && !(v.keyless && x.holdsSomewhere(&e)) {
-				t.Errorf("%s from %s to %s through %s, version %s, is none", e.Kind, e.From.ID, e.To.ID, e.Row.ID, e.Version)
+				t.Errorf("%s from %s to %s through %s, version %s, is none", e.Kind, e.From.ID, e.To.ID, e.Row.ID,
+					e.Version)
 			}
 		}
 		r := analyze(t, info, partial)

@@ -27,8 +27,10 @@ func TestSearchesFindWhatLookingAtEveryWriteFinds(t *testing.T) {
 		}
 		for i, w := range c.writes {
 			sent, ended := c.lastSent(end), c.lastEnded(from)
-			if i > sent && w.start <= end || i == sent && w.start > end || i > ended && w.end < from || i == ended && w.end >= from {
-				t.Fatalf("seed %d: write %d of %d to %d is not on its side of %d (sent by %d) or %d (ended before %d)", seed, i, w.start, w.end, sent, end, ended, from)
+			if i > sent && w.start <= end || i == sent && w.start > end || i > ended && w.end < from || i == ended &&
+				w.end >= from {
+				t.Fatalf("seed %d: write %d of %d to %d is not on its side of %d (sent by %d) or %d (ended before %d)",
+					seed, i, w.start, w.end, sent, end, ended, from)
 			}
 		}
 	}
@@ -44,7 +46,8 @@ func anyChain(rng *rand.Rand) (c *chain, matching []int) {
 	for i := range 1 + rng.IntN(8) {
 		start := max(0, now+rng.Int64N(20)-6)
 		now = start + rng.Int64N(10)
-		writes = append(writes, write{txn: id(uint32(i + 1)), replaced: history.Tag{Txn: id(uint32(i))}, start: start, end: now, certain: true})
+		writes = append(writes, write{txn: id(uint32(i + 1)), replaced: history.Tag{Txn: id(uint32(i))}, start: start,
+			end: now, certain: true})
 		if rng.IntN(3) > 0 {
 			matching = append(matching, i)
 		}

@@ -26,26 +26,40 @@ func TestFirstVersionThatMayHaveBeenSeen(t *testing.T) {
 	}{
 		{"deleted after it was found", []step{{1, 0, 105, del, false}}, initial, chosen, history.ReadCommitted, "1"},
 		{"changed after it was found", []step{{1, 0, 105, upd, false}}, initial, chosen, history.ReadCommitted, "1"},
-		{"changed, and still matches, and is deleted", []step{{1, 0, 103, upd, true}, {2, 1, 105, del, false}}, initial, chosen, history.ReadCommitted, "2"},
-		{"changed, and may not match, and is deleted", []step{{1, 0, 103, upd, false}, {2, 1, 105, del, false}}, initial, chosen, history.ReadCommitted, "1"},
+		{"changed, and still matches, and is deleted", []step{{1, 0, 103, upd, true}, {2, 1, 105, del, false}}, initial,
+			chosen, history.ReadCommitted, "2"},
+		{"changed, and may not match, and is deleted", []step{{1, 0, 103, upd, false}, {2, 1, 105, del, false}},
+			initial, chosen, history.ReadCommitted, "1"},
 		{"found by another condition", []step{{1, 0, 105, del, false}}, initial, other, history.ReadCommitted, "none"},
-		{"found by another condition, at a version that matches", []step{{1, 0, 90, ins, true}, {2, 1, 105, del, false}}, 1, other, history.ReadCommitted, "2"},
-		{"met at a version that does not match", []step{{1, 0, 103, upd, false}, {2, 1, 105, del, false}}, 1, other, history.ReadCommitted, "none"},
-		{"inserted before the transaction began, and deleted", []step{{1, 0, 90, ins, true}, {2, 1, 105, del, false}}, unmet, chosen, history.ReadCommitted, "2"},
-		{"inserted at the same time, and deleted", []step{{1, 0, 103, ins, true}, {2, 1, 105, del, false}}, unmet, chosen, history.ReadCommitted, "none"},
-		{"inserted at the same time, met and deleted", []step{{1, 0, 99, ins, true}, {2, 1, 105, del, false}}, 1, chosen, history.ReadCommitted, "2"},
-		{"deleted before the transaction began", []step{{1, 0, 80, ins, true}, {2, 1, 90, del, false}}, unmet, chosen, history.ReadCommitted, "none"},
+		{"found by another condition, at a version that matches",
+			[]step{{1, 0, 90, ins, true}, {2, 1, 105, del, false}}, 1, other, history.ReadCommitted, "2"},
+		{"met at a version that does not match", []step{{1, 0, 103, upd, false}, {2, 1, 105, del, false}}, 1, other,
+			history.ReadCommitted, "none"},
+		{"inserted before the transaction began, and deleted", []step{{1, 0, 90, ins, true}, {2, 1, 105, del, false}},
+			unmet, chosen, history.ReadCommitted, "2"},
+		{"inserted at the same time, and deleted", []step{{1, 0, 103, ins, true}, {2, 1, 105, del, false}}, unmet,
+			chosen, history.ReadCommitted, "none"},
+		{"inserted at the same time, met and deleted", []step{{1, 0, 99, ins, true}, {2, 1, 105, del, false}}, 1,
+			chosen, history.ReadCommitted, "2"},
+		{"deleted before the transaction began", []step{{1, 0, 80, ins, true}, {2, 1, 90, del, false}}, unmet, chosen,
+			history.ReadCommitted, "none"},
 		{"deleted after the reply", []step{{1, 0, 116, del, false}}, initial, chosen, history.ReadCommitted, "none"},
 		{"never changed", []step{{1, 0, 90, ins, true}}, 1, chosen, history.ReadCommitted, "none"},
-		{"of two that nobody ordered", []step{{1, 0, 105, del, false}, {2, 0, 106, del, false}}, initial, chosen, history.ReadCommitted, "none"},
-		{"deleted by the transaction itself", []step{{9, 0, 105, del, false}}, initial, chosen, history.ReadCommitted, "none"},
-		{"deleted while the statement ran", []step{{1, 0, 111, del, false}}, initial, chosen, history.ReadCommitted, "1"},
-		{"deleted before the statement, at READ UNCOMMITTED", []step{{1, 0, 105, del, false}}, initial, chosen, history.ReadUncommitted, "1"},
-		{"deleted while the statement ran, at READ UNCOMMITTED", []step{{1, 0, 111, del, false}}, initial, chosen, history.ReadUncommitted, "none"},
+		{"of two that nobody ordered", []step{{1, 0, 105, del, false}, {2, 0, 106, del, false}}, initial, chosen,
+			history.ReadCommitted, "none"},
+		{"deleted by the transaction itself", []step{{9, 0, 105, del, false}}, initial, chosen, history.ReadCommitted,
+			"none"},
+		{"deleted while the statement ran", []step{{1, 0, 111, del, false}}, initial, chosen, history.ReadCommitted,
+			"1"},
+		{"deleted before the statement, at READ UNCOMMITTED", []step{{1, 0, 105, del, false}}, initial, chosen,
+			history.ReadUncommitted, "1"},
+		{"deleted while the statement ran, at READ UNCOMMITTED", []step{{1, 0, 111, del, false}}, initial, chosen,
+			history.ReadUncommitted, "none"},
 	} {
 		txns, m := chained(c.steps)
 		m.Predicate = chosen
-		first := history.Stmt{Num: 1, Start: 101, End: 102, Observation: history.Exact, Predicates: []history.Predicate{c.by}}
+		first := history.Stmt{Num: 1, Start: 101, End: 102, Observation: history.Exact,
+			Predicates: []history.Predicate{c.by}}
 		if c.met != unmet {
 			a := history.Access{Row: history.Row{Table: "public.t", ID: "1"}}
 			if c.met != initial {
@@ -53,8 +67,9 @@ func TestFirstVersionThatMayHaveBeenSeen(t *testing.T) {
 			}
 			first.Accesses = []history.Access{a}
 		}
-		reader := &history.Txn{ID: id(9), Status: history.Committed, Level: c.level, Start: 100, End: 120, Stmts: []history.Stmt{first,
-			{Num: 2, Start: 110, End: 115, Observation: history.Exact, Predicates: []history.Predicate{chosen}}}}
+		reader := &history.Txn{ID: id(9), Status: history.Committed, Level: c.level, Start: 100, End: 120,
+			Stmts: []history.Stmt{first,
+				{Num: 2, Start: 110, End: 115, Observation: history.Exact, Predicates: []history.Predicate{chosen}}}}
 		if last := txns[len(txns)-1]; last.ID == reader.ID {
 			txns = txns[:len(txns)-1]
 			reader.Stmts = slices.Insert(reader.Stmts, 1, last.Stmts[0])
@@ -64,10 +79,13 @@ func TestFirstVersionThatMayHaveBeenSeen(t *testing.T) {
 		}
 	}
 	txns, m := chained([]step{{1, 0, 105, del, false}})
-	inexact := history.Stmt{Num: 1, Start: 101, End: 102, Observation: history.Exact, Predicates: []history.Predicate{chosen},
-		Accesses: []history.Access{{Row: history.Row{Table: "public.t", ID: "1"}, Inexact: true}}}
-	if got := gone(m, txns, &history.Txn{ID: id(9), Level: history.ReadCommitted, Start: 100, End: 120, Stmts: []history.Stmt{inexact,
-		{Num: 2, Start: 110, End: 115, Observation: history.Exact, Predicates: []history.Predicate{chosen}}}}); got != "none" {
+	inexact := history.Stmt{Num: 1, Start: 101, End: 102, Observation: history.Exact,
+		Predicates: []history.Predicate{chosen},
+		Accesses:   []history.Access{{Row: history.Row{Table: "public.t", ID: "1"}, Inexact: true}}}
+	if got := gone(m, txns, &history.Txn{ID: id(9), Level: history.ReadCommitted, Start: 100, End: 120,
+		Stmts: []history.Stmt{inexact,
+			{Num: 2, Start: 110, End: 115, Observation: history.Exact,
+				Predicates: []history.Predicate{chosen}}}}); got != "none" {
 		t.Errorf("met inexactly: %s, want none", got)
 	}
 	// Without a condition every version matches, so that what was there first need not have been met.
@@ -83,8 +101,9 @@ func TestFirstVersionThatMayHaveBeenSeen(t *testing.T) {
 		txns, m := chained(c.steps)
 		m.Predicate = all
 		m.Versions = append(m.Versions, history.VersionRef{Txn: id(1), Stmt: 1}) // so that the row is looked at
-		reader := &history.Txn{ID: id(9), Status: history.Committed, Level: history.ReadCommitted, Start: 100, End: 120, Stmts: []history.Stmt{
-			{Num: 1, Start: 110, End: 115, Observation: history.Exact, Predicates: []history.Predicate{all}}}}
+		reader := &history.Txn{ID: id(9), Status: history.Committed, Level: history.ReadCommitted, Start: 100, End: 120,
+			Stmts: []history.Stmt{
+				{Num: 1, Start: 110, End: 115, Observation: history.Exact, Predicates: []history.Predicate{all}}}}
 		if got := gone(m, txns, reader); got != c.want {
 			t.Errorf("of all rows, %s: %s, want %s", c.name, got, c.want)
 		}
@@ -117,7 +136,8 @@ func TestUnseenChangesAreNotSaidToBeGone(t *testing.T) {
 			Stmts: []history.Stmt{{Num: 1, Kind: history.Update, Observation: history.Inexact, Start: start, End: end}}}
 	}
 	undone := history.Stmt{Num: 2, Start: 103, End: 104, Void: true, Observation: history.Exact, Kind: history.Delete,
-		Accesses: []history.Access{{Row: history.Row{Table: "public.t", ID: "1"}, Op: history.DeleteRow, Version: history.Tag{Txn: id(1), Stmt: 1}}}}
+		Accesses: []history.Access{{Row: history.Row{Table: "public.t", ID: "1"}, Op: history.DeleteRow,
+			Version: history.Tag{Txn: id(1), Stmt: 1}}}}
 	for name, c := range map[string]struct {
 		beside *history.Txn
 		own    []history.Stmt
@@ -134,7 +154,8 @@ func TestUnseenChangesAreNotSaidToBeGone(t *testing.T) {
 			txns = append(txns, c.beside)
 		}
 		reader := &history.Txn{ID: id(9), Status: history.Committed, Level: history.ReadCommitted, Start: 100, End: 120,
-			Stmts: append(c.own, history.Stmt{Num: 3, Start: 110, End: 115, Observation: history.Exact, Predicates: []history.Predicate{chosen}})}
+			Stmts: append(c.own, history.Stmt{Num: 3, Start: 110, End: 115, Observation: history.Exact,
+				Predicates: []history.Predicate{chosen}})}
 		if got := gone(m, txns, reader); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}

@@ -37,7 +37,8 @@ func chained(steps []step) (txns []*history.Txn, m history.Matches) {
 			image = ""
 		}
 		txns = append(txns, &history.Txn{ID: id(s.n), Status: history.Committed, Start: s.sent, End: s.sent + 1,
-			Stmts: []history.Stmt{{Num: 1, Start: s.sent, End: s.sent + 1, Observation: history.Exact, Accesses: []history.Access{a}, Images: []string{image}}}})
+			Stmts: []history.Stmt{{Num: 1, Start: s.sent, End: s.sent + 1, Observation: history.Exact,
+				Accesses: []history.Access{a}, Images: []string{image}}}})
 		if s.matches {
 			m.Versions = append(m.Versions, history.VersionRef{Txn: id(s.n), Stmt: 1})
 		}
@@ -63,12 +64,15 @@ func TestLastVersionThatMayHaveBeenSeen(t *testing.T) {
 		{"inserted, does not match", []step{{1, 0, 105, ins, false}}, "none"},
 		{"changed so that it matches", []step{{1, 0, 105, upd, true}}, "0"},
 		{"changed twice, the second matches", []step{{1, 0, 50, ins, false}, {2, 1, 105, upd, true}}, "1"},
-		{"matches, and then no more: either may have been seen", []step{{1, 0, 105, ins, true}, {2, 1, 107, upd, false}}, "none"},
+		{"matches, and then no more: either may have been seen",
+			[]step{{1, 0, 105, ins, true}, {2, 1, 107, upd, false}}, "none"},
 		{"matches, and no more after the reply", []step{{1, 0, 105, ins, true}, {2, 1, 111, upd, false}}, "0"},
 		{"matches, and is deleted", []step{{1, 0, 105, ins, true}, {2, 1, 107, del, false}}, "none"},
 		{"matches, and is deleted after the reply", []step{{1, 0, 105, ins, true}, {2, 1, 111, del, false}}, "0"},
-		{"comes and goes and comes", []step{{1, 0, 10, ins, true}, {2, 1, 20, upd, false}, {3, 2, 105, upd, true}}, "2"},
-		{"comes after the reply, by way of one that does not match", []step{{1, 0, 112, ins, false}, {2, 1, 116, upd, true}}, "1"},
+		{"comes and goes and comes", []step{{1, 0, 10, ins, true}, {2, 1, 20, upd, false}, {3, 2, 105, upd, true}},
+			"2"},
+		{"comes after the reply, by way of one that does not match",
+			[]step{{1, 0, 112, ins, false}, {2, 1, 116, upd, true}}, "1"},
 		{"written by the transaction itself", []step{{1, 0, 50, ins, true}, {9, 1, 120, upd, true}}, "none"},
 		{"two over one", []step{{1, 0, 50, ins, true}, {2, 1, 60, upd, true}, {3, 1, 70, upd, true}}, "none"},
 		{"two beginnings", []step{{1, 0, 50, ins, true}, {2, 0, 60, ins, true}}, "none"},
@@ -76,7 +80,8 @@ func TestLastVersionThatMayHaveBeenSeen(t *testing.T) {
 		txns, m := chained(c.steps)
 		m.Predicate = chosen
 		reader := &history.Txn{ID: id(9), Session: 3, Status: history.Committed, Start: 100, End: 120,
-			Stmts: []history.Stmt{{Num: 1, Start: 100, End: 110, Observation: history.Exact, Predicates: []history.Predicate{chosen}}}}
+			Stmts: []history.Stmt{{Num: 1, Start: 100, End: 110, Observation: history.Exact,
+				Predicates: []history.Predicate{chosen}}}}
 		if got := resolve(m, append(txns, reader), reader); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
@@ -94,10 +99,12 @@ func TestClocksDoNotOrderProxiesWritesAtOnce(t *testing.T) {
 		m.Predicate = chosen
 		txns[1].ID = history.MakeTxnID(run+1, 2)
 		reader := &history.Txn{ID: id(9), Status: history.Committed, Start: 100, End: 120,
-			Stmts: []history.Stmt{{Num: 1, Start: 100, End: 110, Observation: history.Exact, Predicates: []history.Predicate{chosen}}}}
+			Stmts: []history.Stmt{{Num: 1, Start: 100, End: 110, Observation: history.Exact,
+				Predicates: []history.Predicate{chosen}}}}
 		r := New()
 		for i, started := range []time.Time{time.Unix(100, 0), c.otherStarted} {
-			r.AddRun(history.Info{Run: run + history.Run(i), Started: started, Ended: time.Unix(int64(200+100*i), 0), Mode: "predicates", Server: history.Server{Engine: "postgresql"}})
+			r.AddRun(history.Info{Run: run + history.Run(i), Started: started, Ended: time.Unix(int64(200+100*i), 0),
+				Mode: "predicates", Server: history.Server{Engine: "postgresql"}})
 		}
 		r.AddMatches(run, m)
 		for _, x := range append(txns, reader) {
@@ -168,7 +175,8 @@ func TestPossibleDeletionsAreNotClaimed(t *testing.T) {
 		txns, m := chained([]step{{1, 0, c.sent, history.InsertRow, true}})
 		m.Predicate = chosen
 		reader := &history.Txn{ID: id(9), Status: history.Committed, Start: 100, End: 120,
-			Stmts: []history.Stmt{{Num: 1, Start: 100, End: 110, Observation: history.Exact, Predicates: []history.Predicate{chosen}}}}
+			Stmts: []history.Stmt{{Num: 1, Start: 100, End: 110, Observation: history.Exact,
+				Predicates: []history.Predicate{chosen}}}}
 		other := &history.Txn{ID: id(8), Status: history.Committed, Start: c.from, End: c.to,
 			Stmts: []history.Stmt{{Num: 1, Kind: c.kind, Observation: c.how, Start: c.from, End: c.from + 1}}}
 		if got := resolve(m, append(txns, other, reader), reader); got != c.want {
@@ -199,7 +207,8 @@ func TestCurrentReadsFindWhatHadBeenCommitted(t *testing.T) {
 		txns, m := chained([]step{{1, 0, 105, history.InsertRow, true}})
 		m.Predicate = chosen
 		reader := &history.Txn{ID: id(9), Status: history.Committed, Level: c.level, Start: 100, End: 120,
-			Stmts: []history.Stmt{{Num: 1, Kind: c.kind, Locking: c.locking, Start: 108, End: 110, Observation: history.Exact, Predicates: []history.Predicate{chosen}}}}
+			Stmts: []history.Stmt{{Num: 1, Kind: c.kind, Locking: c.locking, Start: 108, End: 110,
+				Observation: history.Exact, Predicates: []history.Predicate{chosen}}}}
 		if got := resolveOn(c.engine, m, append(txns, reader), reader); got != c.want {
 			t.Errorf("%+v: %s", c, got)
 		}
@@ -208,7 +217,8 @@ func TestCurrentReadsFindWhatHadBeenCommitted(t *testing.T) {
 
 func TestNothingIsAddedWhereItIsNotCertain(t *testing.T) {
 	statement := func(change func(*history.Stmt)) *history.Txn {
-		s := history.Stmt{Num: 1, Start: 100, End: 110, Observation: history.Exact, Predicates: []history.Predicate{chosen}}
+		s := history.Stmt{Num: 1, Start: 100, End: 110, Observation: history.Exact,
+			Predicates: []history.Predicate{chosen}}
 		change(&s)
 		return &history.Txn{ID: id(9), Status: history.Committed, Start: 100, End: 120, Stmts: []history.Stmt{s}}
 	}
@@ -217,10 +227,15 @@ func TestNothingIsAddedWhereItIsNotCertain(t *testing.T) {
 		reader func(*history.Stmt)
 		writer func(*history.Txn)
 	}{
-		"the statement failed":            {func(s *history.Stmt) { s.Void = true }, func(*history.Txn) {}},
-		"it was not observed exactly":     {func(s *history.Stmt) { s.Observation = history.Inexact }, func(*history.Txn) {}},
-		"it found the row":                {func(s *history.Stmt) { s.Accesses = []history.Access{{Row: history.Row{Table: "public.t", ID: "1"}}} }, func(*history.Txn) {}},
-		"another predicate":               {func(s *history.Stmt) { s.Predicates[0].Where = "a = 2" }, func(*history.Txn) {}},
+		"the statement failed": {func(s *history.Stmt) { s.Void = true }, func(*history.Txn) {}},
+		"it was not observed exactly": {func(s *history.Stmt) { s.Observation = history.Inexact },
+			func(*history.Txn) {}},
+		"it found the row": {func(s *history.Stmt) {
+			s.Accesses = []history.Access{{Row: history.Row{Table: "public.t",
+				ID: "1"}}}
+		}, func(*history.Txn) {}},
+		"another predicate": {func(s *history.Stmt) { s.Predicates[0].Where = "a = 2" },
+			func(*history.Txn) {}},
 		"the writer rolled back":          {plain, func(w *history.Txn) { w.Status = history.Aborted }},
 		"nobody knows how it ended":       {plain, func(w *history.Txn) { w.Status = history.Indeterminate }},
 		"the write was undone":            {plain, func(w *history.Txn) { w.Stmts[0].Void = true }},

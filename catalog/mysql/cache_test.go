@@ -52,7 +52,8 @@ CREATE TABLE child_of_pair (x INT, y INT, FOREIGN KEY (x, y) REFERENCES pair (b,
 	name := func(table string) string { return schema + "." + table }
 	for _, want := range []sqlmysql.Table{
 		{Name: name("plain"),
-			Columns: []sqlmysql.Column{{Name: "id", Type: "int", NotNull: true}, {Name: "s", Type: "varchar", NotNull: true}, {Name: "f", Type: "float"}, {Name: "e", Type: "enum"}},
+			Columns: []sqlmysql.Column{{Name: "id", Type: "int", NotNull: true},
+				{Name: "s", Type: "varchar", NotNull: true}, {Name: "f", Type: "float"}, {Name: "e", Type: "enum"}},
 			Indexes: []sqlmysql.Index{
 				{Name: "part", Columns: []string{"", "f"}},
 				{Name: "PRIMARY", Columns: []string{"s", "id"}, Primary: true, Unique: true},
@@ -64,11 +65,15 @@ CREATE TABLE child_of_pair (x INT, y INT, FOREIGN KEY (x, y) REFERENCES pair (b,
 				{Name: "c", Type: "int", Generated: true}, {Name: "d", Type: "int", Invisible: true}}},
 		{Name: name("unbounded"), Instrumented: true, Columns: []sqlmysql.Column{{Name: "a", Type: "int"}}},
 		{Name: name("unfinished"), WListBytes: 255, Columns: []sqlmysql.Column{{Name: "a", Type: "int"}}},
-		{Name: name("view_of_plain"), View: true, Columns: []sqlmysql.Column{{Name: "s", Type: "varchar", NotNull: true}}},
-		{Name: name("triggered"), InsertTrigger: true, DeleteTrigger: true, Columns: []sqlmysql.Column{{Name: "id", Type: "int"}}},
-		{Name: name("parent"), CascadesDelete: true, Columns: []sqlmysql.Column{{Name: "id", Type: "int", NotNull: true}},
+		{Name: name("view_of_plain"), View: true,
+			Columns: []sqlmysql.Column{{Name: "s", Type: "varchar", NotNull: true}}},
+		{Name: name("triggered"), InsertTrigger: true, DeleteTrigger: true,
+			Columns: []sqlmysql.Column{{Name: "id", Type: "int"}}},
+		{Name: name("parent"), CascadesDelete: true,
+			Columns: []sqlmysql.Column{{Name: "id", Type: "int", NotNull: true}},
 			Indexes: []sqlmysql.Index{{Name: "PRIMARY", Columns: []string{"id"}, Primary: true, Unique: true}}},
-		{Name: name("pair"), CascadesUpdate: []string{"a", "b"}, Columns: []sqlmysql.Column{{Name: "a", Type: "int"}, {Name: "b", Type: "int"}, {Name: "c", Type: "int"}},
+		{Name: name("pair"), CascadesUpdate: []string{"a", "b"}, Columns: []sqlmysql.Column{{Name: "a", Type: "int"},
+			{Name: "b", Type: "int"}, {Name: "c", Type: "int"}},
 			Indexes: []sqlmysql.Index{{Name: "ba", Columns: []string{"b", "a"}, Unique: true}}},
 		{Name: name("strict_parent"), Columns: []sqlmysql.Column{{Name: "id", Type: "int", NotNull: true}},
 			Indexes: []sqlmysql.Index{{Name: "PRIMARY", Columns: []string{"id"}, Primary: true, Unique: true}}},
@@ -78,7 +83,8 @@ CREATE TABLE child_of_pair (x INT, y INT, FOREIGN KEY (x, y) REFERENCES pair (b,
 			t.Errorf("%s:\ngot  %+v\nwant %+v", want.Name, got, want)
 		}
 	}
-	for _, absent := range [][2]string{{schema, "none"}, {schema, "PLAIN"}, {"", "plain"}, {"mysql", "user"}, {"information_schema", "TABLES"}} {
+	for _, absent := range [][2]string{{schema, "none"}, {schema, "PLAIN"}, {"", "plain"}, {"mysql", "user"},
+		{"information_schema", "TABLES"}} {
 		if got := cache.Table(absent[0], absent[1]); got != nil {
 			t.Errorf("%v found: %+v", absent, got)
 		}
@@ -190,7 +196,8 @@ func TestCacheKnowsHowTypesAreSpelled(t *testing.T) {
 	run(t, testdb.Open(t, schema), "CREATE TABLE t (d DECIMAL(10,2), v VARCHAR(7) COLLATE utf8mb4_bin, e ENUM('A') COLLATE utf8mb4_bin)")
 	cache := load(t, connect(t))
 	want := []sqlmysql.Column{{Name: "d", Type: "decimal", Full: "decimal(10,2)"},
-		{Name: "v", Type: "varchar", Full: "varchar(7)", Collation: "utf8mb4_bin"}, {Name: "e", Type: "enum", Full: "enum('A')", Collation: "utf8mb4_bin"}}
+		{Name: "v", Type: "varchar", Full: "varchar(7)", Collation: "utf8mb4_bin"},
+		{Name: "e", Type: "enum", Full: "enum('A')", Collation: "utf8mb4_bin"}}
 	if got := cache.Table(schema, "t").Columns; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -250,7 +257,8 @@ func TestNobodyWaitsForATableOfOthers(t *testing.T) {
 	if err := <-holding; err != nil {
 		t.Fatal(err)
 	}
-	cache.Changed(Change{Tables: []rewrite.TableName{{Schema: schema, Table: "held"}}}) // as the end of a definition is told
+	cache.Changed(Change{Tables: []rewrite.TableName{{Schema: schema,
+		Table: "held"}}}) // as the end of a definition is told
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		if table := cache.Table(schema, "held"); table != nil && table.Column("b") != nil {
 			break

@@ -14,7 +14,8 @@ import (
 )
 
 var (
-	definitionsSeed  = flag.Uint64("definitions.seed", 1, "seed of the first run of TestRandomDefinitionsLeaveNoStaleDescription")
+	definitionsSeed = flag.Uint64("definitions.seed", 1,
+		"seed of the first run of TestRandomDefinitionsLeaveNoStaleDescription")
 	definitionsCount = flag.Int("definitions.count", 150, "how many definitions it tries in a run")
 )
 
@@ -43,11 +44,14 @@ func (d definer) statement() string {
 	t, u := d.name(), d.name()
 	switch d.IntN(26) {
 	case 0, 1, 2:
-		return "CREATE TABLE " + d.oneOf("", "IF NOT EXISTS ") + t + " (id INT PRIMARY KEY, x INT UNIQUE, y INT, " + sqlmysql.RowIDDefinition + ")" + d.oneOf("", " ENGINE = MyISAM")
+		return "CREATE TABLE " + d.oneOf("", "IF NOT EXISTS ") + t + " (id INT PRIMARY KEY, x INT UNIQUE, y INT, " +
+			sqlmysql.RowIDDefinition + ")" + d.oneOf("", " ENGINE = MyISAM")
 	case 3, 4:
-		return "CREATE TABLE " + t + " (id INT PRIMARY KEY, x INT UNIQUE, y INT, FOREIGN KEY (y) REFERENCES " + u + " (" + d.oneOf("id", "x") + ") " + d.action() + ")"
+		return "CREATE TABLE " + t + " (id INT PRIMARY KEY, x INT UNIQUE, y INT, FOREIGN KEY (y) REFERENCES " + u +
+			" (" + d.oneOf("id", "x") + ") " + d.action() + ")"
 	case 5:
-		return "ALTER TABLE " + t + " ADD CONSTRAINT " + d.oneOf("f", "g") + " FOREIGN KEY (y) REFERENCES " + u + " (" + d.oneOf("id", "x") + ") " + d.action()
+		return "ALTER TABLE " + t + " ADD CONSTRAINT " + d.oneOf("f", "g") + " FOREIGN KEY (y) REFERENCES " + u + " (" +
+			d.oneOf("id", "x") + ") " + d.action()
 	case 6:
 		return "ALTER TABLE " + t + " DROP FOREIGN KEY " + d.oneOf("f", "g", "a_ibfk_1", "b_ibfk_1")
 	case 7:
@@ -63,16 +67,19 @@ func (d definer) statement() string {
 	case 14:
 		return "ALTER TABLE " + t + " RENAME COLUMN " + d.oneOf("x TO z", "z TO x", "id TO i", "i TO id")
 	case 15:
-		return "ALTER TABLE " + t + d.oneOf(" ADD COLUMN w INT DEFAULT 1", " DROP COLUMN w", " MODIFY y BIGINT", " ADD KEY k (x, y)", " DROP KEY k", " ENGINE = InnoDB", " CONVERT TO CHARACTER SET utf8mb4")
+		return "ALTER TABLE " + t + d.oneOf(" ADD COLUMN w INT DEFAULT 1", " DROP COLUMN w", " MODIFY y BIGINT",
+			" ADD KEY k (x, y)", " DROP KEY k", " ENGINE = InnoDB", " CONVERT TO CHARACTER SET utf8mb4")
 	case 16:
-		return d.oneOf("CREATE INDEX i ON ", "CREATE UNIQUE INDEX i ON ", "DROP INDEX i ON ") + t + d.oneOf(" (x)", " (y)", "")
+		return d.oneOf("CREATE INDEX i ON ", "CREATE UNIQUE INDEX i ON ", "DROP INDEX i ON ") + t + d.oneOf(" (x)",
+			" (y)", "")
 	case 17, 18:
 		schema, _, qualified := strings.Cut(t, ".")
 		trigger := d.oneOf("t1", "t2")
 		if qualified {
 			trigger = schema + "." + trigger
 		}
-		return d.oneOf("CREATE ", "CREATE DEFINER = CURRENT_USER() ") + "TRIGGER " + trigger + d.oneOf(" BEFORE ", " AFTER ") + d.oneOf("INSERT", "UPDATE", "DELETE") +
+		return d.oneOf("CREATE ", "CREATE DEFINER = CURRENT_USER() ") + "TRIGGER " +
+			trigger + d.oneOf(" BEFORE ", " AFTER ") + d.oneOf("INSERT", "UPDATE", "DELETE") +
 			" ON " + t + " FOR EACH ROW SET @x = 1"
 	case 19:
 		return "DROP TRIGGER " + d.oneOf("", d.schemas[0]+".", d.schemas[1]+".") + d.oneOf("t1", "t2")
@@ -87,7 +94,8 @@ func (d definer) statement() string {
 	case 24:
 		return d.oneOf("DROP DATABASE IF EXISTS ", "CREATE DATABASE IF NOT EXISTS ") + d.schemas[1]
 	}
-	return "ALTER TABLE " + t + d.oneOf(" PARTITION BY HASH (id) PARTITIONS 2", " REMOVE PARTITIONING", " DROP PRIMARY KEY, ADD PRIMARY KEY (id)")
+	return "ALTER TABLE " + t + d.oneOf(" PARTITION BY HASH (id) PARTITIONS 2", " REMOVE PARTITIONING",
+		" DROP PRIMARY KEY, ADD PRIMARY KEY (id)")
 }
 
 func (d definer) action() string {
@@ -99,7 +107,8 @@ func (d definer) action() string {
 func TestRandomDefinitionsLeaveNoStaleDescription(t *testing.T) {
 	for seed := *definitionsSeed; seed < *definitionsSeed+3; seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			d := definer{Rand: rand.New(rand.NewPCG(seed, 1)), schemas: [2]string{testdb.NewDatabase(t), testdb.NewDatabase(t)}}
+			d := definer{Rand: rand.New(rand.NewPCG(seed, 1)), schemas: [2]string{testdb.NewDatabase(t),
+				testdb.NewDatabase(t)}}
 			db := testdb.Open(t, d.schemas[0])
 			db.SetMaxOpenConns(1)
 			run(t, db, "SET foreign_key_checks = 0")
@@ -139,7 +148,8 @@ func (d definer) define(t *testing.T, db *sql.DB, cache *Cache, r *sqlmysql.Rewr
 		if len(plan.Schema.Changed) == 0 {
 			t.Errorf("%s: it is not known what it changes", text)
 		}
-		cache.Changed(Change{Tables: plan.Schema.Changed, References: plan.Schema.References, Triggers: plan.Schema.Triggers})
+		cache.Changed(Change{Tables: plan.Schema.Changed, References: plan.Schema.References,
+			Triggers: plan.Schema.Triggers})
 	}
 	if err != nil {
 		return 0
@@ -151,7 +161,8 @@ func (d definer) compare(t *testing.T, cache, fresh *Cache, text string) {
 	t.Helper()
 	for _, schema := range d.schemas {
 		for _, table := range definedNames {
-			got, want := withoutColumnsOfView(cache.Table(schema, table)), withoutColumnsOfView(fresh.Table(schema, table))
+			got, want := withoutColumnsOfView(cache.Table(schema, table)),
+				withoutColumnsOfView(fresh.Table(schema, table))
 			if !reflect.DeepEqual(got, want) {
 				t.Fatalf("behind %s, %s.%s is known as\n%+v\nand is\n%+v", text, schema, table, got, want)
 			}

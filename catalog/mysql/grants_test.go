@@ -42,8 +42,10 @@ GRANT SELECT (id) ON u TO a_role
 // grants returns what the tables of privileges say of a schema: rights on tables, then on columns.
 func grants(t *testing.T, db *sql.DB, schema string) string {
 	t.Helper()
-	return dump(t, db, "SELECT User, Host, Table_name, Table_priv, Column_priv FROM mysql.tables_priv WHERE Db = '"+schema+"' ORDER BY 1, 2, 3") +
-		dump(t, db, "SELECT User, Table_name, Column_name, Column_priv FROM mysql.columns_priv WHERE Db = '"+schema+"' ORDER BY 1, 2, 3")
+	return dump(t, db, "SELECT User, Host, Table_name, Table_priv, Column_priv FROM mysql.tables_priv WHERE Db = '"+
+		schema+"' ORDER BY 1, 2, 3") +
+		dump(t, db, "SELECT User, Table_name, Column_name, Column_priv FROM mysql.columns_priv WHERE Db = '"+schema+
+			"' ORDER BY 1, 2, 3")
 }
 
 func TestColumnRightsAreExtendedAndTakenBackExactly(t *testing.T) {
@@ -67,7 +69,8 @@ func TestColumnRightsAreExtendedAndTakenBackExactly(t *testing.T) {
 "reader" "t" "Select" "isotap_rowid"
 "reader" "t" "Select" "isotap_wlist"
 `
-	during := dump(t, db, "SELECT User, Table_name, Column_priv, Column_name FROM mysql.columns_priv WHERE Db = '"+schema+
+	during := dump(t, db, "SELECT User, Table_name, Column_priv, Column_name FROM mysql.columns_priv WHERE Db = '"+
+		schema+
 		"' AND Column_name LIKE 'isotap%' ORDER BY 1, 2, 4")
 	if strings.ReplaceAll(during, " \n", "\n") != want {
 		t.Errorf("rights on isotap's columns: %s\nwant: %s", during, want)

@@ -83,7 +83,8 @@ INSERT INTO in_columns VALUES (1, ST_SRID(POINT(1, 2), 4326), 1);
 
 // unfit returns the tables of the zoo that cannot be instrumented, and a word of the reason.
 func unfit(backFill bool) map[string]string {
-	reasons := map[string]string{"a_view": "view", "not_transactional": "MyISAM", "too_wide": "Row size too large", "taken": "not isotap's"}
+	reasons := map[string]string{"a_view": "view", "not_transactional": "MyISAM", "too_wide": "Row size too large",
+		"taken": "not isotap's"}
 	if testdb.EngineName() != testdb.MySQL.Name {
 		reasons["a_sequence"], reasons["versioned"] = "sequence", "system-versioned"
 	} else {
@@ -163,7 +164,8 @@ func TestInstrumentAndStripLeaveTablesAsTheyWere(t *testing.T) {
 			shape, rows := definitions(t, db, tables), contents(t, db, tables)
 			reasons := unfit(backFill)
 
-			o := catalog.Options{Schemas: []string{schema}, WListBytes: sqlmysql.DefaultWListBytes, BackFill: backFill, Batch: 2}
+			o := catalog.Options{Schemas: []string{schema}, WListBytes: sqlmysql.DefaultWListBytes, BackFill: backFill,
+				Batch: 2}
 			result, err := Instrument(t.Context(), connect(t), o)
 			if err != nil {
 				t.Fatal(err)
@@ -175,7 +177,8 @@ func TestInstrumentAndStripLeaveTablesAsTheyWere(t *testing.T) {
 					continue
 				}
 				all := number(t, db, "SELECT COUNT(*) FROM "+quote(table))
-				if n := number(t, db, "SELECT COUNT(DISTINCT isotap_rowid) FROM "+quote(table)+" WHERE isotap_wlist = '0'"); n != all {
+				if n := number(t, db, "SELECT COUNT(DISTINCT isotap_rowid) FROM "+quote(table)+
+					" WHERE isotap_wlist = '0'"); n != all {
 					t.Errorf("%s: %d rows with an id and a list, of %d", table, n, all)
 				}
 			}
@@ -232,7 +235,8 @@ INSERT INTO triggered VALUES (3, 3);
 	if n := number(t, db, "SELECT COUNT(DISTINCT isotap_rowid) FROM no_key"); n != want {
 		t.Errorf("%d distinct ids on 8 rows, want %d", n, want)
 	}
-	if got := dump(t, db, "SELECT * FROM composite NATURAL JOIN composite c2 WHERE a = 3"); !strings.HasPrefix(got, "[a b c]\n") {
+	if got := dump(t, db, "SELECT * FROM composite NATURAL JOIN composite c2 WHERE a = 3"); !strings.HasPrefix(got,
+		"[a b c]\n") {
 		t.Errorf("NATURAL JOIN shows %s", got)
 	}
 }
@@ -243,7 +247,8 @@ func TestInstrumentedAndCreatedTablesLookTheSame(t *testing.T) {
 			schema := testdb.NewDatabase(t)
 			db := testdb.Open(t, schema)
 			run(t, db, "CREATE TABLE t (id INT PRIMARY KEY);\n")
-			if _, err := Instrument(t.Context(), connect(t), catalog.Options{Schemas: []string{schema}, WListBytes: bytes, BackFill: backFill}); err != nil {
+			if _, err := Instrument(t.Context(), connect(t), catalog.Options{Schemas: []string{schema},
+				WListBytes: bytes, BackFill: backFill}); err != nil {
 				t.Fatal(err)
 			}
 			got := dump(t, db, "SHOW CREATE TABLE t")
@@ -328,7 +333,8 @@ INSERT INTO c `+testdb.Numbers(100)+`;
 	if result, err = Instrument(t.Context(), c, o); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(result.Changed, []string{schema + ".b", schema + ".c"}) || !slices.Equal(result.Already, []string{schema + ".a"}) {
+	if !slices.Equal(result.Changed, []string{schema + ".b", schema + ".c"}) ||
+		!slices.Equal(result.Already, []string{schema + ".a"}) {
 		t.Errorf("second run: %+v", result)
 	}
 	if n := number(t, db, "SELECT COUNT(DISTINCT isotap_rowid) FROM b WHERE isotap_wlist = '0' AND t = '2020-01-01'"); n != 100 {
@@ -356,7 +362,8 @@ CREATE TRIGGER tr BEFORE UPDATE ON t FOR EACH ROW SET NEW.v = -1;
 func TestInstrumentFillsTablesOfManyBatches(t *testing.T) {
 	schema := testdb.NewDatabase(t)
 	db := testdb.Open(t, schema)
-	run(t, db, "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(100));\nINSERT INTO t SELECT n, REPEAT('x', 50) FROM ("+testdb.Numbers(100_000)+") AS s;\n")
+	run(t, db, "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(100));\nINSERT INTO t SELECT n, REPEAT('x', 50) FROM ("+
+		testdb.Numbers(100_000)+") AS s;\n")
 	c := connect(t)
 	for _, backFill := range []bool{false, true} {
 		o := catalog.Options{Schemas: []string{schema}, WListBytes: 255, BackFill: backFill}

@@ -73,14 +73,17 @@ func uses(database string) map[string]func(context.Context, dsn.Target) error {
 			return err
 		}),
 		"matching": func(ctx context.Context, target dsn.Target) (err error) {
-			schema := oneTable{&sqlmysql.Table{Name: database + ".parent", Columns: []sqlmysql.Column{{Name: "id", Full: "int(11)", Type: "int"}}}}
+			schema := oneTable{&sqlmysql.Table{Name: database + ".parent",
+				Columns: []sqlmysql.Column{{Name: "id", Full: "int(11)", Type: "int"}}}}
 			m, err := NewMatching(ctx, target, schema)
 			if err != nil {
 				return err
 			}
 			of := quote(database) + ".`parent`"
-			p := history.Predicate{Table: database + ".parent", Of: of, As: "parent", Where: "id > 1", Settings: history.LiteralSettings{TimeZone: "SYSTEM", Collation: "utf8mb4_general_ci"}}
-			_, err = m.Test(ctx, database, []history.Predicate{p}, []string{",`id`)" + sqlmysql.ImageValues + "1)", ",`id`)" + sqlmysql.ImageValues + "2)"})
+			p := history.Predicate{Table: database + ".parent", Of: of, As: "parent", Where: "id > 1",
+				Settings: history.LiteralSettings{TimeZone: "SYSTEM", Collation: "utf8mb4_general_ci"}}
+			_, err = m.Test(ctx, database, []history.Predicate{p}, []string{",`id`)" + sqlmysql.ImageValues + "1)",
+				",`id`)" + sqlmysql.ImageValues + "2)"})
 			return errors.Join(err, m.Close())
 		},
 	}
@@ -94,7 +97,8 @@ func (o oneTable) Epoch() uint64                        { return 0 }
 
 // lieAt does something with a server that lies in its at-th answer, and reports whether there was one. A lie is plain
 // if it answers no query of ours: then the error names the query.
-func lieAt(t *testing.T, what string, at int, lie lies.MySQLLie, plain bool, use func(context.Context, dsn.Target) error) bool {
+func lieAt(t *testing.T, what string, at int, lie lies.MySQLLie, plain bool,
+	use func(context.Context, dsn.Target) error) bool {
 	t.Helper()
 	relay := lies.MySQL(t, testdb.Current(t).Addr(), at, lie)
 	target, err := dsn.Parse(testdb.Current(t).URL())
@@ -107,8 +111,10 @@ func lieAt(t *testing.T, what string, at int, lie lies.MySQLLie, plain bool, use
 	if p := (*panicked)(nil); errors.As(err, &p) {
 		t.Fatalf("%s, a lie in place of answer %d (%s): %v", what, at, head(question), err)
 	}
-	if u := (*catalog.UnexpectedAnswer)(nil); plain && lied && reads(question) && (!errors.As(err, &u) || u.Purpose == "") {
-		t.Errorf("%s, a lie in place of answer %d (%s): error %v does not name the query", what, at, head(question), err)
+	if u := (*catalog.UnexpectedAnswer)(nil); plain && lied && reads(question) &&
+		(!errors.As(err, &u) || u.Purpose == "") {
+		t.Errorf("%s, a lie in place of answer %d (%s): error %v does not name the query", what, at, head(question),
+			err)
 	}
 	if !lied && err != nil {
 		t.Fatalf("%s, without a lie: %v", what, err)
@@ -166,7 +172,8 @@ func TestUnexpectedAnswerNamesTheQuery(t *testing.T) {
 			if !errors.As(err, tt.as) {
 				t.Fatalf("error %v", err)
 			}
-			if u := (*catalog.UnexpectedAnswer)(nil); errors.As(err, &u) && !strings.Contains(err.Error(), moon.Purpose) {
+			if u := (*catalog.UnexpectedAnswer)(nil); errors.As(err, &u) &&
+				!strings.Contains(err.Error(), moon.Purpose) {
 				t.Errorf("error %v does not say what was asked for", err)
 			}
 			if conn.client != nil {

@@ -39,7 +39,8 @@ func TestVersionsAreRead(t *testing.T) {
 	}
 	for _, tt := range tests {
 		s := identify(tt.version)
-		if s.Engine != tt.engine || s.Version != tt.version || s.Numbers != tt.numbers || s.InvisibleColumns() != tt.invisible {
+		if s.Engine != tt.engine || s.Version != tt.version || s.Numbers != tt.numbers ||
+			s.InvisibleColumns() != tt.invisible {
 			t.Errorf("identify(%q) = %+v, invisible columns %v", tt.version, s, s.InvisibleColumns())
 		}
 	}
@@ -60,7 +61,8 @@ func TestServerFactsAreTheGlobalSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := identify(server.Version())
-	want.SnapshotIsolation, want.AsksConflicts, want.Level, want.SQLMode = true, true, history.Serializable, "ANSI_QUOTES"
+	want.SnapshotIsolation, want.AsksConflicts, want.Level, want.SQLMode = true, true, history.Serializable,
+		"ANSI_QUOTES"
 	want.MaxAllowedPacket, want.LowerCaseTableNames = 2<<20, 1
 	want.BinaryLog, want.BinaryLogFormat = true, "STATEMENT"
 	if got != want || got.Engine != "mariadb" {

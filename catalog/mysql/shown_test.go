@@ -23,7 +23,8 @@ var shownTables = []struct {
 	{"types of plugins", "(u UUID DEFAULT uuid(), i INET6, p POINT NOT NULL, SPATIAL KEY s (p))", false},
 	{"indexes", "(a VARCHAR(20), b INT, c TEXT, UNIQUE KEY u (a(3)), KEY k (b DESC, a), UNIQUE KEY lx (c), FULLTEXT KEY ft (c), KEY B (a) COMMENT 'x)', KEY i (b, a(2)) IGNORED, PRIMARY KEY (b, a))", false},
 	{"isotap's columns", "(id INT, " + sqlmysql.RowIDDefinition + ", " + sqlmysql.WListDefinition(100) + ")", false},
-	{"isotap's long list", "(id INT, " + sqlmysql.RowIDDefinition + ", " + sqlmysql.WListDefinition(60000) + ")", false},
+	{"isotap's long list", "(id INT, " + sqlmysql.RowIDDefinition + ", " + sqlmysql.WListDefinition(60000) + ")",
+		false},
 	{"foreign keys", "(id INT PRIMARY KEY, p INT, q INT, CONSTRAINT f FOREIGN KEY (p) REFERENCES t (id) ON DELETE CASCADE ON UPDATE SET NULL, FOREIGN KEY (q) REFERENCES t (id))", false},
 	{"options", "(id INT) ENGINE = MyISAM ROW_FORMAT = DYNAMIC CHARSET latin1 COLLATE latin1_bin AVG_ROW_LENGTH = 10 PACK_KEYS = 1", false},
 	{"partitions", "(id INT PRIMARY KEY, v VARCHAR(3)) PARTITION BY RANGE (id) (PARTITION p VALUES LESS THAN (10), PARTITION q VALUES LESS THAN MAXVALUE)", false},
@@ -70,10 +71,14 @@ func TestTableIsReadOfItsShownDefinition(t *testing.T) {
 
 func TestDefinitionThatIsNotUnderstoodIsRefused(t *testing.T) {
 	for _, text := range []string{
-		"", "CREATE TABLE t", "CREATE TABLE `t` (\n  `a` int(11)", "CREATE TABLE `t` (\n  `a` int(11\n) ENGINE=InnoDB COLLATE=x",
-		"CREATE TABLE `t` (\n  `a` int(11) WONDERFUL\n) ENGINE=InnoDB COLLATE=x", "CREATE TABLE `t` (\n  `a` text\n) ENGINE=InnoDB",
-		"CREATE TABLE `t` (\n  `a` int(11) COMMENT 'x\n) ENGINE=InnoDB COLLATE=x", "CREATE TABLE `t` (\n  `a` int,\n) ENGINE=InnoDB COLLATE=x",
-		"CREATE TABLE `t` (\n  `a` int(11),\n  PERIOD FOR SYSTEM_TIME (`a`, `b`)\n) ENGINE=InnoDB COLLATE=x", "CREATE TABLE `t` (\n  `a` int(11)\n) COLLATE=x",
+		"", "CREATE TABLE t", "CREATE TABLE `t` (\n  `a` int(11)",
+		"CREATE TABLE `t` (\n  `a` int(11\n) ENGINE=InnoDB COLLATE=x",
+		"CREATE TABLE `t` (\n  `a` int(11) WONDERFUL\n) ENGINE=InnoDB COLLATE=x",
+		"CREATE TABLE `t` (\n  `a` text\n) ENGINE=InnoDB",
+		"CREATE TABLE `t` (\n  `a` int(11) COMMENT 'x\n) ENGINE=InnoDB COLLATE=x",
+		"CREATE TABLE `t` (\n  `a` int,\n) ENGINE=InnoDB COLLATE=x",
+		"CREATE TABLE `t` (\n  `a` int(11),\n  PERIOD FOR SYSTEM_TIME (`a`, `b`)\n) ENGINE=InnoDB COLLATE=x",
+		"CREATE TABLE `t` (\n  `a` int(11)\n) COLLATE=x",
 	} {
 		_, ok := parseDefinition(text)
 		require.False(t, ok, text)

@@ -48,7 +48,8 @@ func TestInstrumentAndStripLeaveTiDBsTables(t *testing.T) {
 	look := func() string {
 		var b strings.Builder
 		for _, query := range []string{"SHOW CREATE TABLE plain", "SHOW CREATE TABLE nokey", "SHOW CREATE TABLE split",
-			"SHOW CREATE VIEW shown", "SELECT * FROM plain", "SELECT * FROM nokey", "SELECT * FROM split ORDER BY id", "SELECT * FROM shown"} {
+			"SHOW CREATE VIEW shown", "SELECT * FROM plain", "SELECT * FROM nokey", "SELECT * FROM split ORDER BY id",
+			"SELECT * FROM shown"} {
 			b.WriteString(dump(t, db, query))
 		}
 		return b.String()
@@ -67,7 +68,8 @@ func TestInstrumentAndStripLeaveTiDBsTables(t *testing.T) {
 		if n := number(t, db, "SELECT COUNT(*) - COUNT(DISTINCT isotap_rowid) FROM "+table); n != 0 {
 			t.Errorf("%s: %d rows have no id of their own", table, n)
 		}
-		if n := number(t, db, "SELECT COUNT(*) FROM "+table+" WHERE isotap_wlist <> '0' OR isotap_wlist IS NULL"); n != 0 {
+		if n := number(t, db, "SELECT COUNT(*) FROM "+table+
+			" WHERE isotap_wlist <> '0' OR isotap_wlist IS NULL"); n != 0 {
 			t.Errorf("%s: %d rows have not the initial version", table, n)
 		}
 	}

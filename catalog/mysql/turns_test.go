@@ -39,14 +39,20 @@ func TestTableThatChangedCostsOneShownDefinition(t *testing.T) {
 		turns      int
 		asks       bool // information_schema
 	}{
-		{"definitions alone", []string{"ALTER TABLE a ADD v INT", "CREATE TABLE b (id INT)", "DROP TABLE b"}, nil, 0, false},
+		{"definitions alone", []string{"ALTER TABLE a ADD v INT", "CREATE TABLE b (id INT)", "DROP TABLE b"}, nil, 0,
+			false},
 		{"a table that is new", []string{"CREATE TABLE c (id INT PRIMARY KEY)"}, []string{"c", "c"}, 1, false},
-		{"a table that was altered", []string{"ALTER TABLE c ADD v INT", "CREATE INDEX i ON c (v)"}, []string{"c"}, 1, false},
+		{"a table that was altered", []string{"ALTER TABLE c ADD v INT", "CREATE INDEX i ON c (v)"}, []string{"c"}, 1,
+			false},
 		{"one with triggers that was altered", []string{"ALTER TABLE fired ADD v INT"}, []string{"fired"}, 1, false},
-		{"a table of a dump", []string{"DROP TABLE IF EXISTS `c`", "CREATE TABLE `c` (id INT)", "LOCK TABLES `c` WRITE", "/*!40000 ALTER TABLE `c` DISABLE KEYS */"}, []string{"c"}, 1, false},
+		{"a table of a dump", []string{"DROP TABLE IF EXISTS `c`", "CREATE TABLE `c` (id INT)", "LOCK TABLES `c` WRITE",
+			"/*!40000 ALTER TABLE `c` DISABLE KEYS */"}, []string{"c"}, 1, false},
 		{"its end", []string{"/*!40000 ALTER TABLE `c` ENABLE KEYS */", "UNLOCK TABLES"}, []string{"c"}, 0, false},
-		{"a table that is altered while it is locked", []string{"LOCK TABLES c WRITE", "ALTER TABLE c ADD x INT", "ALTER TABLE c DISABLE KEYS"}, []string{"c"}, 2, true},
-		{"a table with another trigger", []string{"UNLOCK TABLES", "CREATE TRIGGER h BEFORE DELETE ON c FOR EACH ROW SET @x = 1"}, []string{"c"}, 1, true},
+		{"a table that is altered while it is locked", []string{"LOCK TABLES c WRITE", "ALTER TABLE c ADD x INT",
+			"ALTER TABLE c DISABLE KEYS"}, []string{"c"}, 2, true},
+		{"a table with another trigger",
+			[]string{"UNLOCK TABLES", "CREATE TRIGGER h BEFORE DELETE ON c FOR EACH ROW SET @x = 1"}, []string{"c"}, 1,
+			true},
 		{"a table that was renamed", []string{"RENAME TABLE fired TO moved"}, []string{"moved"}, 1, true},
 	} {
 		turns.Since()
@@ -54,7 +60,8 @@ func TestTableThatChangedCostsOneShownDefinition(t *testing.T) {
 			plan := r.Plan(s, sqlmysql.Session{Schema: database, Charset: "utf8mb4"})
 			run(t, db, s)
 			if plan.Schema.Changes {
-				cache.Changed(Change{Tables: plan.Schema.Changed, References: plan.Schema.References, Triggers: plan.Schema.Triggers})
+				cache.Changed(Change{Tables: plan.Schema.Changed, References: plan.Schema.References,
+					Triggers: plan.Schema.Triggers})
 			}
 		}
 		for _, name := range of.used {

@@ -110,7 +110,7 @@ INSERT INTO plain SELECT n, n FROM generate_series(1, 1000) AS n
 	}
 }
 
-// TestGrownTableIsSeenOnceAnalyzed: a table that has grown large is seen once it is analysed.
+// TestGrownTableIsSeenOnceAnalyzed: a table that has grown large is seen once it is analyzed.
 func TestGrownTableIsSeenOnceAnalyzed(t *testing.T) {
 	database, db := newDatabase(t, "CREATE TABLE plain (a int) WITH (autovacuum_enabled = off)")
 	c := load(t, database)

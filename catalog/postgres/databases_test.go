@@ -43,7 +43,8 @@ func TestEachDatabaseHasACacheOfItsOwn(t *testing.T) {
 			t.Fatalf("session %d has a cache of its own", i)
 		}
 	}
-	if caches[0].Table("public", "in_one") == nil || caches[0].Table("public", "in_two") != nil || caches[1].Table("public", "in_two") == nil {
+	if caches[0].Table("public", "in_one") == nil || caches[0].Table("public", "in_two") != nil ||
+		caches[1].Table("public", "in_two") == nil {
 		t.Error("the caches are mixed up")
 	}
 	if got, want := d.Caches(), map[string]*Cache{one: caches[0], two: caches[1]}; !maps.Equal(got, want) {
@@ -59,7 +60,8 @@ func TestUnreadableDatabaseIsSaidToBeSo(t *testing.T) {
 	to.User = role(t, database, "LOGIN")
 	d := databases(t, to)
 	for range 2 {
-		if c, err := d.Open(t.Context(), database); c != nil || err == nil || !strings.Contains(err.Error(), "permission denied for database") {
+		if c, err := d.Open(t.Context(), database); c != nil || err == nil ||
+			!strings.Contains(err.Error(), "permission denied for database") {
 			t.Errorf("%v, %v", c, err)
 		}
 	}

@@ -33,16 +33,19 @@ CREATE FUNCTION "Other".mingled(text) RETURNS int LANGUAGE sql AS 'SELECT 1'
 		}
 	}
 	holds(map[string]sqlpostgres.FunctionKind{"plain": sqlpostgres.PlainFunction, "Plain": sqlpostgres.PlainFunction,
-		"called": sqlpostgres.PlainFunction, "total": sqlpostgres.AggregateFunction, "largest": sqlpostgres.MixedFunction,
+		"called": sqlpostgres.PlainFunction, "total": sqlpostgres.AggregateFunction,
+		"largest": sqlpostgres.MixedFunction,
 		"mingled": sqlpostgres.MixedFunction, "nope": sqlpostgres.NoFunction, "sum": sqlpostgres.NoFunction})
 
 	epochs := [2]uint64{reloaded.Epoch(), refreshed.Epoch()}
 	run(t, db, "CREATE AGGREGATE plain(float8) (SFUNC = float8pl, STYPE = float8);\nDROP FUNCTION \"Other\".mingled(text)")
 	reload(t, reloaded)
-	if err := refreshed.Refresh([]rewrite.TableName{{Table: "plain"}, {Schema: "Other", Table: "mingled"}}); err != nil {
+	if err := refreshed.Refresh([]rewrite.TableName{{Table: "plain"},
+		{Schema: "Other", Table: "mingled"}}); err != nil {
 		t.Fatal(err)
 	}
-	holds(map[string]sqlpostgres.FunctionKind{"plain": sqlpostgres.MixedFunction, "mingled": sqlpostgres.AggregateFunction})
+	holds(map[string]sqlpostgres.FunctionKind{"plain": sqlpostgres.MixedFunction,
+		"mingled": sqlpostgres.AggregateFunction})
 	if reloaded.Epoch() == epochs[0] || refreshed.Epoch() == epochs[1] {
 		t.Errorf("no epoch begins: %d, %d after %v", reloaded.Epoch(), refreshed.Epoch(), epochs)
 	}
@@ -64,7 +67,8 @@ CREATE FUNCTION asks() RETURNS bigint LANGUAGE sql AS 'SELECT count(*) FROM pg_s
 CREATE VIEW asking AS SELECT current_query() AS q
 `)
 	c := load(t, database)
-	for name, want := range map[string]bool{"plain": false, "defaulted": true, "audited": true, "family": true, "member": true, "asking": true} {
+	for name, want := range map[string]bool{"plain": false, "defaulted": true, "audited": true, "family": true,
+		"member": true, "asking": true} {
 		if got := c.Table("public", name).TellsText; got != want {
 			t.Errorf("%s tells the text: %v", name, got)
 		}

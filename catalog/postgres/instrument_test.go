@@ -58,7 +58,8 @@ CREATE TABLE elsewhere.plain (a int)
 `
 
 // instrumentedZoo are the tables of the zoo that can have the columns, without those that inherit them.
-var instrumentedZoo = []string{"elsewhere.plain", `public.Odd "Name`, "public.empty", "public.generated", "public.granted", "public.logged",
+var instrumentedZoo = []string{"elsewhere.plain", `public.Odd "Name`, "public.empty", "public.generated",
+	"public.granted", "public.logged",
 	"public.no_key", "public.parent", "public.parts", "public.plain", "public.unlogged"}
 
 // looks describes the tables of a database, their columns, rights and rows.
@@ -93,7 +94,8 @@ func looks(t *testing.T, db *sql.DB) []string {
 	return out
 }
 
-func instrument(t *testing.T, database string, change func(context.Context, *Conn, catalog.Options) (catalog.Result, error), o catalog.Options) catalog.Result {
+func instrument(t *testing.T, database string, change func(context.Context, *Conn, catalog.Options) (catalog.Result,
+	error), o catalog.Options) catalog.Result {
 	t.Helper()
 	c, err := NewConn(target(t), database)
 	if err != nil {
@@ -114,7 +116,8 @@ func TestStripLeavesTablesAsTheyWereBeforeInstrument(t *testing.T) {
 	before := looks(t, db)
 
 	var worked []string
-	r := instrument(t, name, Instrument, catalog.Options{WListBytes: 100, Progress: func(p catalog.Progress) { worked = append(worked, p.Table) }})
+	r := instrument(t, name, Instrument,
+		catalog.Options{WListBytes: 100, Progress: func(p catalog.Progress) { worked = append(worked, p.Table) }})
 	slices.Sort(r.Changed)
 	if !slices.Equal(r.Changed, instrumentedZoo) || len(r.Already) > 0 || r.Rights != 1 {
 		t.Errorf("instrumented %v, already %v, rights of %d", r.Changed, r.Already, r.Rights)
@@ -131,7 +134,8 @@ DELETE FROM plain WHERE id = 3`)
 	}
 	c := load(t, name)
 	for _, table := range []string{"plain", "parts", "part_2", "child", "unlogged"} {
-		if got := c.Table("public", table); !got.Instrumented || !got.Exposed || got.WListBytes != 100 || len(got.Stored) != len(got.Columns)+2 {
+		if got := c.Table("public", table); !got.Instrumented || !got.Exposed || got.WListBytes != 100 ||
+			len(got.Stored) != len(got.Columns)+2 {
 			t.Errorf("%s: %+v", table, got)
 		}
 	}
@@ -139,9 +143,10 @@ DELETE FROM plain WHERE id = 3`)
 		t.Errorf("audited: %+v", got)
 	}
 	for query, want := range map[string]int{
-		"SELECT count(DISTINCT isotap_rowid) FROM no_key":                                                                 3,
-		"SELECT count(*) FROM parts WHERE octet_length(isotap_wlist) = 16 AND isotap_rowid IS NOT NULL":                   2,
-		"SELECT count(*) FROM pg_class WHERE has_column_privilege('" + reader + "', 'granted', 'isotap_wlist', 'UPDATE')": -1,
+		"SELECT count(DISTINCT isotap_rowid) FROM no_key":                                               3,
+		"SELECT count(*) FROM parts WHERE octet_length(isotap_wlist) = 16 AND isotap_rowid IS NOT NULL": 2,
+		"SELECT count(*) FROM pg_class WHERE has_column_privilege('" + reader +
+			"', 'granted', 'isotap_wlist', 'UPDATE')": -1,
 	} {
 		var n int
 		if err := db.QueryRow(query).Scan(&n); err != nil || want >= 0 && n != want || want < 0 && n == 0 {
@@ -169,9 +174,11 @@ func wantLeftOut(t *testing.T, got []catalog.LeftOut) {
 		reasons[strings.TrimPrefix(l.Table, "public.")] = l.Reason
 	}
 	want := map[string]string{
-		"a_view": "a view", "materialized": "a materialized view", "audited": "trigger audit uses whole rows", "compared": "trigger compared uses whole rows",
-		"silent": "written in internal", "typed_by": "row type is used by function", "listed_by": "function lister names it",
-		"of_type": "typed table", "published": "published", "taken": "not isotap's",
+		"a_view": "a view", "materialized": "a materialized view", "audited": "trigger audit uses whole rows",
+		"compared": "trigger compared uses whole rows",
+		"silent":   "written in internal", "typed_by": "row type is used by function",
+		"listed_by": "function lister names it",
+		"of_type":   "typed table", "published": "published", "taken": "not isotap's",
 	}
 	for table, reason := range want {
 		if !strings.Contains(reasons[table], reason) {
@@ -211,16 +218,20 @@ CREATE TABLE c (id int, isotap_rowid uuid DEFAULT '00000000-0000-0000-0000-00000
 	}
 	run(t, db, "CREATE VIEW shows AS SELECT * FROM a")
 	r = instrument(t, name, Strip, catalog.Options{})
-	if len(r.LeftOut) != 1 || r.LeftOut[0].Table != "public.a" || !strings.Contains(r.LeftOut[0].Reason, "view shows depends on") {
+	if len(r.LeftOut) != 1 || r.LeftOut[0].Table != "public.a" ||
+		!strings.Contains(r.LeftOut[0].Reason, "view shows depends on") {
 		t.Errorf("left out %v", r.LeftOut)
 	}
 }
 
 func TestTriggersThatUseWholeRows(t *testing.T) {
 	for source, want := range map[string]bool{
-		"BEGIN RETURN NEW; END": false, "BEGIN NEW.a := OLD.b; RETURN (new); END": false, `BEGIN NEW."a" = 1; RETURN OLD; END`: false,
-		"BEGIN RETURN NULL; END": false, "INSERT INTO log VALUES (NEW.a, NEW . b)": false, "IF renewed THEN threshold := 1; END IF": false,
-		"INSERT INTO log SELECT NEW.*": true, "IF OLD IS DISTINCT FROM NEW THEN": true, "x := to_jsonb(NEW)": true, "NEW := OLD": true,
+		"BEGIN RETURN NEW; END": false, "BEGIN NEW.a := OLD.b; RETURN (new); END": false,
+		`BEGIN NEW."a" = 1; RETURN OLD; END`: false,
+		"BEGIN RETURN NULL; END":             false, "INSERT INTO log VALUES (NEW.a, NEW . b)": false,
+		"IF renewed THEN threshold := 1; END IF": false,
+		"INSERT INTO log SELECT NEW.*":           true, "IF OLD IS DISTINCT FROM NEW THEN": true,
+		"x := to_jsonb(NEW)": true, "NEW := OLD": true,
 		"INSERT INTO log SELECT (NEW).*": true, "RETURN coalesce(NEW, OLD)": true,
 	} {
 		if got := wholeRow(source); got != want {

@@ -143,7 +143,8 @@ func TestUnexpectedAnswerNamesTheQuery(t *testing.T) {
 
 // TestPartitionsInACircleHaveNoTop has two partitioned tables be partitions of each other.
 func TestPartitionsInACircleHaveNoTop(t *testing.T) {
-	b := newBuilder(&reading{relations: layers[uint32, *relation]{base: map[uint32]*relation{1: {kind: "p"}, 2: {kind: "p"}}}, parents: map[uint32][]uint32{1: {2}, 2: {1}}})
+	b := newBuilder(&reading{relations: layers[uint32, *relation]{base: map[uint32]*relation{1: {kind: "p"},
+		2: {kind: "p"}}}, parents: map[uint32][]uint32{1: {2}, 2: {1}}})
 	if top := b.top(1); top != nil {
 		t.Errorf("%+v is the top", top)
 	}

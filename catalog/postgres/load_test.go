@@ -91,7 +91,8 @@ CREATE TEMPORARY TABLE passing (a int)
 		}
 	}
 	for _, absent := range [][2]string{{"public", "none"}, {"public", "PLAIN"}, {"", "plain"}, {"public", "passing"},
-		{"pg_catalog", "pg_class"}, {"information_schema", "tables"}, {"public", "plain_pkey"}, {"public", "plain_i_seq"}} {
+		{"pg_catalog", "pg_class"}, {"information_schema", "tables"}, {"public", "plain_pkey"},
+		{"public", "plain_i_seq"}} {
 		if got := c.Table(absent[0], absent[1]); got != nil {
 			t.Errorf("%v found: %+v", absent, got)
 		}
@@ -130,8 +131,10 @@ CREATE TABLE youngest () INHERITS (young, old)
 		for _, leaf := range tt.leaves {
 			want[table(t, c, leaf).OID] = "public." + leaf
 		}
-		if got.Root != tt.root || got.Partitioned != tt.partitioned || !maps.Equal(got.Leaves, want) || !slices.Equal(got.Key, tt.key) {
-			t.Errorf("%s: root %q, partitioned %v, leaves %v, key %v; want %+v", tt.table, got.Root, got.Partitioned, got.Leaves, got.Key, tt)
+		if got.Root != tt.root || got.Partitioned != tt.partitioned || !maps.Equal(got.Leaves, want) ||
+			!slices.Equal(got.Key, tt.key) {
+			t.Errorf("%s: root %q, partitioned %v, leaves %v, key %v; want %+v", tt.table, got.Root, got.Partitioned,
+				got.Leaves, got.Key, tt)
 		}
 	}
 }
@@ -280,12 +283,18 @@ CREATE VIEW none AS SELECT 1 AS a
 `)
 	c := load(t, name)
 	for view, want := range map[string]string{
-		"whole": "base a", "through": "base key", "again": "base {VAR :x", "a) (b {QUERY :quals": "base :hasAggs", "keyhole": "; view", "negated": "; view",
-		"only_one": "ONLY base a", "joined": "base a, other y,c", "merged": "base a, other y,c", "equal": "base c, other y,c", "half": "base a; view",
-		"twice": "base first, base second", "optional": "other y,x, base z", "optional_key": "base a, other y,x", "there_or_not": "base a; view", "outer_only": "other y,x; view",
-		"of_optional": "other y,x; view", "either": "base a, other y,x", "different": "base a; view", "grouped": "base a; view", "counted": "; view", "windowed": "base a; view",
-		"united": "; view", "sampled": "base a", "locked": "; view", "cte": "base b; with", "sub": "base a; subquery", "called": "base a; function", "checked": "base a; function",
-		"xml": "base a; function", "set": "base a", "nokey": "; view", "materialized": "; view", "catalogs": "", "mixed": "base a", "none": "",
+		"whole": "base a", "through": "base key", "again": "base {VAR :x", "a) (b {QUERY :quals": "base :hasAggs",
+		"keyhole": "; view", "negated": "; view",
+		"only_one": "ONLY base a", "joined": "base a, other y,c", "merged": "base a, other y,c",
+		"equal": "base c, other y,c", "half": "base a; view",
+		"twice": "base first, base second", "optional": "other y,x, base z", "optional_key": "base a, other y,x",
+		"there_or_not": "base a; view", "outer_only": "other y,x; view",
+		"of_optional": "other y,x; view", "either": "base a, other y,x", "different": "base a; view",
+		"grouped": "base a; view", "counted": "; view", "windowed": "base a; view",
+		"united": "; view", "sampled": "base a", "locked": "; view", "cte": "base b; with", "sub": "base a; subquery",
+		"called": "base a; function", "checked": "base a; function",
+		"xml": "base a; function", "set": "base a", "nokey": "; view", "materialized": "; view", "catalogs": "",
+		"mixed": "base a", "none": "",
 	} {
 		got := table(t, c, view)
 		var bases []string

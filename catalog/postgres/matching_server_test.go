@@ -34,11 +34,14 @@ func TestMatchingIsWhatAQueryFinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	wheres := []string{"", "id = 1", "x.id IN (1, 3) -- and no more", `"a b" IS NULL`, `"a b" = ''`, `"a b" LIKE '%"a", (b)\\ c'`, "n = 1.5", "f = 'NaN'", "f = 0", "d < '2026-11-21 10:30Z'", "d = 'infinity'",
-		"r && '[4,9)'", "isempty(r)", `j @> '{"k": [1]}'`, "'b c' = ANY (ar)", "cardinality(ar) = 0", "m = 'ok'", "m < 'ok'", `by = '\x00ff'`, "g > 3", "id > 1 OR /* no */ false"}
+	wheres := []string{"", "id = 1", "x.id IN (1, 3) -- and no more", `"a b" IS NULL`, `"a b" = ''`,
+		`"a b" LIKE '%"a", (b)\\ c'`, "n = 1.5", "f = 'NaN'", "f = 0", "d < '2026-11-21 10:30Z'", "d = 'infinity'",
+		"r && '[4,9)'", "isempty(r)", `j @> '{"k": [1]}'`, "'b c' = ANY (ar)", "cardinality(ar) = 0", "m = 'ok'",
+		"m < 'ok'", `by = '\x00ff'`, "g > 3", "id > 1 OR /* no */ false"}
 	var predicates []history.Predicate
 	for _, where := range wheres {
-		predicates = append(predicates, history.Predicate{Table: "public.Odd t", Of: `"public"."Odd t"`, As: "x", Where: where})
+		predicates = append(predicates, history.Predicate{Table: "public.Odd t", Of: `"public"."Odd t"`, As: "x",
+			Where: where})
 	}
 	matching, err := c.Matching(t.Context(), predicates, images)
 	if err != nil {

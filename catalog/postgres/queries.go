@@ -167,8 +167,8 @@ const (
 )
 
 // readRights returns the tables that the roles of $1 may read every column of, by their full names and without row
-// security between: its rules are those of check_enable_rls in the server's source. Last it reports whether the role may
-// write isotap_wlist there.
+// security between: its rules are those of check_enable_rls in the server's source. Last it reports whether the role
+// may write isotap_wlist there.
 const readRights = `SELECT r.rolname, c.oid, EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND NOT a.attisdropped
 		AND a.attname = '` + rewrite.WListColumn + `' AND has_column_privilege(r.oid, c.oid, a.attnum, 'UPDATE'))
 	FROM pg_roles r, pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

@@ -30,7 +30,8 @@ func facts(t *testing.T, to dsn.Target) Server {
 func TestServerFactsSayWhoTheServerIs(t *testing.T) {
 	server := testdb.PostgreSQL(t)
 	s := facts(t, target(t))
-	if s.Engine != "postgresql" || s.Version != server.Version() || s.Major != server.Major() || s.Level != history.ReadCommitted || s.InRecovery || s.BackslashQuotes || s.System == 0 {
+	if s.Engine != "postgresql" || s.Version != server.Version() || s.Major != server.Major() ||
+		s.Level != history.ReadCommitted || s.InRecovery || s.BackslashQuotes || s.System == 0 {
 		t.Errorf("%+v of %s", s, server.Version())
 	}
 }
@@ -89,7 +90,8 @@ func TestTransactionsBelowTheHorizonHaveEnded(t *testing.T) {
 	if s.Horizon > open {
 		t.Errorf("transaction %d is open, and the horizon is %d", open, s.Horizon)
 	}
-	if r := s.Recent; r.From > open || r.To <= later || !slices.Contains(r.Running, open) || !slices.Contains(r.Running, nested) || slices.Contains(r.Running, later) {
+	if r := s.Recent; r.From > open || r.To <= later || !slices.Contains(r.Running, open) ||
+		!slices.Contains(r.Running, nested) || slices.Contains(r.Running, later) {
 		t.Errorf("transaction %d with its %d runs, and %d does not: %+v", open, nested, later, r)
 	}
 	if err := tx.Rollback(); err != nil {
@@ -118,7 +120,8 @@ func TestConnectionErrorsDoNotShowThePassword(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	to.TLS = dsn.TLS{Mode: dsn.TLSVerifyFull, CA: "/no/such/file"}
-	if _, err = NewConn(to, ""); err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "/no/such/file") {
+	if _, err = NewConn(to, ""); err == nil || strings.Contains(err.Error(), "s3cret") ||
+		!strings.Contains(err.Error(), "/no/such/file") {
 		t.Errorf("%v", err)
 	}
 	if _, err = NewConn(dsn.Target{Address: "h:1"}, ""); err == nil || !strings.Contains(err.Error(), "MySQL") {

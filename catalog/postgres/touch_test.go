@@ -18,7 +18,8 @@ import (
 
 // touching tells a cache of a statement as a session that ran it does.
 func touching(c *Cache, planner *sqlpostgres.Rewriter, statement string, path ...string) {
-	for _, p := range planner.Plan(statement, sqlpostgres.Session{Version: 15, Path: rewrite.ListOf(path...)}).Statements {
+	for _, p := range planner.Plan(statement,
+		sqlpostgres.Session{Version: 15, Path: rewrite.ListOf(path...)}).Statements {
 		switch {
 		case !p.Schema.Changes:
 		case p.Schema.Change == nil:
@@ -31,30 +32,52 @@ func touching(c *Cache, planner *sqlpostgres.Rewriter, statement string, path ..
 
 // A define is a statement about things of a few names: % is one of them.
 var defines = []string{
-	"CREATE TABLE %t (id int PRIMARY KEY, name varchar(10), v int)", "CREATE TABLE %t (id int, %c text UNIQUE NOT NULL)",
-	"CREATE TABLE %t (id int REFERENCES %t ON DELETE CASCADE, %c int)", "CREATE TABLE %t (id int PRIMARY KEY, v int) PARTITION BY RANGE (id)",
-	"CREATE TABLE %t PARTITION OF %t FOR VALUES FROM (%n) TO (%n)", "CREATE TABLE %t () INHERITS (%t)", "CREATE TABLE %t (LIKE %t INCLUDING ALL)",
-	"CREATE TABLE %t AS SELECT * FROM %t", "SELECT * INTO %t FROM %t", "CREATE UNLOGGED TABLE %t (id int PRIMARY KEY)", "CREATE TABLE %t (id mood, row %t)",
+	"CREATE TABLE %t (id int PRIMARY KEY, name varchar(10), v int)",
+	"CREATE TABLE %t (id int, %c text UNIQUE NOT NULL)",
+	"CREATE TABLE %t (id int REFERENCES %t ON DELETE CASCADE, %c int)",
+	"CREATE TABLE %t (id int PRIMARY KEY, v int) PARTITION BY RANGE (id)",
+	"CREATE TABLE %t PARTITION OF %t FOR VALUES FROM (%n) TO (%n)", "CREATE TABLE %t () INHERITS (%t)",
+	"CREATE TABLE %t (LIKE %t INCLUDING ALL)",
+	"CREATE TABLE %t AS SELECT * FROM %t", "SELECT * INTO %t FROM %t", "CREATE UNLOGGED TABLE %t (id int PRIMARY KEY)",
+	"CREATE TABLE %t (id mood, row %t)",
 	"CREATE TABLE %t (id aside.feeling PRIMARY KEY)",
-	"ALTER TABLE %t ADD COLUMN %c int", "ALTER TABLE %t DROP COLUMN %c", "ALTER TABLE %t DROP COLUMN %c CASCADE", "ALTER TABLE %t RENAME COLUMN %c TO %c",
-	"ALTER TABLE %t RENAME TO %u", "ALTER TABLE %t SET SCHEMA %s", "ALTER TABLE %t ALTER %c TYPE text", "ALTER TABLE %t ALTER id TYPE bigint",
-	"ALTER TABLE %t ALTER %c SET NOT NULL", "ALTER TABLE %t ADD PRIMARY KEY (id)", "ALTER TABLE %t DROP CONSTRAINT %u_pkey CASCADE",
-	"ALTER TABLE %t ADD FOREIGN KEY (id) REFERENCES %t (id) ON UPDATE CASCADE", "ALTER TABLE %t ATTACH PARTITION %t FOR VALUES FROM (%n) TO (%n)",
-	"ALTER TABLE %t DETACH PARTITION %t", "ALTER TABLE %t INHERIT %t", "ALTER TABLE %t NO INHERIT %t", "ALTER TABLE %t ENABLE ROW LEVEL SECURITY",
-	"ALTER TABLE %t SET UNLOGGED", "ALTER TABLE %t OWNER TO %r", "ALTER TABLE %t DISABLE TRIGGER ALL", "ALTER INDEX %u_pkey RENAME TO %u_key",
-	"CREATE INDEX %u_key ON %t (id)", "CREATE UNIQUE INDEX ON %t (%c)", "DROP INDEX %u_key", "DROP INDEX IF EXISTS %u_pkey, %u_key CASCADE",
-	"CREATE VIEW %t AS SELECT * FROM %t", "CREATE VIEW %t AS SELECT a.id FROM %t a JOIN %t b ON a.id = b.id", "CREATE OR REPLACE VIEW %t AS SELECT id FROM %t",
-	"CREATE MATERIALIZED VIEW %t AS SELECT * FROM %t", "REFRESH MATERIALIZED VIEW %t", "ALTER VIEW %t RENAME TO %u", "DROP VIEW %t CASCADE",
-	"DROP TABLE %t", "DROP TABLE %t CASCADE", "DROP TABLE %t, %t CASCADE", "DROP TABLE IF EXISTS %t", "TRUNCATE %t", "TRUNCATE %t CASCADE",
-	"CREATE TRIGGER g AFTER INSERT ON %t FOR EACH ROW EXECUTE FUNCTION fires()", "CREATE TRIGGER g BEFORE DELETE ON %t EXECUTE FUNCTION fires()", "DROP TRIGGER g ON %t",
+	"ALTER TABLE %t ADD COLUMN %c int", "ALTER TABLE %t DROP COLUMN %c", "ALTER TABLE %t DROP COLUMN %c CASCADE",
+	"ALTER TABLE %t RENAME COLUMN %c TO %c",
+	"ALTER TABLE %t RENAME TO %u", "ALTER TABLE %t SET SCHEMA %s", "ALTER TABLE %t ALTER %c TYPE text",
+	"ALTER TABLE %t ALTER id TYPE bigint",
+	"ALTER TABLE %t ALTER %c SET NOT NULL", "ALTER TABLE %t ADD PRIMARY KEY (id)",
+	"ALTER TABLE %t DROP CONSTRAINT %u_pkey CASCADE",
+	"ALTER TABLE %t ADD FOREIGN KEY (id) REFERENCES %t (id) ON UPDATE CASCADE",
+	"ALTER TABLE %t ATTACH PARTITION %t FOR VALUES FROM (%n) TO (%n)",
+	"ALTER TABLE %t DETACH PARTITION %t", "ALTER TABLE %t INHERIT %t", "ALTER TABLE %t NO INHERIT %t",
+	"ALTER TABLE %t ENABLE ROW LEVEL SECURITY",
+	"ALTER TABLE %t SET UNLOGGED", "ALTER TABLE %t OWNER TO %r", "ALTER TABLE %t DISABLE TRIGGER ALL",
+	"ALTER INDEX %u_pkey RENAME TO %u_key",
+	"CREATE INDEX %u_key ON %t (id)", "CREATE UNIQUE INDEX ON %t (%c)", "DROP INDEX %u_key",
+	"DROP INDEX IF EXISTS %u_pkey, %u_key CASCADE",
+	"CREATE VIEW %t AS SELECT * FROM %t", "CREATE VIEW %t AS SELECT a.id FROM %t a JOIN %t b ON a.id = b.id",
+	"CREATE OR REPLACE VIEW %t AS SELECT id FROM %t",
+	"CREATE MATERIALIZED VIEW %t AS SELECT * FROM %t", "REFRESH MATERIALIZED VIEW %t", "ALTER VIEW %t RENAME TO %u",
+	"DROP VIEW %t CASCADE",
+	"DROP TABLE %t", "DROP TABLE %t CASCADE", "DROP TABLE %t, %t CASCADE", "DROP TABLE IF EXISTS %t", "TRUNCATE %t",
+	"TRUNCATE %t CASCADE",
+	"CREATE TRIGGER g AFTER INSERT ON %t FOR EACH ROW EXECUTE FUNCTION fires()",
+	"CREATE TRIGGER g BEFORE DELETE ON %t EXECUTE FUNCTION fires()", "DROP TRIGGER g ON %t",
 	"CREATE RULE l AS ON DELETE TO %t DO INSTEAD NOTHING", "DROP RULE l ON %t", "CREATE POLICY y ON %t USING (true)",
-	"GRANT SELECT ON %t TO %r", "REVOKE ALL ON %t FROM %r", "GRANT SELECT ON ALL TABLES IN SCHEMA %s TO %r", "REVOKE USAGE ON SCHEMA %s FROM %r",
+	"GRANT SELECT ON %t TO %r", "REVOKE ALL ON %t FROM %r", "GRANT SELECT ON ALL TABLES IN SCHEMA %s TO %r",
+	"REVOKE USAGE ON SCHEMA %s FROM %r",
 	"GRANT USAGE ON SCHEMA %s TO PUBLIC", "ALTER ROLE %r BYPASSRLS", "ALTER ROLE %r NOBYPASSRLS",
-	"CREATE FUNCTION %f() RETURNS int LANGUAGE sql AS 'SELECT 1'", "DROP FUNCTION %f()", "ALTER FUNCTION %f() RENAME TO other", "DROP FUNCTION IF EXISTS other()",
-	"CREATE AGGREGATE %f(int) (SFUNC = int4pl, STYPE = int)", "DROP FUNCTION fires() CASCADE", "CREATE OR REPLACE FUNCTION fires() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
-	"CREATE SCHEMA %s", "DROP SCHEMA %s CASCADE", "ALTER SCHEMA %s RENAME TO moved", "ALTER SCHEMA moved RENAME TO %s", "CREATE SCHEMA %s CREATE TABLE b (id int PRIMARY KEY) CREATE VIEW v AS SELECT * FROM b",
-	"CREATE TYPE mood AS ENUM ('sad')", "DROP TYPE mood CASCADE", "CREATE DOMAIN aside.feeling AS int", "ALTER TYPE mood ADD VALUE 'happy'", "ALTER TYPE mood RENAME TO temper",
-	"VACUUM FULL %t", "CLUSTER %t USING %u_pkey", "DO $$ BEGIN DROP TABLE IF EXISTS a, aside.b CASCADE; CREATE TABLE a (id int PRIMARY KEY); END $$", "COMMENT ON TABLE %t IS 'c'",
+	"CREATE FUNCTION %f() RETURNS int LANGUAGE sql AS 'SELECT 1'", "DROP FUNCTION %f()",
+	"ALTER FUNCTION %f() RENAME TO other", "DROP FUNCTION IF EXISTS other()",
+	"CREATE AGGREGATE %f(int) (SFUNC = int4pl, STYPE = int)", "DROP FUNCTION fires() CASCADE",
+	"CREATE OR REPLACE FUNCTION fires() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
+	"CREATE SCHEMA %s", "DROP SCHEMA %s CASCADE", "ALTER SCHEMA %s RENAME TO moved", "ALTER SCHEMA moved RENAME TO %s",
+	"CREATE SCHEMA %s CREATE TABLE b (id int PRIMARY KEY) CREATE VIEW v AS SELECT * FROM b",
+	"CREATE TYPE mood AS ENUM ('sad')", "DROP TYPE mood CASCADE", "CREATE DOMAIN aside.feeling AS int",
+	"ALTER TYPE mood ADD VALUE 'happy'", "ALTER TYPE mood RENAME TO temper",
+	"VACUUM FULL %t", "CLUSTER %t USING %u_pkey",
+	"DO $$ BEGIN DROP TABLE IF EXISTS a, aside.b CASCADE; CREATE TABLE a (id int PRIMARY KEY); END $$",
+	"COMMENT ON TABLE %t IS 'c'",
 	"CREATE TEMPORARY TABLE %u (id int)", "DISCARD TEMP", "REASSIGN OWNED BY %r TO postgres", "DROP OWNED BY %r",
 }
 
@@ -72,8 +95,10 @@ func (r chooser) statement() string {
 		mark string
 		of   []string
 	}{
-		{"%t", []string{"a", "b", "c", "d", "e", "a", "b", "public.a", "aside.a", "aside.b", "beside.b", `"a"`, "v"}}, {"%u", []string{"a", "b", "c", "d", "v"}},
-		{"%c", []string{"id", "v", "w", "name"}}, {"%s", []string{"aside", "beside", "public"}}, {"%f", []string{"f", "aside.f", "g"}}, {"%r", []string{r.role}}} {
+		{"%t", []string{"a", "b", "c", "d", "e", "a", "b", "public.a", "aside.a", "aside.b", "beside.b", `"a"`, "v"}},
+		{"%u", []string{"a", "b", "c", "d", "v"}},
+		{"%c", []string{"id", "v", "w", "name"}}, {"%s", []string{"aside", "beside", "public"}},
+		{"%f", []string{"f", "aside.f", "g"}}, {"%r", []string{r.role}}} {
 		for strings.Contains(text, x.mark) {
 			text = strings.Replace(text, x.mark, r.one(x.of...), 1)
 		}
@@ -93,13 +118,17 @@ func TestWhatDefinitionsTouchIsReadAgain(t *testing.T) {
 	for round := range rounds {
 		seed := uint64(time.Now().UnixNano())
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
-			database, db := newDatabase(t, "CREATE SCHEMA aside;\nCREATE FUNCTION fires() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';\n"+
-				"CREATE DOMAIN aside.feeling AS int;\nCREATE TYPE mood AS ENUM ('sad')")
+			database, db := newDatabase(t,
+				"CREATE SCHEMA aside;\nCREATE FUNCTION fires() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';\n"+
+					"CREATE DOMAIN aside.feeling AS int;\nCREATE TYPE mood AS ENUM ('sad')")
 			db.SetMaxOpenConns(1)
 			run(t, db, "SET client_min_messages = error")
 			some := "r_" + database
 			run(t, db, "CREATE ROLE "+some)
-			t.Cleanup(func() { run(t, testdb.OpenPostgreSQL(t, database), "DROP OWNED BY "+some+" CASCADE;\nDROP ROLE "+some) })
+			t.Cleanup(func() {
+				run(t, testdb.OpenPostgreSQL(t, database), "DROP OWNED BY "+some+" CASCADE;\nDROP ROLE "+
+					some)
+			})
 			c := load(t, database)
 			c.Reads(some, &sqlpostgres.Table{OID: 1})
 			planner := sqlpostgres.New(c, sqlpostgres.Options{})
@@ -175,7 +204,8 @@ func related(g *graph) string {
 	for n, oids := range g.indexes.all() {
 		add("index", n, oids)
 	}
-	for what, of := range map[string]map[uint32][]uint32{"children": g.builder.children, "targets": g.targets, "sources": g.sources, "views": g.views} {
+	for what, of := range map[string]map[uint32][]uint32{"children": g.builder.children, "targets": g.targets,
+		"sources": g.sources, "views": g.views} {
 		for oid, oids := range of {
 			add(what, oid, oids)
 		}
@@ -251,7 +281,8 @@ func TestTableDroppedAfterARewriteIsTold(t *testing.T) {
 	database, db := newDatabase(t, "CREATE TABLE a (id int PRIMARY KEY);\nCREATE TABLE b (id int)")
 	c := load(t, database)
 	planner := sqlpostgres.New(c, sqlpostgres.Options{})
-	for _, statement := range []string{"ALTER TABLE a ALTER id TYPE text", "ALTER TABLE b ADD v int", "DROP TABLE a", "DROP TABLE b"} {
+	for _, statement := range []string{"ALTER TABLE a ALTER id TYPE text", "ALTER TABLE b ADD v int", "DROP TABLE a",
+		"DROP TABLE b"} {
 		run(t, db, statement)
 		touching(c, planner, statement, "public")
 	}

@@ -45,10 +45,14 @@ func TestTablesThatChangedCostOneRoundTrip(t *testing.T) {
 		used       []string
 		turns      int
 	}{
-		{"definitions alone", []string{"ALTER TABLE a RENAME TO b", "ALTER TABLE b RENAME TO a", "DROP INDEX IF EXISTS i", "CREATE VIEW v AS SELECT id FROM a"}, nil, 0},
-		{"a table that is new", []string{"CREATE TABLE child (id int PRIMARY KEY, p int REFERENCES parent)"}, []string{"child", "parent"}, 1},
-		{"a table that was altered", []string{"ALTER TABLE child ADD v text", "CREATE INDEX i ON child (v)"}, []string{"child", "child"}, 1},
-		{"tables of a dump", []string{"CREATE TABLE c (id int)", "CREATE TABLE d (id int)", "ALTER TABLE d OWNER TO postgres"}, []string{"c", "d", "a"}, 1},
+		{"definitions alone", []string{"ALTER TABLE a RENAME TO b", "ALTER TABLE b RENAME TO a",
+			"DROP INDEX IF EXISTS i", "CREATE VIEW v AS SELECT id FROM a"}, nil, 0},
+		{"a table that is new", []string{"CREATE TABLE child (id int PRIMARY KEY, p int REFERENCES parent)"},
+			[]string{"child", "parent"}, 1},
+		{"a table that was altered", []string{"ALTER TABLE child ADD v text", "CREATE INDEX i ON child (v)"},
+			[]string{"child", "child"}, 1},
+		{"tables of a dump", []string{"CREATE TABLE c (id int)", "CREATE TABLE d (id int)",
+			"ALTER TABLE d OWNER TO postgres"}, []string{"c", "d", "a"}, 1},
 		{"other tables", []string{"ALTER TABLE c ADD n int"}, []string{"a", "d", "parent"}, 0},
 	} {
 		turns.Since()
@@ -70,7 +74,8 @@ func TestClientThatThinksWaitsForNoReading(t *testing.T) {
 	for _, of := range []struct {
 		statement string
 		columns   int
-	}{{"CREATE TABLE b (id int)", 1}, {"ALTER TABLE b ADD n int", 2}, {"DROP TABLE a", 2}, {"ALTER TABLE b ADD m int, ADD o int", 4}} {
+	}{{"CREATE TABLE b (id int)", 1}, {"ALTER TABLE b ADD n int", 2}, {"DROP TABLE a", 2},
+		{"ALTER TABLE b ADD m int, ADD o int", 4}} {
 		run(t, db, of.statement)
 		touching(c, planner, of.statement, "public")
 		for began := time.Now(); c.pending.Load() != nil; time.Sleep(time.Millisecond) {
@@ -148,11 +153,13 @@ func explained(t *testing.T, database string, names touchedNames) (plans []expla
 	t.Helper()
 	c := load(t, database)
 	s := scope{roles: []string{"postgres"}, functions: []string{"other299"}}
-	queries := append([]query{{purpose: "settings for a plan", text: byIndexes, columns: 3, row: true}, names.query()}, s.queries()...)
+	queries := append([]query{{purpose: "settings for a plan", text: byIndexes, columns: 3, row: true}, names.query()},
+		s.queries()...)
 	err := c.conn.transact(t.Context(), func(tr *transaction) error {
 		for i, q := range queries {
 			if i > 0 {
-				explain := query{purpose: q.purpose, columns: 1, row: true, text: "EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE explained" + literals(q.args)}
+				explain := query{purpose: q.purpose, columns: 1, row: true,
+					text: "EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE explained" + literals(q.args)}
 				prepare := query{purpose: q.purpose, text: "PREPARE explained AS " + q.text}
 				results, err := tr.ask(prepare, explain, query{purpose: q.purpose, text: "DEALLOCATE explained"})
 				if err != nil {

@@ -96,7 +96,8 @@ func queryDirectly(ts *testscript.TestScript, neg bool, args []string) {
 
 // clientArgs are the arguments of MariaDB's own client for the script's database.
 func clientArgs(ts *testscript.TestScript) []string {
-	return []string{"--no-defaults", "--skip-ssl", "--user=root", "--protocol=tcp", "--host=" + ts.Getenv("HOST"), "--port=" + ts.Getenv("PORT"), ts.Getenv("DB")}
+	return []string{"--no-defaults", "--skip-ssl", "--user=root", "--protocol=tcp", "--host=" + ts.Getenv("HOST"),
+		"--port=" + ts.Getenv("PORT"), ts.Getenv("DB")}
 }
 
 // checkStatus runs a program and checks its exit status: status N PROGRAM ARGUMENT...

@@ -18,7 +18,8 @@ func TestReadingRecordingsLinksNoProxy(t *testing.T) {
 		t.Fatalf("go list names %d packages", len(packages))
 	}
 	for _, p := range packages {
-		for _, heavy := range []string{"isotap/proxy", "isotap/rewrite", "isotap/catalog", "pingcap/tidb", "multigres"} {
+		for _, heavy := range []string{"isotap/proxy", "isotap/rewrite", "isotap/catalog", "pingcap/tidb",
+			"multigres"} {
 			if strings.Contains(p, heavy) {
 				t.Errorf("it links %s", p)
 			}

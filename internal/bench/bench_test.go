@@ -26,7 +26,8 @@ func TestSummaryOfSysbenchIsRead(t *testing.T) {
 	if want := (turn{statements: 11800, rate: 11778.41, latency: 13220 * time.Microsecond}); err != nil || got != want {
 		t.Errorf("read %+v, %v, want %+v", got, err, want)
 	}
-	if _, err := parseTurn([]byte("FATAL: unable to connect\n")); err == nil || !strings.Contains(err.Error(), "unable to connect") {
+	if _, err := parseTurn([]byte("FATAL: unable to connect\n")); err == nil ||
+		!strings.Contains(err.Error(), "unable to connect") {
 		t.Errorf("without a summary the error is %v", err)
 	}
 }
@@ -39,7 +40,8 @@ func TestRatiosAreMediansOfRounds(t *testing.T) {
 		return turns
 	}
 	direct, copied := at(100, 1000, 10), at(50, 100, 9)
-	r := newResult(sysbenchLoad{clients: 1}, pathCopy, 3*time.Second, copied, []string{pathDirect, pathCopy}, [][]turn{direct, copied})
+	r := newResult(sysbenchLoad{clients: 1}, pathCopy, 3*time.Second, copied, []string{pathDirect, pathCopy},
+		[][]turn{direct, copied})
 	if r.Ratio[pathDirect] != 0.5 || r.Rate != 50 || r.Added != -50 || r.CPU != 2 {
 		t.Errorf("%+v", r)
 	}
@@ -55,7 +57,8 @@ func TestTableComparesWithThePathsBefore(t *testing.T) {
 		{Load: "load", Path: pathCopy, Rate: 900, Latency: 11, Added: 1, CPU: 0.5, Ratio: ratio},
 		{Load: "load", Path: pathOff, Rate: 500, Latency: 30, Added: 20, CPU: 1.5, Ratio: ratio},
 	}, Recording: &recording{Txns: 7}}.table()
-	for _, row := range []string{"direct 1000 10", "off 500 0.50 0.90 30 +20 1.50", "recorded: 7 transactions, 0 statements"} {
+	for _, row := range []string{"direct 1000 10", "off 500 0.50 0.90 30 +20 1.50",
+		"recorded: 7 transactions, 0 statements"} {
 		if !strings.Contains(strings.Join(strings.Fields(table), " "), row) {
 			t.Errorf("%q is not in\n%s", row, table)
 		}
@@ -118,7 +121,8 @@ func TestDDLProgramsLeaveNothingBehind(t *testing.T) {
 	for _, e := range engines {
 		for _, p := range ddlPrograms {
 			all := p.statements(e.ddl, "schema1")
-			if first, last := all[0], all[len(all)-1]; !strings.HasPrefix(first, "CREATE ") || !strings.HasPrefix(last, "DROP ") ||
+			if first, last := all[0], all[len(all)-1]; !strings.HasPrefix(first, "CREATE ") ||
+				!strings.HasPrefix(last, "DROP ") ||
 				!strings.Contains(first, " schema1") || !strings.Contains(last, " schema1") {
 				t.Errorf("%s, %s begins with %q and ends with %q", e.name, p.name, first, last)
 			}

@@ -52,7 +52,8 @@ func TestDecidesTextbookHistories(t *testing.T) {
 		{"an inserted row", []*history.Txn{
 			txn(1, c, one(i, "x", tag(0, 0))), txn(2, c, one(u, "x", tag(1, 1)))}, true, true, true, true},
 		{"lost update", []*history.Txn{
-			txn(1, c, one(r, "x", tag(0, 0)), one(u, "x", tag(2, 1))), txn(2, c, one(u, "x", tag(0, 0)))}, false, false, true, true},
+			txn(1, c, one(r, "x", tag(0, 0)), one(u, "x", tag(2, 1))), txn(2, c, one(u, "x", tag(0, 0)))}, false, false,
+			true, true},
 		{"write skew", []*history.Txn{
 			txn(1, c, one(r, "x", tag(0, 0)), one(u, "y", tag(0, 0))),
 			txn(2, c, one(r, "y", tag(0, 0)), one(u, "x", tag(0, 0)))}, false, true, true, true},
@@ -63,15 +64,20 @@ func TestDecidesTextbookHistories(t *testing.T) {
 			txn(1, c, one(u, "x", tag(0, 0))), txn(2, c, one(u, "y", tag(0, 0))),
 			txn(3, c, one(r, "x", tag(1, 1)), one(r, "y", tag(0, 0))),
 			txn(4, c, one(r, "x", tag(0, 0)), one(r, "y", tag(2, 1)))}, false, false, true, true},
-		{"aborted read", []*history.Txn{txn(1, a, one(u, "x", tag(0, 0))), txn(2, c, one(r, "x", tag(1, 1)))}, false, false, false, false},
-		{"aborted reader", []*history.Txn{txn(1, a, one(u, "x", tag(0, 0))), txn(2, a, one(r, "x", tag(1, 1)))}, true, true, true, true},
-		{"read of an undone write", []*history.Txn{undone, txn(2, c, one(r, "x", tag(1, 1)))}, false, false, false, false},
+		{"aborted read", []*history.Txn{txn(1, a, one(u, "x", tag(0, 0))), txn(2, c, one(r, "x", tag(1, 1)))}, false,
+			false, false, false},
+		{"aborted reader", []*history.Txn{txn(1, a, one(u, "x", tag(0, 0))), txn(2, a, one(r, "x", tag(1, 1)))}, true,
+			true, true, true},
+		{"read of an undone write", []*history.Txn{undone, txn(2, c, one(r, "x", tag(1, 1)))}, false, false, false,
+			false},
 		{"intermediate read", []*history.Txn{
-			txn(1, c, one(u, "x", tag(0, 0)), one(u, "x", tag(1, 1))), txn(2, c, one(r, "x", tag(1, 1)))}, false, false, false, false},
+			txn(1, c, one(u, "x", tag(0, 0)), one(u, "x", tag(1, 1))), txn(2, c, one(r, "x", tag(1, 1)))}, false, false,
+			false, false},
 		{"circular flow", []*history.Txn{
 			txn(1, c, one(u, "x", tag(0, 0)), one(r, "y", tag(2, 1))),
 			txn(2, c, one(u, "y", tag(0, 0)), one(r, "x", tag(1, 1)))}, false, false, false, false},
-		{"fork", []*history.Txn{txn(1, c, one(u, "x", tag(0, 0))), txn(2, c, one(u, "x", tag(0, 0)))}, false, false, false, false},
+		{"fork", []*history.Txn{txn(1, c, one(u, "x", tag(0, 0))), txn(2, c, one(u, "x", tag(0, 0)))}, false, false,
+			false, false},
 		{"a list that does not fit", []*history.Txn{
 			txn(1, c, one(u, "x", tag(0, 0))), txn(2, c, one(r, "x", tag(1, 1), tag(3, 1)))}, false, false, true, true},
 		{"read of a deleted row", []*history.Txn{
@@ -83,7 +89,8 @@ func TestDecidesTextbookHistories(t *testing.T) {
 		if got := SnapshotIsolation(k.history); got != k.snapshot {
 			t.Errorf("%s: snapshot isolated %v", k.name, got)
 		}
-		if got := RepeatableRead(k.history); got != (k.serial || k.name == "a list that does not fit" || k.name == "read of a deleted row") {
+		if got := RepeatableRead(k.history); got != (k.serial || k.name == "a list that does not fit" ||
+			k.name == "read of a deleted row") {
 			t.Errorf("%s: PL-2.99 %v", k.name, got)
 		}
 		if got := ReadAtomic(k.history); got != k.atomic {

@@ -43,7 +43,8 @@ func TestDecidesHistoriesWithPredicates(t *testing.T) {
 			txn(1, c, nil, one(u, "y", tag(0, 0))), txn(2, c, one(r, "y", tag(0, 0)), one(u, "x", tag(0, 0)))},
 			looking(tags{x: tag(0, 0)}, tag(2, 2)), false, true, true},
 		{"a row that comes to match and ceases to", []*history.Txn{
-			txn(1, c, nil, one(r, "y", tag(3, 2))), txn(2, c, one(i, "x", tag(0, 0))), txn(3, c, one(d, "x", tag(2, 1)), one(u, "y", tag(0, 0)))},
+			txn(1, c, nil, one(r, "y", tag(3, 2))), txn(2, c, one(i, "x", tag(0, 0))),
+			txn(3, c, one(d, "x", tag(2, 1)), one(u, "y", tag(0, 0)))},
 			looking(nil, tag(2, 1)), false, false, true},
 	} {
 		if got := Serializable(k.history, k.reads...); got != k.serial {

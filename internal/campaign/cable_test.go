@@ -22,8 +22,9 @@ func TestCablesDoWhatTheirWeatherIs(t *testing.T) {
 		"cut":   {weather: weather{cut: [2]bool{true, false}}},
 		"twice": {weather: weather{twice: 0.5}, out: packets * 3 / 2},
 		"dirty": {weather: weather{flipped: 0.1}, out: packets, changed: packets / 10},
-		"late":  {weather: weather{delay: 10 * time.Millisecond, jitter: 20 * time.Millisecond}, out: packets, slowest: 30 * time.Millisecond},
-		"thin":  {weather: weather{rate: 10_000}, out: 51, slowest: maxQueue},
+		"late": {weather: weather{delay: 10 * time.Millisecond, jitter: 20 * time.Millisecond}, out: packets,
+			slowest: 30 * time.Millisecond},
+		"thin": {weather: weather{rate: 10_000}, out: 51, slowest: maxQueue},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &cable{weather: test.weather}
@@ -43,7 +44,8 @@ func TestCablesDoWhatTheirWeatherIs(t *testing.T) {
 			}
 			const off = packets / 50
 			if out < test.out-off || out > test.out+off || changed < test.changed-off || changed > test.changed+off {
-				t.Errorf("%d packets of %d passed, not about %d; %d changed, not about %d", out, packets, test.out, changed, test.changed)
+				t.Errorf("%d packets of %d passed, not about %d; %d changed, not about %d", out, packets, test.out,
+					changed, test.changed)
 			}
 			if slowest > test.slowest || slowest < test.slowest*9/10 {
 				t.Errorf("the slowest is %v late, not %v", slowest, test.slowest)

@@ -60,7 +60,8 @@ func TestCorpusRunsAsObserved(t *testing.T) {
 	}{
 		{"text", "", replay.Options{}},
 		{"prepared", "", replay.Options{Prepared: true}},
-		{"snapshot isolation", "innodb_snapshot_isolation=ON", replay.Options{Session: []string{"SET SESSION innodb_snapshot_isolation=ON"}}},
+		{"snapshot isolation", "innodb_snapshot_isolation=ON",
+			replay.Options{Session: []string{"SET SESSION innodb_snapshot_isolation=ON"}}},
 	} {
 		t.Run(mode.name, func(t *testing.T) {
 			var chosen []Planned
@@ -99,7 +100,8 @@ func TestPostgreSQLRunsTheCorpusAsObserved(t *testing.T) {
 }
 
 // runAsObserved runs the planned cases and compares each with its observation.
-func runAsObserved(t *testing.T, r *replay.Runner, server replay.Server, plan []Planned, o replay.Options, observation func(Planned) []Observation) {
+func runAsObserved(t *testing.T, r *replay.Runner, server replay.Server, plan []Planned, o replay.Options,
+	observation func(Planned) []Observation) {
 	begin := time.Now()
 	traces, err := r.RunAll(t.Context(), server, Jobs(plan), 8, o)
 	if err != nil {
@@ -194,10 +196,12 @@ func TestDeviationsShowAtAnotherLevel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := places(Deviations(trace, c.ObservedAt(measured[dbms.MySQLFamily], history.RepeatableRead, ""))); got != "5 rows" {
+		if got := places(Deviations(trace, c.ObservedAt(measured[dbms.MySQLFamily], history.RepeatableRead,
+			""))); got != "5 rows" {
 			t.Errorf("READ COMMITTED against REPEATABLE READ's observation: %q", got)
 		}
-		if got := places(Deviations(trace, c.ObservedAt(measured[dbms.MySQLFamily], history.Serializable, ""))); got != "4 waiting, 5 rows" {
+		if got := places(Deviations(trace, c.ObservedAt(measured[dbms.MySQLFamily], history.Serializable,
+			""))); got != "4 waiting, 5 rows" {
 			t.Errorf("READ COMMITTED against SERIALIZABLE's observation: %q", got)
 		}
 		if got := places(Deviations(trace, nil)); got != "0 scenario" {

@@ -71,9 +71,13 @@ func tableRow(text, name string) [2]string {
 // TestNearestSourceOfASettingWins: every setting may come from anywhere and the nearest wins.
 func TestNearestSourceOfASettingWins(t *testing.T) {
 	samples := map[string][3]string{ // in the file, the environment, on the command line
-		"upstream": {"mysql://a@f/", "mysql://a@e/", "mysql://a@c/"}, "listen": {"f:1", "e:1", "c:1"}, "mode": {"off", "items", "off"},
-		"recording": {"f", "e", "c"}, "login_timeout": {"1s", "2s", "3s"}, "durability": {"commit", "relaxed", "commit"}, "when_full": {"refuse", "pass", "auto"}, "drain": {"1s", "2s", "3s"},
-		"row_identity": {"columns", "system", "columns"}, "log_level": {"debug", "warn", "error"}, "log_sql": {"shape", "full", "shape"},
+		"upstream": {"mysql://a@f/", "mysql://a@e/", "mysql://a@c/"}, "listen": {"f:1", "e:1", "c:1"},
+		"mode":      {"off", "items", "off"},
+		"recording": {"f", "e", "c"}, "login_timeout": {"1s", "2s", "3s"},
+		"durability": {"commit", "relaxed", "commit"}, "when_full": {"refuse", "pass", "auto"},
+		"drain":        {"1s", "2s", "3s"},
+		"row_identity": {"columns", "system", "columns"}, "log_level": {"debug", "warn", "error"},
+		"log_sql": {"shape", "full", "shape"},
 	}
 	for i := range Options {
 		o := &Options[i]
@@ -113,7 +117,8 @@ func TestNearestSourceOfASettingWins(t *testing.T) {
 			// What settings say together is not the matter here.
 			l, _ := Load(defaults, file, f)
 			if got := o.bind(&l.Settings).String(); got != want {
-				t.Errorf("%s from the first %d of file, environment, command line: %q, want %q", o.Name, places+1, got, want)
+				t.Errorf("%s from the first %d of file, environment, command line: %q, want %q", o.Name, places+1, got,
+					want)
 			}
 		}
 	}
@@ -135,7 +140,8 @@ func TestChangesTellsWhatARunningProxyTakes(t *testing.T) {
 
 func TestNearestGuessesWhatAMisspelledNameMeant(t *testing.T) {
 	names := []string{"analyze", "run", "proxy", "strip"}
-	for word, want := range map[string]string{"anlyze": "analyze", "RUN": "run", "rn": "run", "prxoy": "proxy", "analyse": "analyze", "zzzzz": "", "x": "", "": ""} {
+	for word, want := range map[string]string{"anlyze": "analyze", "RUN": "run", "rn": "run", "prxoy": "proxy",
+		"analyse": "analyze", "zzzzz": "", "x": "", "": ""} {
 		if got := Nearest(word, names); got != want {
 			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)
 		}

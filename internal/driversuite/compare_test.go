@@ -76,7 +76,8 @@ func TestTheServerChoosesTheDriver(t *testing.T) {
 func TestNamesOfTestsDoNotHoldTheirDirectories(t *testing.T) {
 	p := pkg{title: "pgconn"}
 	for _, tt := range []struct{ test, want string }{
-		{"TestMode/file='/tmp/TestMode141431209/001/service.conf'_x=1", "pgconn.TestMode/file='/tmp/TestMode/001/service.conf'_x=1"},
+		{"TestMode/file='/tmp/TestMode141431209/001/service.conf'_x=1",
+			"pgconn.TestMode/file='/tmp/TestMode/001/service.conf'_x=1"},
 		{"TestIssue1567/case2", "pgconn.TestIssue1567/case2"},
 	} {
 		if got := p.name(tt.test); got != tt.want {

@@ -50,7 +50,8 @@ func TestMochasReportIsReadByFile(t *testing.T) {
 	if err := parseMocha([]byte(report), "test/pool.js", outcomes); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"test/pool.js::pool gets": passed, "test/pool.js::pool ends": failed, "test/pool.js::pool waits": skipped}
+	want := map[string]string{"test/pool.js::pool gets": passed, "test/pool.js::pool ends": failed,
+		"test/pool.js::pool waits": skipped}
 	if got := results(outcomes); !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -77,7 +78,8 @@ func TestFilesAreChosenByPatternAndTests(t *testing.T) {
 	}{
 		{"all", selection{}, []string{"test/a-tests.js", "test/deep/b-tests.js"}},
 		{"pattern", selection{pattern: "deep"}, []string{"test/deep/b-tests.js"}},
-		{"tests", selection{tests: []string{"test/a-tests.js::one", "test/a-tests.js::two"}}, []string{"test/a-tests.js"}},
+		{"tests", selection{tests: []string{"test/a-tests.js::one", "test/a-tests.js::two"}},
+			[]string{"test/a-tests.js"}},
 	} {
 		got, err := n.files(tt.chosen)
 		if err != nil || !slices.Equal(got, tt.want) {
@@ -88,7 +90,8 @@ func TestFilesAreChosenByPatternAndTests(t *testing.T) {
 
 func TestASuiteWithoutPackageNamesItsRepository(t *testing.T) {
 	err := psycopg.prepare(t.Context(), t.TempDir(), "")
-	if err == nil || !strings.Contains(err.Error(), "-source is to name a checkout of github.com/psycopg/psycopg, tag 3.1.7") {
+	if err == nil || !strings.Contains(err.Error(),
+		"-source is to name a checkout of github.com/psycopg/psycopg, tag 3.1.7") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -137,7 +140,8 @@ func TestTheServerMayWriteRegressResults(t *testing.T) {
 }
 
 func TestASuiteThatFailsDirectlyIsNoWitness(t *testing.T) {
-	if err := usable(map[string]outcome{"a": {failed, "no module async"}, "b": {failed, ""}, "c": {passed, ""}}); err == nil ||
+	if err := usable(map[string]outcome{"a": {failed, "no module async"}, "b": {failed, ""},
+		"c": {passed, ""}}); err == nil ||
 		!strings.Contains(err.Error(), "2 of 3 tests fail on the server itself; a says:\nno module async") {
 		t.Errorf("got %v", err)
 	}

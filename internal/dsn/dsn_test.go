@@ -14,14 +14,19 @@ func TestParseReadsWhatPeopleWrite(t *testing.T) {
 		text string
 		want Target
 	}{
-		{"mysql://app:pw@db.example:3307/shop", Target{dbms.MySQLFamily, "tcp", "db.example:3307", "app", "pw", "shop", TLS{}}},
+		{"mysql://app:pw@db.example:3307/shop", Target{dbms.MySQLFamily, "tcp", "db.example:3307", "app", "pw", "shop",
+			TLS{}}},
 		{"mariadb://app@db.example", Target{dbms.MySQLFamily, "tcp", "db.example:3306", "app", "", "", TLS{}}},
 		{"MySQL://app@db.example/", Target{dbms.MySQLFamily, "tcp", "db.example:3306", "app", "", "", TLS{}}},
-		{"mysql://root@/shop?socket=/run/mysqld/mysqld.sock", Target{dbms.MySQLFamily, "unix", "/run/mysqld/mysqld.sock", "root", "", "shop", TLS{}}},
-		{"mysql://root@localhost/shop?unix_socket=%2Frun%2Fx.sock", Target{dbms.MySQLFamily, "unix", "/run/x.sock", "root", "", "shop", TLS{}}},
-		{"mysql://root:pw@unix(/run/mysqld/mysqld.sock)/shop?parseTime=true", Target{dbms.MySQLFamily, "unix", "/run/mysqld/mysqld.sock", "root", "pw", "shop", TLS{}}},
+		{"mysql://root@/shop?socket=/run/mysqld/mysqld.sock",
+			Target{dbms.MySQLFamily, "unix", "/run/mysqld/mysqld.sock", "root", "", "shop", TLS{}}},
+		{"mysql://root@localhost/shop?unix_socket=%2Frun%2Fx.sock", Target{dbms.MySQLFamily, "unix", "/run/x.sock",
+			"root", "", "shop", TLS{}}},
+		{"mysql://root:pw@unix(/run/mysqld/mysqld.sock)/shop?parseTime=true",
+			Target{dbms.MySQLFamily, "unix", "/run/mysqld/mysqld.sock", "root", "pw", "shop", TLS{}}},
 		{"mysql://root@unix(/run/x.sock)", Target{dbms.MySQLFamily, "unix", "/run/x.sock", "root", "", "", TLS{}}},
-		{"mysql://root@tcp(10.0.0.1:3307)/shop", Target{dbms.MySQLFamily, "tcp", "10.0.0.1:3307", "root", "", "shop", TLS{}}},
+		{"mysql://root@tcp(10.0.0.1:3307)/shop", Target{dbms.MySQLFamily, "tcp", "10.0.0.1:3307", "root", "", "shop",
+			TLS{}}},
 		{"mysql://u@[::1]:3307/d", Target{dbms.MySQLFamily, "tcp", "[::1]:3307", "u", "", "d", TLS{}}},
 		{"mysql://u@[::1]/d", Target{dbms.MySQLFamily, "tcp", "[::1]:3306", "u", "", "d", TLS{}}},
 		{"mysql:///d", Target{dbms.MySQLFamily, "tcp", "127.0.0.1:3306", "", "", "d", TLS{}}},
@@ -29,11 +34,15 @@ func TestParseReadsWhatPeopleWrite(t *testing.T) {
 		{"mysql://u:p@ss:w/rd@h/d", Target{dbms.MySQLFamily, "tcp", "h:3306", "u", "p@ss:w/rd", "d", TLS{}}},
 		{"mysql://u%40corp:p%3F%25@h/d%C3%A9", Target{dbms.MySQLFamily, "tcp", "h:3306", "u@corp", "p?%", "dé", TLS{}}},
 		{"mysql://u:p@h/d?charset=utf8mb4&tls=false", Target{dbms.MySQLFamily, "tcp", "h:3306", "u", "p", "d", TLS{}}},
-		{"mysql://u@h/d?ssl-mode=PREFERRED", Target{dbms.MySQLFamily, "tcp", "h:3306", "u", "", "d", TLS{Mode: TLSPrefer}}},
-		{"mysql://u@h/d?sslMode=VERIFY_IDENTITY&ssl-ca=/a/ca.pem", Target{dbms.MySQLFamily, "tcp", "h:3306", "u", "", "d", TLS{Mode: TLSVerifyFull, CA: "/a/ca.pem"}}},
-		{"mysql://u@h/d?ssl_ca=ca.pem&ssl_cert=c.pem&ssl_key=k.pem", Target{dbms.MySQLFamily, "tcp", "h:3306", "u", "", "d", TLS{TLSVerifyCA, "ca.pem", "c.pem", "k.pem", false}}},
+		{"mysql://u@h/d?ssl-mode=PREFERRED", Target{dbms.MySQLFamily, "tcp", "h:3306", "u", "", "d",
+			TLS{Mode: TLSPrefer}}},
+		{"mysql://u@h/d?sslMode=VERIFY_IDENTITY&ssl-ca=/a/ca.pem", Target{dbms.MySQLFamily, "tcp", "h:3306", "u", "",
+			"d", TLS{Mode: TLSVerifyFull, CA: "/a/ca.pem"}}},
+		{"mysql://u@h/d?ssl_ca=ca.pem&ssl_cert=c.pem&ssl_key=k.pem", Target{dbms.MySQLFamily, "tcp", "h:3306", "u", "",
+			"d", TLS{TLSVerifyCA, "ca.pem", "c.pem", "k.pem", false}}},
 		{"mysql://u@h/d?tls=true", Target{dbms.MySQLFamily, "tcp", "h:3306", "u", "", "d", TLS{Mode: TLSVerifyFull}}},
-		{"mysql://u@h/d?tls=skip-verify", Target{dbms.MySQLFamily, "tcp", "h:3306", "u", "", "d", TLS{Mode: TLSRequire}}},
+		{"mysql://u@h/d?tls=skip-verify", Target{dbms.MySQLFamily, "tcp", "h:3306", "u", "", "d",
+			TLS{Mode: TLSRequire}}},
 		{"mysql://u@h/d?ssl=true", Target{dbms.MySQLFamily, "tcp", "h:3306", "u", "", "d", TLS{Mode: TLSRequire}}},
 	}
 	for _, tt := range tests {
@@ -89,7 +98,8 @@ func TestTargetNeverShowsItsPassword(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{target.String(), fmt.Sprintf("%v %+v %#v %s", target, target, &target, target), string(j)} {
+	for _, text := range []string{target.String(), fmt.Sprintf("%v %+v %#v %s", target, target, &target, target),
+		string(j)} {
 		if strings.Contains(text, "s3cret") {
 			t.Errorf("%s shows the password", text)
 		}
@@ -97,8 +107,10 @@ func TestTargetNeverShowsItsPassword(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"mysql://u:p@h:1/d", "mysql://u@unix(/a)/d", "mariadb://@/?socket=/a", "mysql://%41@[::1]/%2f?tls=0",
-		"postgres://u:p@%2Fa:1/d?sslmode=require&sslrootcert=%41", "host=a user='b \\'c' port=7", "jdbc:postgresql:d?ssl=true"} {
+	for _, s := range []string{"mysql://u:p@h:1/d", "mysql://u@unix(/a)/d", "mariadb://@/?socket=/a",
+		"mysql://%41@[::1]/%2f?tls=0",
+		"postgres://u:p@%2Fa:1/d?sslmode=require&sslrootcert=%41", "host=a user='b \\'c' port=7",
+		"jdbc:postgresql:d?ssl=true"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

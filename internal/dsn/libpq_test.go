@@ -8,7 +8,8 @@ import (
 )
 
 func postgresAt(address, user, password, database string) Target {
-	t := Target{Family: dbms.PostgreSQLFamily, Network: "tcp", Address: address, User: user, Password: password, Database: database}
+	t := Target{Family: dbms.PostgreSQLFamily, Network: "tcp", Address: address, User: user, Password: password,
+		Database: database}
 	if strings.HasPrefix(address, "/") {
 		t.Network = "unix"
 	} else {
@@ -27,12 +28,14 @@ func TestParseReadsPostgreSQLAddresses(t *testing.T) {
 		{"PostgreSQL://app@db.example/", postgresAt("db.example:5432", "app", "", "")},
 		{"postgres://", postgresAt("127.0.0.1:5432", "", "", "")},
 		{"postgres:///shop?host=/var/run/postgresql", postgresAt("/var/run/postgresql/.s.PGSQL.5432", "", "", "shop")},
-		{"postgres://app@/shop?host=%2Ftmp%2F&port=5433&sslmode=require", postgresAt("/tmp/.s.PGSQL.5433", "app", "", "shop")},
+		{"postgres://app@/shop?host=%2Ftmp%2F&port=5433&sslmode=require", postgresAt("/tmp/.s.PGSQL.5433", "app", "",
+			"shop")},
 		{"postgres://app@%2Ftmp:5433/shop", postgresAt("/tmp/.s.PGSQL.5433", "app", "", "shop")},
 		{"postgres://u@[::1]:5433/d", postgresAt("[::1]:5433", "u", "", "d")},
 		{"postgres://u@[::1]/d", postgresAt("[::1]:5432", "u", "", "d")},
 		{"postgres://u:p@ss:w/rd@h/d", postgresAt("h:5432", "u", "p@ss:w/rd", "d")},
-		{"postgres://u%40corp:p%3F%25@h/d%C3%A9?application_name=a%20b&options=-c%20x%3D1", postgresAt("h:5432", "u@corp", "p?%", "dé")},
+		{"postgres://u%40corp:p%3F%25@h/d%C3%A9?application_name=a%20b&options=-c%20x%3D1",
+			postgresAt("h:5432", "u@corp", "p?%", "dé")},
 		{"postgres:///?user=u&password=p+w&host=h&dbname=d", postgresAt("h:5432", "u", "p+w", "d")},
 		{"postgres://h/d?hostaddr=10.0.0.1", postgresAt("h:5432", "", "", "d")},
 		{"postgres:///d?hostaddr=10.0.0.1", postgresAt("10.0.0.1:5432", "", "", "d")},
@@ -43,7 +46,8 @@ func TestParseReadsPostgreSQLAddresses(t *testing.T) {
 		{"dbname=shop", postgresAt("127.0.0.1:5432", "", "", "shop")},
 		{"user=app host=/tmp", postgresAt("/tmp/.s.PGSQL.5432", "app", "", "")},
 		{"host=::1", postgresAt("[::1]:5432", "", "", "")},
-		{"jdbc:postgresql://h:5433/shop?user=app&password=p%26w%2B+1&currentSchema=s", postgresAt("h:5433", "app", "p&w+ 1", "shop")},
+		{"jdbc:postgresql://h:5433/shop?user=app&password=p%26w%2B+1&currentSchema=s",
+			postgresAt("h:5433", "app", "p&w+ 1", "shop")},
 		{"jdbc:postgresql:shop?user=app", postgresAt("127.0.0.1:5432", "app", "", "shop")},
 		{"JDBC:PostgreSQL:/", postgresAt("127.0.0.1:5432", "", "", "")},
 	}
@@ -66,7 +70,8 @@ func TestParseReadsLibpqsTLS(t *testing.T) {
 		{"postgres://h?sslmode=no-verify", TLS{Mode: TLSRequire}},
 		{"postgres://h?sslmode=require&sslrootcert=ca.pem", TLS{Mode: TLSVerifyCA, CA: "ca.pem"}},
 		{"postgres://h?sslrootcert=system", TLS{Mode: TLSVerifyFull, CA: "system"}},
-		{"host=h sslmode=verify-full sslcert=c.pem sslkey='k.pem'", TLS{Mode: TLSVerifyFull, Cert: "c.pem", Key: "k.pem"}},
+		{"host=h sslmode=verify-full sslcert=c.pem sslkey='k.pem'",
+			TLS{Mode: TLSVerifyFull, Cert: "c.pem", Key: "k.pem"}},
 		{"postgres://h?sslmode=require&sslnegotiation=direct", TLS{Mode: TLSRequire, Direct: true}},
 		{"postgres://h?sslmode=require&sslnegotiation=postgres", TLS{Mode: TLSRequire}},
 		{"postgres://h?ssl=true", TLS{Mode: TLSRequire}},
@@ -110,7 +115,8 @@ func TestPostgreSQLParseErrorsKeepThePassword(t *testing.T) {
 	}
 	for _, tt := range tests {
 		_, err := Parse(tt.text)
-		if err == nil || !strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), "postgres://user:password@") {
+		if err == nil || !strings.Contains(err.Error(), tt.says) ||
+			!strings.Contains(err.Error(), "postgres://user:password@") {
 			t.Errorf("Parse(%q): error %v does not say %q, with an example", tt.text, err, tt.says)
 		}
 		if err != nil && strings.Contains(err.Error(), "s3cret") {
@@ -142,16 +148,22 @@ func TestPostgreSQLTargetsReadBackAsTheyWere(t *testing.T) {
 
 func TestRedirectKeepsTheSpellingOfAPostgreSQLAddress(t *testing.T) {
 	tests := []struct{ text, network, address, want string }{
-		{"postgres://app:pw@db:5432/shop", "tcp", "127.0.0.1:40001", "postgres://app:pw@127.0.0.1:40001/shop?sslmode=disable"},
+		{"postgres://app:pw@db:5432/shop", "tcp", "127.0.0.1:40001",
+			"postgres://app:pw@127.0.0.1:40001/shop?sslmode=disable"},
 		{"postgresql://app:p%2Fw@db/shop?pool_max_conns=5&sslmode=verify-full&sslrootcert=x&channel_binding=require&application_name=a%20b", "tcp", "127.0.0.1:1",
 			"postgresql://app:p%2Fw@127.0.0.1:1/shop?pool_max_conns=5&application_name=a%20b&sslmode=disable"},
-		{"postgresql+asyncpg://app@db/shop?prepared_statement_cache_size=0", "tcp", "[::1]:9", "postgresql+asyncpg://app@[::1]:9/shop?prepared_statement_cache_size=0"},
-		{"postgres:///?host=/tmp&user=app&password=pw&dbname=shop", "tcp", "127.0.0.1:1", "postgres://app:pw@127.0.0.1:1/shop?sslmode=disable"},
-		{"postgres://app@db/shop?a=b", "unix", "/tmp/tap/.s.PGSQL.7000", "postgres://app@/shop?a=b&host=%2Ftmp%2Ftap&port=7000"},
+		{"postgresql+asyncpg://app@db/shop?prepared_statement_cache_size=0", "tcp", "[::1]:9",
+			"postgresql+asyncpg://app@[::1]:9/shop?prepared_statement_cache_size=0"},
+		{"postgres:///?host=/tmp&user=app&password=pw&dbname=shop", "tcp", "127.0.0.1:1",
+			"postgres://app:pw@127.0.0.1:1/shop?sslmode=disable"},
+		{"postgres://app@db/shop?a=b", "unix", "/tmp/tap/.s.PGSQL.7000",
+			"postgres://app@/shop?a=b&host=%2Ftmp%2Ftap&port=7000"},
 		{"host=db user=app password='p w' dbname=shop sslmode=require options='-c x=1'", "tcp", "127.0.0.1:1",
 			"user=app password='p w' dbname=shop options='-c x=1' host=127.0.0.1 port=1 sslmode=disable"},
-		{"host=db user=app dbname=shop", "unix", "/tmp/a b/.s.PGSQL.7000", "user=app dbname=shop host='/tmp/a b' port=7000"},
-		{"jdbc:postgresql://db/shop?user=app&password=p%2Bw&ssl=true", "tcp", "127.0.0.1:1", "jdbc:postgresql://127.0.0.1:1/shop?user=app&password=p%2Bw&sslmode=disable"},
+		{"host=db user=app dbname=shop", "unix", "/tmp/a b/.s.PGSQL.7000",
+			"user=app dbname=shop host='/tmp/a b' port=7000"},
+		{"jdbc:postgresql://db/shop?user=app&password=p%2Bw&ssl=true", "tcp", "127.0.0.1:1",
+			"jdbc:postgresql://127.0.0.1:1/shop?user=app&password=p%2Bw&sslmode=disable"},
 		{"jdbc:postgresql:shop?user=app", "unix", "/tmp/.s.PGSQL.7000", "postgres://app@/shop?host=%2Ftmp&port=7000"},
 	}
 	for _, tt := range tests {
@@ -177,7 +189,8 @@ func TestRedirectTellsPostgreSQLsDriversOfTLS(t *testing.T) {
 }
 
 func TestRedirectRefusesASocketThatLibpqCannotName(t *testing.T) {
-	if got, err := Redirect("postgres://app@db/shop", "unix", "/tmp/tap.sock"); err == nil || !strings.Contains(err.Error(), ".s.PGSQL.5432") {
+	if got, err := Redirect("postgres://app@db/shop", "unix", "/tmp/tap.sock"); err == nil ||
+		!strings.Contains(err.Error(), ".s.PGSQL.5432") {
 		t.Errorf("%q, %v", got, err)
 	}
 }

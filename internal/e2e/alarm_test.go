@@ -46,18 +46,21 @@ func TestHealthyServersAreNotAccused(t *testing.T) {
 		t.Skip("slow: make check runs it")
 	}
 	predicates, little := way{" in mode predicates", inModePredicates}, way{" in little memory", inLittleMemory}
-	both := way{" in mode predicates, in little memory", func(o *proxyserver.Options) { inModePredicates(o); inLittleMemory(o) }}
+	both := way{" in mode predicates, in little memory",
+		func(o *proxyserver.Options) { inModePredicates(o); inLittleMemory(o) }}
 	for i, c := range []struct {
 		level string
 		way
-	}{{"READ UNCOMMITTED", way{}}, {"READ COMMITTED", way{}}, {"REPEATABLE READ", way{}}, {"SERIALIZABLE", way{}}, {"", way{}},
+	}{{"READ UNCOMMITTED", way{}}, {"READ COMMITTED", way{}}, {"REPEATABLE READ", way{}}, {"SERIALIZABLE", way{}},
+		{"", way{}},
 		{"REPEATABLE READ", predicates}, {"SERIALIZABLE", predicates}, {"", predicates},
 		{"REPEATABLE READ", little}, {"SERIALIZABLE", little}, {"", little}, {"SERIALIZABLE", both}} {
 		level, name := c.level, cmp.Or(c.level, "mixed")+c.name
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, c.change, loadSetup...)
 			for id := range hotRows {
-				b.exec(b.through, fmt.Sprintf("INSERT INTO hot VALUES (%d, 0, %d, %d)", id, id%7, id), fmt.Sprintf("INSERT INTO child (id, hot) VALUES (%d, %d)", id, id))
+				b.exec(b.through, fmt.Sprintf("INSERT INTO hot VALUES (%d, 0, %d, %d)", id, id%7, id),
+					fmt.Sprintf("INSERT INTO child (id, hot) VALUES (%d, %d)", id, id))
 			}
 			db := b.open("multiStatements=true")
 			ctx, stop := context.WithTimeout(t.Context(), *loadTime)
@@ -114,7 +117,8 @@ func hammer(ctx context.Context, t *testing.T, db *sql.DB, r *rand.Rand, level s
 			exec(loadStmt(r))
 			continue
 		}
-		begin := []string{"BEGIN", "BEGIN", "START TRANSACTION WITH CONSISTENT SNAPSHOT", "SET autocommit = 0", "START TRANSACTION READ ONLY"}[r.IntN(5)]
+		begin := []string{"BEGIN", "BEGIN", "START TRANSACTION WITH CONSISTENT SNAPSHOT", "SET autocommit = 0",
+			"START TRANSACTION READ ONLY"}[r.IntN(5)]
 		exec(begin)
 		ok := true
 		for range 1 + r.IntN(5) {
@@ -178,7 +182,8 @@ func loadStmt(r *rand.Rand) string {
 	case 22:
 		return fmt.Sprintf("CALL unseen(%d)", one)
 	case 23:
-		return fmt.Sprintf("UPDATE hot h JOIN child c ON c.hot = h.id SET h.v = h.v + 1, c.v = h.v WHERE h.id = %d", one)
+		return fmt.Sprintf("UPDATE hot h JOIN child c ON c.hot = h.id SET h.v = h.v + 1, c.v = h.v WHERE h.id = %d",
+			one)
 	case 24:
 		return fmt.Sprintf("INSERT IGNORE INTO hot VALUES (%d, 1, %d, %d)", one, one%7, two)
 	default:

@@ -35,7 +35,8 @@ func TestRefusedRewritingRunsTheOriginal(t *testing.T) {
 	b := newBench(t, nil, account, "INSERT INTO account VALUES (1,'ann',10)")
 	admin := testdb.Open(t, "")
 	// The grants come after isotap instrument, which would have extended them.
-	b.exec(admin, "CREATE USER narrow@localhost IDENTIFIED BY 'pw'", "CREATE USER narrow@'127.0.0.1' IDENTIFIED BY 'pw'")
+	b.exec(admin, "CREATE USER narrow@localhost IDENTIFIED BY 'pw'",
+		"CREATE USER narrow@'127.0.0.1' IDENTIFIED BY 'pw'")
 	for _, host := range []string{"localhost", "127.0.0.1"} {
 		b.exec(admin, fmt.Sprintf("GRANT SELECT (id, balance), UPDATE (balance), INSERT (id), DELETE ON %s.account TO narrow@'%s'", b.database, host))
 	}
@@ -53,7 +54,8 @@ func TestRefusedRewritingRunsTheOriginal(t *testing.T) {
 		c := b.conn(db)
 		for range 2 {
 			var balance int
-			if err := c.QueryRowContext(t.Context(), "SELECT balance FROM account WHERE id = ?", 1).Scan(&balance); err != nil || balance != 10 {
+			if err := c.QueryRowContext(t.Context(), "SELECT balance FROM account WHERE id = ?",
+				1).Scan(&balance); err != nil || balance != 10 {
 				t.Fatalf("read: %d, %v", balance, err)
 			}
 			if _, err := c.ExecContext(t.Context(), "UPDATE account SET balance = ? WHERE id = ?", 10, 1); err != nil {
@@ -77,7 +79,8 @@ func TestRefusedRewritingRunsTheOriginal(t *testing.T) {
 		c.Close()
 	}
 	for _, s := range stmts(b.txns(), "SELECT balance FROM account WHERE id = ?") {
-		if s.Observation != history.Opaque || s.Reason != history.ParseReason("refused with error 1143") && s.Reason != history.ReasonPreparedUnchanged {
+		if s.Observation != history.Opaque || s.Reason != history.ParseReason("refused with error 1143") &&
+			s.Reason != history.ReasonPreparedUnchanged {
 			t.Errorf("recorded as %v, reason %q", s.Observation, s.Reason)
 		}
 	}
@@ -115,7 +118,8 @@ func TestErrorsEndTransactionsAsTheServerSays(t *testing.T) {
 		t.Fatal("a duplicate key went in")
 	}
 	b.exec(two, "BEGIN", "UPDATE account SET balance = 21 WHERE id = 2")
-	if _, err := one.ExecContext(t.Context(), "UPDATE account SET balance = 12 WHERE id = 2"); err == nil || !strings.Contains(err.Error(), "1205") {
+	if _, err := one.ExecContext(t.Context(), "UPDATE account SET balance = 12 WHERE id = 2"); err == nil ||
+		!strings.Contains(err.Error(), "1205") {
 		t.Fatalf("no time-out: %v", err)
 	}
 	waits := make(chan error, 1)
@@ -149,7 +153,8 @@ func TestErrorsEndTransactionsAsTheServerSays(t *testing.T) {
 }
 
 func TestIndexOnlyReadsGoUnchangedWhereReadsLock(t *testing.T) {
-	b := newBench(t, nil, "CREATE TABLE t (id INT PRIMARY KEY, c1 INT, c2 INT, KEY (c1))", "INSERT INTO t VALUES (1,20,0),(2,30,0)")
+	b := newBench(t, nil, "CREATE TABLE t (id INT PRIMARY KEY, c1 INT, c2 INT, KEY (c1))",
+		"INSERT INTO t VALUES (1,20,0),(2,30,0)")
 	c := b.conn(b.through)
 	const covered = "SELECT id FROM t WHERE c1 = 20"
 	b.exec(c, covered, covered+" LOCK IN SHARE MODE",
@@ -188,7 +193,8 @@ func TestRowsOver16MiBPass(t *testing.T) {
 	for _, parameters := range []string{"maxAllowedPacket=0", "maxAllowedPacket=0&interpolateParams=true"} {
 		c := b.conn(b.open(parameters))
 		// Commands of one packet whose rewritten form takes two: the reply's numbers go on from the client's.
-		for _, text := range []string{"INSERT INTO big VALUES (2, '%s')", "DELETE FROM big WHERE id = 2 AND b = '%s'", "SELECT id FROM big WHERE b = '%s'"} {
+		for _, text := range []string{"INSERT INTO big VALUES (2, '%s')", "DELETE FROM big WHERE id = 2 AND b = '%s'",
+			"SELECT id FROM big WHERE b = '%s'"} {
 			room := 1<<24 - 2 - (len(text) - len("%s")) - len("\x03")
 			if _, err := c.ExecContext(t.Context(), fmt.Sprintf(text, strings.Repeat("x", room))); err != nil {
 				t.Fatalf("%s, almost 16 MiB: %v", text, err)
@@ -201,10 +207,12 @@ func TestRowsOver16MiBPass(t *testing.T) {
 				t.Fatalf("%s: insert %d bytes: %v", parameters, size, err)
 			}
 			var back string
-			if err := c.QueryRowContext(t.Context(), "SELECT b FROM big WHERE id = ?", 1).Scan(&back); err != nil || back != blob {
+			if err := c.QueryRowContext(t.Context(), "SELECT b FROM big WHERE id = ?", 1).Scan(&back); err != nil ||
+				back != blob {
 				t.Fatalf("%s: %d bytes came back of %d: %v", parameters, len(back), size, err)
 			}
-			if err := c.QueryRowContext(t.Context(), "SELECT REPEAT('x', ?)", size).Scan(&back); err != nil || len(back) != size {
+			if err := c.QueryRowContext(t.Context(), "SELECT REPEAT('x', ?)", size).Scan(&back); err != nil ||
+				len(back) != size {
 				t.Fatalf("%s: %d bytes without a table came back of %d: %v", parameters, len(back), size, err)
 			}
 		}
@@ -213,7 +221,8 @@ func TestRowsOver16MiBPass(t *testing.T) {
 }
 
 func TestDrainLetsATransactionFinish(t *testing.T) {
-	b := newBench(t, func(o *proxyserver.Options) { o.Drain = 20 * time.Second }, account, "INSERT INTO account VALUES (1,'ann',10)")
+	b := newBench(t, func(o *proxyserver.Options) { o.Drain = 20 * time.Second }, account,
+		"INSERT INTO account VALUES (1,'ann',10)")
 	idle, busy := b.conn(b.through), b.conn(b.open(""))
 	b.exec(idle, "DO 1")
 	b.exec(busy, "BEGIN", "UPDATE account SET balance = 1 WHERE id = 1")
@@ -279,11 +288,13 @@ func TestConnectionsLeaveNothingBehind(t *testing.T) {
 }
 
 func TestOffPassesBytesAndRecordsNothing(t *testing.T) {
-	b := newBench(t, func(o *proxyserver.Options) { o.Off, o.Recording = true, "" }, account, "INSERT INTO account VALUES (1,'ann',10)")
+	b := newBench(t, func(o *proxyserver.Options) { o.Off, o.Recording = true, "" }, account,
+		"INSERT INTO account VALUES (1,'ann',10)")
 	c := b.conn(b.through)
 	b.exec(c, "UPDATE account SET balance = 12 WHERE id = 1")
 	var wList string
-	if err := c.QueryRowContext(t.Context(), "SELECT isotap_wlist FROM account").Scan(&wList); err != nil || wList != "0" {
+	if err := c.QueryRowContext(t.Context(), "SELECT isotap_wlist FROM account").Scan(&wList); err != nil ||
+		wList != "0" {
 		t.Errorf("wList %q, %v", wList, err)
 	}
 }
@@ -305,7 +316,8 @@ func TestUnreachableServerIsToldToTheClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if err := db.Ping(); err == nil || !strings.Contains(err.Error(), "isotap cannot reach the server at "+nowhere.Address) {
+	if err := db.Ping(); err == nil || !strings.Contains(err.Error(), "isotap cannot reach the server at "+
+		nowhere.Address) {
 		t.Errorf("the client is told: %v", err)
 	}
 }
@@ -353,7 +365,8 @@ func TestTablesChangedWithoutTheProxyAreNoticed(t *testing.T) {
 	}
 	b.exec(c, "INSERT INTO t VALUES (1, 2)")
 	var rows string
-	if err := c.QueryRowContext(t.Context(), "SELECT GROUP_CONCAT(a, '/', b ORDER BY a) FROM t").Scan(&rows); err != nil || rows != "1/2,2/1" {
+	if err := c.QueryRowContext(t.Context(),
+		"SELECT GROUP_CONCAT(a, '/', b ORDER BY a) FROM t").Scan(&rows); err != nil || rows != "1/2,2/1" {
 		t.Errorf("rows %s, %v", rows, err)
 	}
 }

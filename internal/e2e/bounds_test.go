@@ -119,7 +119,8 @@ func TestFloodOfAMySQLClientIsBounded(t *testing.T) {
 	}{
 		{"login", func(t *testing.T) (net.Conn, []byte) {
 			caps := binary.LittleEndian.AppendUint32(nil, gomysql.CLIENT_PROTOCOL_41|gomysql.CLIENT_SECURE_CONNECTION)
-			return greeted(t), append(append([]byte{0xff, 0xff, 0xff, 1}, caps...), bytes.Repeat([]byte{'a'}, gomysql.MaxPayloadLen-4)...)
+			return greeted(t), append(append([]byte{0xff, 0xff, 0xff, 1}, caps...),
+				bytes.Repeat([]byte{'a'}, gomysql.MaxPayloadLen-4)...)
 		}},
 		{"change of user", func(t *testing.T) (net.Conn, []byte) { return loggedIn(t), command("\x11root\x00") }},
 		{"query", func(t *testing.T) (net.Conn, []byte) { return loggedIn(t), command("\x03SELECT 1 -- ") }},
@@ -127,7 +128,8 @@ func TestFloodOfAMySQLClientIsBounded(t *testing.T) {
 		{"ping", func(t *testing.T) (net.Conn, []byte) { return loggedIn(t), command("\x0e") }},
 		{"execute", func(t *testing.T) (net.Conn, []byte) {
 			conn, id := prepared(t)
-			return conn, command("\x17" + string(binary.LittleEndian.AppendUint32(nil, id)) + "\x00\x01\x00\x00\x00\x00\x01\xfe\x00")
+			return conn, command("\x17" + string(binary.LittleEndian.AppendUint32(nil, id)) +
+				"\x00\x01\x00\x00\x00\x00\x01\xfe\x00")
 		}},
 		{"long data", func(t *testing.T) (net.Conn, []byte) {
 			conn, id := prepared(t)

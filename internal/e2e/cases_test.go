@@ -34,7 +34,8 @@ func caseServers(t *testing.T) (direct, through replay.Server, b *bench) {
 		t.Fatal(err)
 	}
 	b = &bench{t: t, recording: filepath.Join(t.TempDir(), "rec")}
-	b.srv, err = proxyserver.Start(context.Background(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: b.recording, Args: true, Drain: time.Second,
+	b.srv, err = proxyserver.Start(context.Background(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0",
+		Recording: b.recording, Args: true, Drain: time.Second,
 		Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))})
 	if err != nil {
 		t.Fatal(err)
@@ -68,14 +69,16 @@ func TestCasesGiveTheSameResultsThroughIsotap(t *testing.T) {
 	corpus, runner := openCorpus(t, direct)
 	plan, blind := cases.Plan(corpus), writesBlindly(t)
 	sameResults(t, runner, direct, through, plan, func(d replay.Difference) bool {
-		return blind && d.Scenario == "troc-listing2" && d.Level == history.RepeatableRead && d.Field == "rows" // docs/adr/0007
+		return blind && d.Scenario == "troc-listing2" && d.Level == history.RepeatableRead &&
+			d.Field == "rows" // docs/adr/0007
 	})
 	seesExactly(t, b.txns(), 1000)
 }
 
 // sameResults runs a plan directly and through isotap, as text and prepared, and compares. Differences that are
 // known are only logged.
-func sameResults(t *testing.T, runner *replay.Runner, direct, through replay.Server, plan []cases.Planned, known func(replay.Difference) bool) {
+func sameResults(t *testing.T, runner *replay.Runner, direct, through replay.Server, plan []cases.Planned,
+	known func(replay.Difference) bool) {
 	t.Helper()
 	for _, o := range []replay.Options{{}, {Prepared: true}} {
 		want, err := runner.RunAll(t.Context(), direct, cases.Jobs(plan), 4, o)

@@ -87,7 +87,8 @@ func TestMultiStatementIsObservedToItsEnd(t *testing.T) {
 	// More packets than one byte counts.
 	b.exec(c, "BEGIN; "+strings.Repeat("UPDATE account SET balance = balance + 1 WHERE id = 1; ", 400)+"COMMIT")
 	var balance int
-	if err := c.QueryRowContext(t.Context(), "SELECT balance FROM account").Scan(&balance); err != nil || balance != 400 {
+	if err := c.QueryRowContext(t.Context(), "SELECT balance FROM account").Scan(&balance); err != nil ||
+		balance != 400 {
 		t.Fatalf("balance %d, %v", balance, err)
 	}
 	c.Close()

@@ -22,7 +22,8 @@ func seen(txns []*history.Txn, shape string) string {
 		for _, a := range s.Accesses {
 			rows[a.Row] = true
 		}
-		out = append(out, strings.TrimSpace(s.Observation.String()+" "+s.Reason.String())+" "+strings.Repeat("r", len(rows)))
+		out = append(out, strings.TrimSpace(s.Observation.String()+" "+s.Reason.String())+" "+
+			strings.Repeat("r", len(rows)))
 	}
 	return strings.TrimSpace(strings.Join(out, ","))
 }
@@ -49,7 +50,8 @@ func TestSetOperationsCannotBeTold(t *testing.T) {
 		{"SELECT DISTINCT nothing FROM item", nil},
 		{"SELECT name FROM item UNION SELECT body FROM note ORDER BY 1", nil},
 		{"SELECT name FROM item UNION SELECT body FROM note ORDER BY 1 LIMIT 2", nil},
-		{"SELECT name, price FROM item WHERE id < ? UNION ALL SELECT body, day FROM note WHERE id > ? ORDER BY 1, 2", []any{3, 0}},
+		{"SELECT name, price FROM item WHERE id < ? UNION ALL SELECT body, day FROM note WHERE id > ? ORDER BY 1, 2",
+			[]any{3, 0}},
 		{"SELECT name FROM item UNION ALL SELECT body FROM note", nil},
 		{"(SELECT id, name FROM item ORDER BY id DESC LIMIT 2) UNION ALL (SELECT id, body FROM note ORDER BY id LIMIT 1)", nil},
 		{"SELECT id FROM item UNION ALL SELECT 7 UNION ALL SELECT id FROM note ORDER BY id LIMIT 3", nil},
@@ -59,7 +61,8 @@ func TestSetOperationsCannotBeTold(t *testing.T) {
 		{"SELECT name FROM item UNION ALL SELECT body FROM note ORDER BY 2", nil},
 		{"SELECT name FROM item UNION ALL SELECT body FROM note ORDER BY missing", nil},
 	}
-	after := []string{"SHOW WARNINGS", "SELECT @@warning_count", "SELECT FOUND_ROWS()", "SELECT ROW_COUNT()", "SELECT LAST_INSERT_ID()", "SHOW WARNINGS"}
+	after := []string{"SHOW WARNINGS", "SELECT @@warning_count", "SELECT FOUND_ROWS()", "SELECT ROW_COUNT()",
+		"SELECT LAST_INSERT_ID()", "SHOW WARNINGS"}
 	for _, parameters := range []string{"", "interpolateParams=true"} {
 		directPool, err := sql.Open("mysql", testdb.Current(t).DSN(twin)+"&"+parameters)
 		if err != nil || directPool.Ping() != nil {
@@ -78,9 +81,11 @@ func TestSetOperationsCannotBeTold(t *testing.T) {
 						sql  string
 						args []any
 					}{{s.sql, s.args}, {after[i], nil}} {
-						want, got := answer(t.Context(), direct, step.sql, step.args...), answer(t.Context(), through, step.sql, step.args...)
+						want, got := answer(t.Context(), direct, step.sql, step.args...),
+							answer(t.Context(), through, step.sql, step.args...)
 						if got = strings.ReplaceAll(got, b.database, twin); got != want {
-							t.Errorf("[%s] %s: %s behind %s\nthrough isotap:\n%s\ndirectly:\n%s", parameters, begin, step.sql, s.sql, got, want)
+							t.Errorf("[%s] %s: %s behind %s\nthrough isotap:\n%s\ndirectly:\n%s", parameters, begin,
+								step.sql, s.sql, got, want)
 						}
 					}
 				}
@@ -106,7 +111,8 @@ func TestCompanionsShowWhatSetOperationsRead(t *testing.T) {
 		for _, s := range []struct {
 			sql  string
 			args []any
-		}{{distinct, []any{1, 3}}, {union, []any{1}}, {unionAll, []any{2}}, {except, []any{1}}, {locking, []any{3}}, {limited, []any{4}}} {
+		}{{distinct, []any{1, 3}}, {union, []any{1}}, {unionAll, []any{2}}, {except, []any{1}}, {locking, []any{3}},
+			{limited, []any{4}}} {
 			if out := answer(t.Context(), c, s.sql, s.args...); strings.Contains(out, "error") {
 				t.Fatalf("%s: %s", s.sql, out)
 			}
@@ -114,7 +120,8 @@ func TestCompanionsShowWhatSetOperationsRead(t *testing.T) {
 	}
 	for _, parameters := range []string{"", "interpolateParams=true"} {
 		c := b.conn(b.open(parameters))
-		for _, begin := range []string{"DO 1", "BEGIN", "SET autocommit = 0", "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+		for _, begin := range []string{"DO 1", "BEGIN", "SET autocommit = 0",
+			"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
 			"SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE"} {
 			b.exec(c, begin)
 			run(c)
@@ -185,14 +192,18 @@ func TestCompanionThatIsRefusedStaysUnseen(t *testing.T) {
 		c := b.conn(db)
 		b.exec(c, "BEGIN")
 		for range 2 {
-			if out := answer(t.Context(), c, "SELECT DISTINCT name FROM item WHERE id = ?", 1); !strings.HasSuffix(out, "\"a\" false | \n") {
+			if out := answer(t.Context(), c, "SELECT DISTINCT name FROM item WHERE id = ?", 1); !strings.HasSuffix(out,
+				"\"a\" false | \n") {
 				t.Fatalf("read %s", out)
 			}
-			for _, probe := range []struct{ sql, want string }{{"SHOW WARNINGS", ""}, {"SELECT FOUND_ROWS()", `"1"`}, {"SELECT ROW_COUNT()", `"-1"`}} {
-				if out := answer(t.Context(), c, probe.sql); !strings.Contains(out, probe.want) || probe.want == "" && strings.Contains(out, "|") {
+			for _, probe := range []struct{ sql, want string }{{"SHOW WARNINGS", ""}, {"SELECT FOUND_ROWS()", `"1"`},
+				{"SELECT ROW_COUNT()", `"-1"`}} {
+				if out := answer(t.Context(), c, probe.sql); !strings.Contains(out, probe.want) || probe.want == "" &&
+					strings.Contains(out, "|") {
 					t.Errorf("%s: %s", probe.sql, out)
 				}
-				if out := answer(t.Context(), c, "SELECT DISTINCT name FROM item WHERE id = ?", 1); strings.Contains(out, "error") {
+				if out := answer(t.Context(), c, "SELECT DISTINCT name FROM item WHERE id = ?",
+					1); strings.Contains(out, "error") {
 					t.Fatal(out)
 				}
 			}
@@ -201,14 +212,16 @@ func TestCompanionThatIsRefusedStaysUnseen(t *testing.T) {
 		c.Close()
 	}
 	for _, s := range stmts(b.txns(), "SELECT DISTINCT name FROM item WHERE id = ?") {
-		if s.Observation != history.Opaque || s.Reason != history.ParseReason("companion failed with error 1143") && s.Reason != history.ReasonDistinct {
+		if s.Observation != history.Opaque || s.Reason != history.ParseReason("companion failed with error 1143") &&
+			s.Reason != history.ReasonDistinct {
 			t.Errorf("recorded as %v %s", s.Observation, s.Reason)
 		}
 	}
 }
 
 func TestCompanionOfManyRowsIsInexact(t *testing.T) {
-	b := newBench(t, nil, "CREATE TABLE many (id INT AUTO_INCREMENT PRIMARY KEY, v INT)", "INSERT INTO many (v) VALUES (1)"+strings.Repeat(", (2)", 10_000))
+	b := newBench(t, nil, "CREATE TABLE many (id INT AUTO_INCREMENT PRIMARY KEY, v INT)",
+		"INSERT INTO many (v) VALUES (1)"+strings.Repeat(", (2)", 10_000))
 	c := b.conn(b.through)
 	b.exec(c, "BEGIN", "SELECT DISTINCT v FROM many", "SELECT DISTINCT v FROM many WHERE id > 1", "COMMIT")
 	c.Close()
@@ -228,7 +241,8 @@ func TestCompanionOfManyRowsIsInexact(t *testing.T) {
 func TestCompanionKnowsTheLimitOfTheSession(t *testing.T) {
 	b := newBench(t, nil, strings.Split(setOperationTables, "; ")...)
 	c := b.conn(b.through)
-	b.exec(c, "SET sql_select_limit = 1", "BEGIN", "SELECT DISTINCT name FROM item WHERE id > 0", "SET sql_select_limit = DEFAULT",
+	b.exec(c, "SET sql_select_limit = 1", "BEGIN", "SELECT DISTINCT name FROM item WHERE id > 0",
+		"SET sql_select_limit = DEFAULT",
 		"SELECT DISTINCT name FROM item WHERE id > 0", "COMMIT")
 	c.Close()
 	if got := seen(b.txns(), "SELECT DISTINCT name FROM item WHERE id > ?"); got != "opaque distinct ,exact rrrr" {

@@ -42,7 +42,8 @@ func TestDriverCompressesThroughIsotap(t *testing.T) {
 			}
 			for range 2 {
 				var got []byte
-				if err := db.QueryRow(fmt.Sprintf("SELECT v FROM t WHERE id = %d", id)).Scan(&got); err != nil || !bytes.Equal(got, value) {
+				if err := db.QueryRow(fmt.Sprintf("SELECT v FROM t WHERE id = %d", id)).Scan(&got); err != nil ||
+					!bytes.Equal(got, value) {
 					t.Fatalf("%d bytes come back as %d: %v", size, len(got), err)
 				}
 			}

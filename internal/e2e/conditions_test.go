@@ -39,16 +39,22 @@ func TestConditionsAreThoseOfTheClientsStatement(t *testing.T) {
 			steps = append(steps, question, "SHOW WARNINGS", question, "SHOW COUNT(*) WARNINGS")
 		}
 	}
-	steps = append(steps, "execute "+writes[1], "SHOW WARNINGS", "prepare "+writes[2], "run 2", "SHOW WARNINGS", "run 2", pause, "SHOW COUNT(*) WARNINGS",
-		writes[2], pause, "execute SHOW WARNINGS", writes[1], "execute SHOW WARNINGS", "execute SHOW WARNINGS LIMIT 1", "prepare SELECT nothing FROM t", "SHOW WARNINGS")
+	steps = append(steps, "execute "+writes[1], "SHOW WARNINGS", "prepare "+writes[2], "run 2", "SHOW WARNINGS",
+		"run 2", pause, "SHOW COUNT(*) WARNINGS",
+		writes[2], pause, "execute SHOW WARNINGS", writes[1], "execute SHOW WARNINGS", "execute SHOW WARNINGS LIMIT 1",
+		"prepare SELECT nothing FROM t", "SHOW WARNINGS")
 	// One condition can be asked for in detail, if its message has no more than 128 characters.
 	for _, write := range []string{writes[0], writes[1], writes[5]} {
-		steps = append(steps, write, pause, "GET DIAGNOSTICS @n = NUMBER", "GET DIAGNOSTICS CONDITION 1 @m = MESSAGE_TEXT, @e = MYSQL_ERRNO, @s = RETURNED_SQLSTATE",
+		steps = append(steps, write, pause, "GET DIAGNOSTICS @n = NUMBER",
+			"GET DIAGNOSTICS CONDITION 1 @m = MESSAGE_TEXT, @e = MYSQL_ERRNO, @s = RETURNED_SQLSTATE",
 			"SELECT @n, @m, @e, @s", "SET @m = NULL, @e = NULL, @s = NULL")
 	}
-	steps = append(steps, "BEGIN", writes[2], "SHOW WARNINGS", writes[5], "SHOW WARNINGS", "SHOW WARNINGS LIMIT 1", "COMMIT", "SHOW WARNINGS", "SHOW COUNT(*) WARNINGS")
-	for name, durability := range map[string]recorder.Durability{"relaxed": recorder.Relaxed, "commit": recorder.Commit} {
-		for kind, caps := range map[string]uint32{"old ends": 0, "tracking": gomysql.CLIENT_DEPRECATE_EOF | gomysql.CLIENT_SESSION_TRACK} {
+	steps = append(steps, "BEGIN", writes[2], "SHOW WARNINGS", writes[5], "SHOW WARNINGS", "SHOW WARNINGS LIMIT 1",
+		"COMMIT", "SHOW WARNINGS", "SHOW COUNT(*) WARNINGS")
+	for name, durability := range map[string]recorder.Durability{"relaxed": recorder.Relaxed,
+		"commit": recorder.Commit} {
+		for kind, caps := range map[string]uint32{"old ends": 0,
+			"tracking": gomysql.CLIENT_DEPRECATE_EOF | gomysql.CLIENT_SESSION_TRACK} {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				t.Parallel()
 				play(t, script{"conditions", someItems, steps}, name[:1]+kind[:1], durability, caps)

@@ -34,9 +34,11 @@ func (w *ddlWriter) definition() string {
 	t, u := w.table(), w.table()
 	switch w.IntN(17) {
 	case 0, 1, 2, 3:
-		return "CREATE TABLE " + w.oneOf("", "IF NOT EXISTS ") + t + " (id INT PRIMARY KEY, v INT" + w.oneOf("", ", s VARCHAR(10) DEFAULT 'x'") + ")"
+		return "CREATE TABLE " + w.oneOf("", "IF NOT EXISTS ") + t + " (id INT PRIMARY KEY, v INT" +
+			w.oneOf("", ", s VARCHAR(10) DEFAULT 'x'") + ")"
 	case 4:
-		return "CREATE TABLE " + t + " (id INT PRIMARY KEY, v INT, FOREIGN KEY (v) REFERENCES " + u + " (id) " + w.oneOf("ON DELETE CASCADE", "ON UPDATE CASCADE", "ON DELETE SET NULL", "") + ")"
+		return "CREATE TABLE " + t + " (id INT PRIMARY KEY, v INT, FOREIGN KEY (v) REFERENCES " + u + " (id) " +
+			w.oneOf("ON DELETE CASCADE", "ON UPDATE CASCADE", "ON DELETE SET NULL", "") + ")"
 	case 5:
 		return "CREATE TABLE " + t + w.oneOf(" LIKE ", " AS SELECT * FROM ") + u
 	case 6:
@@ -50,15 +52,19 @@ func (w *ddlWriter) definition() string {
 	case 11:
 		return "ALTER TABLE " + t + " RENAME " + u
 	case 12:
-		return "ALTER TABLE " + t + w.oneOf(" ADD COLUMN w INT DEFAULT 7 FIRST", " DROP COLUMN w", " MODIFY v BIGINT", " ADD KEY k (v)", " DROP KEY k", " ENGINE = InnoDB", " DROP FOREIGN KEY a_ibfk_1")
+		return "ALTER TABLE " + t + w.oneOf(" ADD COLUMN w INT DEFAULT 7 FIRST", " DROP COLUMN w", " MODIFY v BIGINT",
+			" ADD KEY k (v)", " DROP KEY k", " ENGINE = InnoDB", " DROP FOREIGN KEY a_ibfk_1")
 	case 13:
-		return "CREATE TRIGGER " + w.oneOf("t1", "t2") + " BEFORE " + w.oneOf("INSERT", "UPDATE", "DELETE") + " ON " + t + " FOR EACH ROW SET @x = 1"
+		return "CREATE TRIGGER " + w.oneOf("t1", "t2") + " BEFORE " + w.oneOf("INSERT", "UPDATE", "DELETE") + " ON " +
+			t + " FOR EACH ROW SET @x = 1"
 	case 14:
 		return "DROP TRIGGER " + w.oneOf("t1", "t2")
 	case 15:
-		return w.oneOf("TRUNCATE TABLE "+t, "ALTER TABLE "+t+" PARTITION BY HASH (id) PARTITIONS 2", "/*!40000 ALTER TABLE "+t+" DISABLE KEYS */")
+		return w.oneOf("TRUNCATE TABLE "+t, "ALTER TABLE "+t+" PARTITION BY HASH (id) PARTITIONS 2",
+			"/*!40000 ALTER TABLE "+t+" DISABLE KEYS */")
 	}
-	return w.oneOf("CREATE TEMPORARY TABLE "+t+" (id INT PRIMARY KEY, v INT)", "DROP TEMPORARY TABLE IF EXISTS "+t, "CREATE OR REPLACE VIEW "+t+" AS SELECT * FROM "+u, "DROP VIEW "+t)
+	return w.oneOf("CREATE TEMPORARY TABLE "+t+" (id INT PRIMARY KEY, v INT)", "DROP TEMPORARY TABLE IF EXISTS "+t,
+		"CREATE OR REPLACE VIEW "+t+" AS SELECT * FROM "+u, "DROP VIEW "+t)
 }
 
 // use writes a statement that uses tables.
@@ -120,7 +126,8 @@ func TestDefinitionsAmongStatementsAreAnsweredAsDirectly(t *testing.T) {
 				case 0, 1, 2:
 					both(session, w.definition())
 				case 3: // past isotap
-					text := "ALTER TABLE " + w.table() + w.oneOf(" ADD COLUMN w INT DEFAULT 7", " DROP COLUMN w", " MODIFY v BIGINT")
+					text := "ALTER TABLE " + w.table() + w.oneOf(" ADD COLUMN w INT DEFAULT 7", " DROP COLUMN w",
+						" MODIFY v BIGINT")
 					direct.Exec(text) // it may fail, and then fails on both sides
 					past.Exec(text)
 					// Until the next reading, plans are made for the table as it was.
@@ -145,9 +152,10 @@ func TestDefinitionsAmongStatementsAreAnsweredAsDirectly(t *testing.T) {
 func ddlRows(t *testing.T, c *sql.Conn, database string) map[string]seenRow {
 	t.Helper()
 	columns := make(map[string]string)
-	rows, err := c.QueryContext(t.Context(), "SELECT C.TABLE_NAME, GROUP_CONCAT('IFNULL(HEX(CAST(', C.COLUMN_NAME, ' AS BINARY)), ''-'')' ORDER BY C.ORDINAL_POSITION) "+
-		"FROM information_schema.COLUMNS C JOIN information_schema.COLUMNS I USING (TABLE_SCHEMA, TABLE_NAME) "+
-		"WHERE TABLE_SCHEMA = ? AND C.COLUMN_NAME NOT LIKE 'isotap%' AND I.COLUMN_NAME = 'isotap_rowid' AND I.EXTRA LIKE '%INVISIBLE%' GROUP BY C.TABLE_NAME", database)
+	rows, err := c.QueryContext(t.Context(),
+		"SELECT C.TABLE_NAME, GROUP_CONCAT('IFNULL(HEX(CAST(', C.COLUMN_NAME, ' AS BINARY)), ''-'')' ORDER BY C.ORDINAL_POSITION) "+
+			"FROM information_schema.COLUMNS C JOIN information_schema.COLUMNS I USING (TABLE_SCHEMA, TABLE_NAME) "+
+			"WHERE TABLE_SCHEMA = ? AND C.COLUMN_NAME NOT LIKE 'isotap%' AND I.COLUMN_NAME = 'isotap_rowid' AND I.EXTRA LIKE '%INVISIBLE%' GROUP BY C.TABLE_NAME", database)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +204,8 @@ func holdUses(t *testing.T, txns []*history.Txn, uses []ddlUse) {
 			told += use.hold(t, s)
 		}
 	}
-	t.Logf("%d of %d statements succeeded, %d are exact (the others: %v); %d rows read, %d written", succeeded, len(uses), exact, reasons, read, told)
+	t.Logf("%d of %d statements succeeded, %d are exact (the others: %v); %d rows read, %d written", succeeded,
+		len(uses), exact, reasons, read, told)
 	if told == 0 || read == 0 || exact < succeeded/2 {
 		t.Error("these are too few")
 	}

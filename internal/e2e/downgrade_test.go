@@ -65,7 +65,8 @@ func TestPreferredTLSIsNeverGivenUpInSilence(t *testing.T) {
 	for name, login := range plainServers(t) {
 		for _, off := range []bool{false, true} {
 			core, logs := observer.New(zap.WarnLevel)
-			srv := login(proxyserver.Options{Off: off, Logger: zap.New(core), Upstream: dsn.Target{TLS: dsn.TLS{Mode: dsn.TLSPrefer}}})
+			srv := login(proxyserver.Options{Off: off, Logger: zap.New(core),
+				Upstream: dsn.Target{TLS: dsn.TLS{Mode: dsn.TLSPrefer}}})
 			checkLogged(t, name, logs, "TLS with the server is preferred, not required", 1)
 			checkLogged(t, name, logs, "the connection to the server is not encrypted, although TLS is preferred", 1)
 			if n := metric(srv, "isotap_tls_downgrades_total"); n != "1" {
@@ -98,7 +99,10 @@ func TestRequiredTLSOverAPlainServerIsSaid(t *testing.T) {
 // checkLogged counts the messages that begin so.
 func checkLogged(t *testing.T, name string, logs *observer.ObservedLogs, begins string, want int) {
 	t.Helper()
-	if n := logs.Filter(func(e observer.LoggedEntry) bool { return strings.HasPrefix(e.Message, begins) }).Len(); n != want {
+	if n := logs.Filter(func(e observer.LoggedEntry) bool {
+		return strings.HasPrefix(e.Message,
+			begins)
+	}).Len(); n != want {
 		t.Errorf("%s: %q is logged %d times, want %d", name, begins, n, want)
 	}
 }

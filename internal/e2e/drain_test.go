@@ -54,7 +54,8 @@ func TestDrainIsBoundedBeforeAServerThatHangs(t *testing.T) {
 		clients func(t *testing.T, srv *proxyserver.Server)
 	}{
 		"MariaDB": {target, maria.Signal, func(t *testing.T, srv *proxyserver.Server) {
-			for _, statements := range [][]string{{"BEGIN", "UPDATE t SET n = n + 1 WHERE id = 1"}, {"SELECT SLEEP(60)"}, {"UPDATE t SET n = 1"}} {
+			for _, statements := range [][]string{{"BEGIN", "UPDATE t SET n = n + 1 WHERE id = 1"},
+				{"SELECT SLEEP(60)"}, {"UPDATE t SET n = 1"}} {
 				c := dialRaw(t, srv.Addr().String(), "d", 0)
 				for i, s := range statements {
 					c.write(0, append([]byte{gomysql.COM_QUERY}, s...))
@@ -80,7 +81,8 @@ func TestDrainIsBoundedBeforeAServerThatHangs(t *testing.T) {
 		for _, predicates := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, predicates %v", name, predicates), func(t *testing.T) {
 				core, logs := observer.New(zap.InfoLevel)
-				srv, err := proxyserver.Start(context.Background(), proxyserver.Options{Upstream: tt.target, Listen: "127.0.0.1:0", Recording: filepath.Join(t.TempDir(), "rec"),
+				srv, err := proxyserver.Start(context.Background(), proxyserver.Options{Upstream: tt.target,
+					Listen: "127.0.0.1:0", Recording: filepath.Join(t.TempDir(), "rec"),
 					Args: true, Predicates: predicates, Definitions: true, Drain: drain, Logger: zap.New(core)})
 				if err != nil {
 					t.Fatal(err)
@@ -108,7 +110,8 @@ func TestDrainIsBoundedBeforeAServerThatHangs(t *testing.T) {
 						t.Errorf("%q is not logged", message)
 					}
 				}
-				if end := logs.FilterMessage("drain ended").All(); len(end) == 1 && end[0].ContextMap()["clients_cut_off"] == int64(0) {
+				if end := logs.FilterMessage("drain ended").All(); len(end) == 1 &&
+					end[0].ContextMap()["clients_cut_off"] == int64(0) {
 					t.Error("nobody was cut off")
 				}
 			})

@@ -52,7 +52,8 @@ func newBenchIn(t *testing.T, database string, change func(*proxyserver.Options)
 	b.direct = testdb.Open(t, b.database)
 	b.exec(b.direct, setup...)
 	target := instrument(t, database)
-	o := proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: b.recording, Args: true, Drain: time.Second, Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))}
+	o := proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: b.recording, Args: true,
+		Drain: time.Second, Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))}
 	if change != nil {
 		change(&o)
 	}
@@ -383,7 +384,8 @@ func TestAffectedRowsAndInsertIDsAreTheServers(t *testing.T) {
 			t.Errorf("%s: %d rows, insert id %d; want %d, %d", step.sql, affected, id, step.affected, step.id)
 		}
 		var count int64
-		if err := c.QueryRowContext(t.Context(), "SELECT ROW_COUNT()").Scan(&count); err != nil || count != step.affected {
+		if err := c.QueryRowContext(t.Context(), "SELECT ROW_COUNT()").Scan(&count); err != nil ||
+			count != step.affected {
 			t.Errorf("ROW_COUNT() after %s: %d, %v; want %d", step.sql, count, err, step.affected)
 		}
 	}
@@ -395,7 +397,8 @@ func TestRecordingTellsWhatHappened(t *testing.T) {
 	b.exec(c, "BEGIN", "SELECT * FROM account WHERE id = 1", "UPDATE account SET balance = 11 WHERE id = 1",
 		"UPDATE account SET balance = 11 WHERE id = 1", "INSERT INTO account VALUES (3,'cat',30)", "COMMIT",
 		"SELECT * FROM account WHERE id = 1",
-		"START TRANSACTION", "UPDATE account SET balance = balance + 1 WHERE id = 2", "SAVEPOINT s", "DELETE FROM account WHERE id = 2",
+		"START TRANSACTION", "UPDATE account SET balance = balance + 1 WHERE id = 2", "SAVEPOINT s",
+		"DELETE FROM account WHERE id = 2",
 		"ROLLBACK TO s", "SELECT balance FROM account WHERE id = 2 FOR UPDATE", "ROLLBACK",
 		"SET autocommit = 0", "DELETE FROM account WHERE id = 3", "COMMIT", "SET autocommit = 1",
 		"SELECT COUNT(*) FROM account")

@@ -117,11 +117,14 @@ func TestErrorHalfWayLeavesNoWrite(t *testing.T) {
 	b := newBench(t, nil, account, "INSERT INTO account VALUES (1,'ann',10),(2,'bob',20),(3,'cid',30),(4,'dan',40)")
 	one, two := b.conn(b.through), b.conn(b.direct)
 	b.exec(one, "SET innodb_lock_wait_timeout = 1", "BEGIN")
-	if _, err := one.ExecContext(t.Context(), "UPDATE account SET id = id + 1 WHERE id < 3 ORDER BY id DESC, balance LIMIT 2"); err == nil || !strings.Contains(err.Error(), "1062") {
+	if _, err := one.ExecContext(t.Context(),
+		"UPDATE account SET id = id + 1 WHERE id < 3 ORDER BY id DESC, balance LIMIT 2"); err == nil ||
+		!strings.Contains(err.Error(), "1062") {
 		t.Fatalf("no duplicate key: %v", err)
 	}
 	b.exec(two, "BEGIN", "UPDATE account SET owner = 'dot' WHERE id = 4")
-	if _, err := one.ExecContext(t.Context(), "UPDATE account SET balance = balance + 1"); err == nil || !strings.Contains(err.Error(), "1205") {
+	if _, err := one.ExecContext(t.Context(), "UPDATE account SET balance = balance + 1"); err == nil ||
+		!strings.Contains(err.Error(), "1205") {
 		t.Fatalf("no time-out: %v", err)
 	}
 	b.exec(two, "ROLLBACK")
@@ -175,7 +178,8 @@ func TestCaptureReadDoesNotConsumeTheNextLevel(t *testing.T) {
 // covering index lock as little through isotap as without it, and SELECT ... LIMIT gives the same rows
 // under strict plans.
 func TestSerializableReadsLockWhatTheyWouldHaveLocked(t *testing.T) {
-	setup := []string{"CREATE TABLE o (id INT PRIMARY KEY, c1 INT, c2 INT, KEY (c1))", "INSERT INTO o VALUES (1,30,0),(2,20,0),(3,10,0)"}
+	setup := []string{"CREATE TABLE o (id INT PRIMARY KEY, c1 INT, c2 INT, KEY (c1))",
+		"INSERT INTO o VALUES (1,30,0),(2,20,0),(3,10,0)"}
 	b := newBench(t, func(o *proxyserver.Options) { o.StrictPlans = true }, setup...)
 	for _, c := range []struct{ read, write string }{
 		{"SELECT MAX(id) FROM o", "UPDATE o SET c2 = 1 WHERE id = 1"},
@@ -195,7 +199,8 @@ func TestSerializableReadsLockWhatTheyWouldHaveLocked(t *testing.T) {
 		}
 	}
 	const limited = "SELECT id FROM o LIMIT 2"
-	if direct, through := answer(t.Context(), b.direct, limited), answer(t.Context(), b.through, limited); direct != through {
+	if direct, through := answer(t.Context(), b.direct, limited), answer(t.Context(), b.through,
+		limited); direct != through {
 		t.Errorf("%s gives %s through isotap, %s directly", limited, through, direct)
 	}
 }

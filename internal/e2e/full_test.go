@@ -42,7 +42,8 @@ func newSmallDisk(t *testing.T) *smallDisk {
 		t.Skip("only root mounts file systems; TestDirectoryThatGoesAwayComesBack of package recorder needs none")
 	}
 	dir := t.TempDir()
-	if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=120m", "tmpfs", dir).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=120m", "tmpfs",
+		dir).CombinedOutput(); err != nil {
 		t.Fatalf("mount: %v: %s", err, out)
 	}
 	t.Cleanup(func() {
@@ -107,7 +108,8 @@ func openMySQL(database string) opener {
 
 func openPgx(database string) opener {
 	return func(address, parameters string) (*sql.DB, error) {
-		return sql.Open("pgx", fmt.Sprintf("postgres://postgres@%s/%s?sslmode=disable&%s", address, database, parameters))
+		return sql.Open("pgx", fmt.Sprintf("postgres://postgres@%s/%s?sslmode=disable&%s", address, database,
+			parameters))
 	}
 }
 
@@ -151,7 +153,8 @@ var fullFamilies = []fullFamily{
 		db := testdb.Open(t, database)
 		fullTables(t, db)
 		return instrument(t, database), openMySQL(database), db
-	}, []string{asText, prepared}, "INSERT INTO entry (id) VALUES (?)", "UPDATE slot SET n = n + 1 WHERE id = ?", "SELECT n FROM slot WHERE id = ? FOR UPDATE",
+	}, []string{asText, prepared}, "INSERT INTO entry (id) VALUES (?)", "UPDATE slot SET n = n + 1 WHERE id = ?",
+		"SELECT n FROM slot WHERE id = ? FOR UPDATE",
 		mysqlCode(1021, "HY000"), mysqlCode(1180, "08007")},
 	{"PostgreSQL", func(t *testing.T) (dsn.Target, opener, *sql.DB) {
 		database := testdb.NewPostgreSQLDatabase(t)
@@ -162,13 +165,15 @@ var fullFamilies = []fullFamily{
 			t.Fatal(err)
 		}
 		return target, openPgx(database), db
-	}, []string{pgxText, pgxPrepared}, "INSERT INTO entry (id) VALUES ($1)", "UPDATE slot SET n = n + 1 WHERE id = $1", "SELECT n FROM slot WHERE id = $1 FOR UPDATE",
+	}, []string{pgxText, pgxPrepared}, "INSERT INTO entry (id) VALUES ($1)", "UPDATE slot SET n = n + 1 WHERE id = $1",
+		"SELECT n FROM slot WHERE id = $1 FOR UPDATE",
 		postgresCode("53100"), postgresCode("08007")},
 }
 
 func fullTables(t *testing.T, db *sql.DB) {
 	t.Helper()
-	for _, s := range []string{"CREATE TABLE entry (id BIGINT PRIMARY KEY)", "CREATE TABLE slot (id INT PRIMARY KEY, n INT NOT NULL)", "INSERT INTO slot VALUES (1, 0), (2, 0), (3, 0)"} {
+	for _, s := range []string{"CREATE TABLE entry (id BIGINT PRIMARY KEY)",
+		"CREATE TABLE slot (id INT PRIMARY KEY, n INT NOT NULL)", "INSERT INTO slot VALUES (1, 0), (2, 0), (3, 0)"} {
 		if _, err := db.ExecContext(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
@@ -176,9 +181,11 @@ func fullTables(t *testing.T, db *sql.DB) {
 }
 
 // fullProxy starts an isotap whose recording is on a small disk.
-func fullProxy(t *testing.T, disk *smallDisk, target dsn.Target, durability recorder.Durability, whenFull recorder.WhenFull) *proxyserver.Server {
+func fullProxy(t *testing.T, disk *smallDisk, target dsn.Target, durability recorder.Durability,
+	whenFull recorder.WhenFull) *proxyserver.Server {
 	t.Helper()
-	srv, err := proxyserver.Start(context.Background(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: filepath.Join(disk.dir, "rec"), Args: true,
+	srv, err := proxyserver.Start(context.Background(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0",
+		Recording: filepath.Join(disk.dir, "rec"), Args: true,
 		Durability: durability, WhenFull: whenFull, MinFree: fullMinFree, Drain: time.Second, Logger: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)
@@ -353,7 +360,8 @@ func TestCommitThatCannotBeRecordedIsNotAcknowledged(t *testing.T) {
 					t.Errorf("ROLLBACK, of which nobody waits for the record, gave %v", err)
 				}
 				var n int
-				if err := direct.QueryRowContext(ctx, "SELECT COUNT(*) FROM entry WHERE id = 1").Scan(&n); err != nil || n != 1 {
+				if err := direct.QueryRowContext(ctx, "SELECT COUNT(*) FROM entry WHERE id = 1").Scan(&n); err != nil ||
+					n != 1 {
 					t.Errorf("%d rows of the transaction are there, %v: the error said that it had committed", n, err)
 				}
 				disk.giveBack()
@@ -429,16 +437,20 @@ func TestNoFalseFindingAfterAHole(t *testing.T) {
 					t.Fatal(err)
 				}
 				var sum int
-				if err := direct.QueryRowContext(t.Context(), "SELECT SUM(n) FROM slot").Scan(&sum); err != nil || sum != bumped {
+				if err := direct.QueryRowContext(t.Context(), "SELECT SUM(n) FROM slot").Scan(&sum); err != nil ||
+					sum != bumped {
 					t.Errorf("%d transactions were acknowledged, the server has %d: %v", bumped, sum, err)
 				}
 				r := analyzed(t, disk)
 				if len(r.Findings) > 0 {
-					t.Errorf("%d findings, the first: %s", len(r.Findings), strings.Join(r.Findings[0].Explanation, "\n"))
+					t.Errorf("%d findings, the first: %s", len(r.Findings),
+						strings.Join(r.Findings[0].Explanation, "\n"))
 				}
 				c := r.Coverage
-				if gaps := r.Runs[0].Gaps; len(gaps) != holes || c.Unrecorded < 10 || c.Committed+c.Unrecorded < bumped {
-					t.Errorf("%d acknowledged, %d recorded, %d told to be missing in gaps %+v", bumped, c.Committed, c.Unrecorded, gaps)
+				if gaps := r.Runs[0].Gaps; len(gaps) != holes || c.Unrecorded < 10 ||
+					c.Committed+c.Unrecorded < bumped {
+					t.Errorf("%d acknowledged, %d recorded, %d told to be missing in gaps %+v", bumped, c.Committed,
+						c.Unrecorded, gaps)
 				}
 				t.Logf("%d transactions, %d recorded, %d not", bumped, c.Committed, c.Unrecorded)
 			})

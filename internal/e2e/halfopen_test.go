@@ -99,7 +99,8 @@ func TestHalfOpenLoginsHoldFewServerConnections(t *testing.T) {
 	}
 	const clients, each = 2000, 16
 	server, target := ownServer(t, nil)
-	srv := startProxy(t, proxyserver.Options{Upstream: target, LoginTimeout: 6 * time.Second, MaxLogins: 40, MaxLoginsPerAddress: each})
+	srv := startProxy(t, proxyserver.Options{Upstream: target, LoginTimeout: 6 * time.Second, MaxLogins: 40,
+		MaxLoginsPerAddress: each})
 	db, err := server.DB("d")
 	if err != nil {
 		t.Fatal(err)
@@ -114,13 +115,15 @@ func TestHalfOpenLoginsHoldFewServerConnections(t *testing.T) {
 	}
 	before := connected()
 	conns := halfOpen(t, srv.Addr().String(), clients, nil)
-	for deadline := time.Now().Add(3 * time.Second); metric(srv, "isotap_logins_open") != fmt.Sprint(clients) && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(3 * time.Second); metric(srv, "isotap_logins_open") != fmt.Sprint(clients) &&
+		time.Now().Before(deadline); {
 		time.Sleep(10 * time.Millisecond) // the last ones are accepted
 	}
 	if n := connected() - before; n > each {
 		t.Errorf("%d clients that do not log in hold %d of the server's connections, want at most %d", clients, n, each)
 	}
-	if open, waiting := metric(srv, "isotap_logins_open"), metric(srv, "isotap_logins_waiting"); open != fmt.Sprint(clients) || waiting != fmt.Sprint(clients-each) {
+	if open, waiting := metric(srv, "isotap_logins_open"), metric(srv,
+		"isotap_logins_waiting"); open != fmt.Sprint(clients) || waiting != fmt.Sprint(clients-each) {
 		t.Errorf("metrics: %s open, %s waiting", open, waiting)
 	}
 	through := func(network string) error {
@@ -136,8 +139,10 @@ func TestHalfOpenLoginsHoldFewServerConnections(t *testing.T) {
 		t.Errorf("a client of another address: %v after %v", err, time.Since(started))
 	}
 	counts := endings(conns, map[string][]byte{
-		"too many": fmt.Appendf([]byte{0xff, byte(gomysql.ER_CON_COUNT_ERROR & 0xff), byte(gomysql.ER_CON_COUNT_ERROR >> 8)}, "Too many connections"),
-		"too late": []byte("Got timeout reading communication packets"), "ungreeted": []byte("the server did not greet isotap in time")})
+		"too many": fmt.Appendf([]byte{0xff, byte(gomysql.ER_CON_COUNT_ERROR & 0xff),
+			byte(gomysql.ER_CON_COUNT_ERROR >> 8)}, "Too many connections"),
+		"too late":  []byte("Got timeout reading communication packets"),
+		"ungreeted": []byte("the server did not greet isotap in time")})
 	counts["too late"] += counts["ungreeted"] // those whose turn came in the last moment
 	if counts["too many"]+counts["too late"] != clients || counts["too late"] < each || counts["too many"] < clients/2 {
 		t.Errorf("the clients ended like this: %v", counts)
@@ -172,7 +177,8 @@ func TestSilentPostgreSQLClientsHoldNoServerConnection(t *testing.T) {
 				conns = append(conns, halfOpen(t, srv.Addr().String(), 500, first)...)
 			}
 			if !off { // whose bytes isotap passes on to the server from here on
-				conns = append(conns, halfOpen(t, srv.Addr().String(), 500, []byte{0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f})...)
+				conns = append(conns, halfOpen(t, srv.Addr().String(), 500,
+					[]byte{0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f})...)
 			}
 			time.Sleep(200 * time.Millisecond)
 			var n int
@@ -225,7 +231,8 @@ func muteServer(t *testing.T) (string, *atomic.Int64) {
 func TestPostgreSQLLoginsComeToTheServerInTurn(t *testing.T) {
 	const clients, each = 2000, 8
 	address, open := muteServer(t)
-	o := proxyserver.Options{Upstream: dsn.Target{Family: dbms.PostgreSQLFamily, Network: "tcp", Address: address}, Off: true,
+	o := proxyserver.Options{Upstream: dsn.Target{Family: dbms.PostgreSQLFamily, Network: "tcp", Address: address},
+		Off:          true,
 		LoginTimeout: 3 * time.Second, MaxLogins: 100, MaxLoginsPerAddress: each}
 	var err error
 	if o.ClientTLS, err = proxyserver.ParseClientTLS("optional", "auto", "", ""); err != nil {
@@ -236,7 +243,8 @@ func TestPostgreSQLLoginsComeToTheServerInTurn(t *testing.T) {
 	if n := open.Load(); n > each {
 		t.Errorf("%d connections to the server, want at most %d", n, each)
 	}
-	counts := endings(conns, map[string][]byte{"too many": []byte("C53300\x00Msorry, too many clients already\x00"), "too late": []byte("C57014\x00")})
+	counts := endings(conns, map[string][]byte{"too many": []byte("C53300\x00Msorry, too many clients already\x00"),
+		"too late": []byte("C57014\x00")})
 	if counts["too many"]+counts["too late"] != clients || counts["too late"] < each || counts["too many"] < clients/2 {
 		t.Errorf("the clients ended like this: %v", counts)
 	}

@@ -84,7 +84,8 @@ func TestHandoverRefusesNoConnection(t *testing.T) {
 	}
 	first := start("127.0.0.1:0")
 	address := first.Addr().String()
-	clients := visit(t, fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", o.Upstream.User, address, o.Upstream.Database))
+	clients := visit(t, fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", o.Upstream.User, address,
+		o.Upstream.Database))
 	accepted := func(srv *proxyserver.Server) uint64 { return srv.Stats().Accepted }
 	older := first
 	for round := range 6 {
@@ -123,7 +124,8 @@ func serveSystemd(upstream string) int {
 	target, err := dsn.Parse(upstream)
 	if err == nil {
 		var srv *proxyserver.Server
-		srv, err = proxyserver.Start(ctx, proxyserver.Options{Upstream: target, Listen: "systemd:clients", Recording: os.Getenv(systemdService + "_RECORDING"), Drain: time.Minute})
+		srv, err = proxyserver.Start(ctx, proxyserver.Options{Upstream: target, Listen: "systemd:clients",
+			Recording: os.Getenv(systemdService + "_RECORDING"), Drain: time.Minute})
 		if err == nil {
 			fmt.Println("ready")
 			err = srv.Wait()
@@ -155,7 +157,8 @@ func TestHandoverOfSystemdsSocketRefusesNoConnection(t *testing.T) {
 	o := postgresOptions(t)
 	start := func() *exec.Cmd {
 		c := exec.CommandContext(t.Context(), "sh", "-c", `LISTEN_PID=$$ exec "$0"`, os.Args[0])
-		c.Env = append(os.Environ(), "LISTEN_FDS=1", "LISTEN_FDNAMES=clients", systemdService+"="+o.Upstream.URL(), systemdService+"_RECORDING="+o.Recording)
+		c.Env = append(os.Environ(), "LISTEN_FDS=1", "LISTEN_FDNAMES=clients", systemdService+"="+o.Upstream.URL(),
+			systemdService+"_RECORDING="+o.Recording)
 		c.ExtraFiles, c.Stderr = []*os.File{file}, os.Stderr
 		out, err := c.StdoutPipe()
 		if err != nil {
@@ -171,7 +174,8 @@ func TestHandoverOfSystemdsSocketRefusesNoConnection(t *testing.T) {
 		return c
 	}
 	service := start()
-	clients := visit(t, fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", o.Upstream.User, socket.Addr(), o.Upstream.Database))
+	clients := visit(t, fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", o.Upstream.User, socket.Addr(),
+		o.Upstream.Database))
 	for range 3 {
 		clients.await(10)
 		service.Process.Signal(syscall.SIGTERM)

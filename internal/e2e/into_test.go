@@ -13,12 +13,16 @@ import (
 // the server tells about the statement are the same, and the row that was read is recorded, at every level
 // and in every way to run it.
 func TestSelectIntoVariablesIsObserved(t *testing.T) {
-	setup := []string{"CREATE TABLE item (id INT PRIMARY KEY, name VARCHAR(20), stock INT)", "INSERT INTO item VALUES (1,'a',10),(2,'b',20),(3,'c',30)"}
+	setup := []string{"CREATE TABLE item (id INT PRIMARY KEY, name VARCHAR(20), stock INT)",
+		"INSERT INTO item VALUES (1,'a',10),(2,'b',20),(3,'c',30)"}
 	statements := []struct{ sql, shape, seen string }{
 		{"SELECT name INTO @n FROM item WHERE id = 1", "SELECT name INTO @n FROM item WHERE id = ?", "exact r"},
-		{"SELECT name, stock FROM item WHERE id = 2 INTO @n, @m", "SELECT name, stock FROM item WHERE id = ? INTO @n, @m", "exact r"},
-		{"SELECT stock INTO @n FROM item ORDER BY stock DESC LIMIT 1", "SELECT stock INTO @n FROM item ORDER BY stock DESC LIMIT ?", "exact r"},
-		{"SELECT COUNT(*), SUM(stock) INTO @n, @m FROM item WHERE id > 1", "SELECT COUNT(*), SUM(stock) INTO @n, @m FROM item WHERE id > ?", "exact rr"},
+		{"SELECT name, stock FROM item WHERE id = 2 INTO @n, @m",
+			"SELECT name, stock FROM item WHERE id = ? INTO @n, @m", "exact r"},
+		{"SELECT stock INTO @n FROM item ORDER BY stock DESC LIMIT 1",
+			"SELECT stock INTO @n FROM item ORDER BY stock DESC LIMIT ?", "exact r"},
+		{"SELECT COUNT(*), SUM(stock) INTO @n, @m FROM item WHERE id > 1",
+			"SELECT COUNT(*), SUM(stock) INTO @n, @m FROM item WHERE id > ?", "exact rr"},
 		{"SELECT a.name, b.name INTO @n, @m FROM item a JOIN item b ON b.id = a.id - 1 WHERE a.id = 3 LOCK IN SHARE MODE",
 			"SELECT a.name, b.name INTO @n, @m FROM item a JOIN item b ON b.id = a.id - ? WHERE a.id = ? LOCK IN SHARE MODE", "exact rr"},
 		{"SELECT name INTO @n FROM item WHERE id = 99", "SELECT name INTO @n FROM item WHERE id = ?", "exact "},
@@ -49,9 +53,11 @@ func TestSelectIntoVariablesIsObserved(t *testing.T) {
 								return "done"
 							},
 						} {
-							want, got := run(direct)+answer(t.Context(), direct, probe), run(through)+answer(t.Context(), through, probe)
+							want, got := run(direct)+answer(t.Context(), direct, probe),
+								run(through)+answer(t.Context(), through, probe)
 							if got != want {
-								t.Errorf("%s, %s; %s:\nthrough isotap %s\ndirectly       %s", begin, s.sql, probe, got, want)
+								t.Errorf("%s, %s; %s:\nthrough isotap %s\ndirectly       %s", begin, s.sql, probe, got,
+									want)
 							}
 						}
 					}
@@ -66,7 +72,8 @@ func TestSelectIntoVariablesIsObserved(t *testing.T) {
 					t.Errorf("%s is seen as %s", s.sql, got)
 				}
 			}
-			if got := seen(txns, statements[0].shape); strings.Count(got, "exact r") != 24 || strings.Count(got, "exact") != 48 {
+			if got := seen(txns, statements[0].shape); strings.Count(got, "exact r") != 24 ||
+				strings.Count(got, "exact") != 48 {
 				t.Errorf("%s is seen as %s", statements[0].sql, got)
 			}
 		})

@@ -71,12 +71,15 @@ func TestSnapshotIsolationIsTheSessions(t *testing.T) {
 	}{
 		{[]string{"SET innodb_snapshot_isolation = OFF"}, nil, history.ConflictsAccepted},
 		{[]string{"SET innodb_snapshot_isolation = ON"}, nil, history.ConflictsRefused},
-		{[]string{"SET innodb_snapshot_isolation = ON"}, []string{"SET innodb_snapshot_isolation = OFF"}, history.ConflictsAccepted},
-		{[]string{"SET innodb_snapshot_isolation = OFF"}, []string{"SET innodb_snapshot_isolation = ON"}, history.ConflictsAccepted},
+		{[]string{"SET innodb_snapshot_isolation = ON"}, []string{"SET innodb_snapshot_isolation = OFF"},
+			history.ConflictsAccepted},
+		{[]string{"SET innodb_snapshot_isolation = OFF"}, []string{"SET innodb_snapshot_isolation = ON"},
+			history.ConflictsAccepted},
 	}
 	for i, c := range tests {
 		conn := b.conn(b.through)
-		b.exec(conn, append(slices.Clone(c.before), "BEGIN", fmt.Sprintf("SELECT v AS m%d FROM mark WHERE id = 1", i))...)
+		b.exec(conn, append(slices.Clone(c.before), "BEGIN", fmt.Sprintf("SELECT v AS m%d FROM mark WHERE id = 1",
+			i))...)
 		b.exec(conn, append(slices.Clone(c.inside), "UPDATE mark SET v = v + 1 WHERE id = 1", "COMMIT")...)
 		conn.Close()
 	}
@@ -103,7 +106,8 @@ func find(t *testing.T, txns []*history.Txn, shape string) *history.Txn {
 // TestTiDBsTransactionModeIsTheSessions has sessions that differ in tidb_txn_mode.
 func TestTiDBsTransactionModeIsTheSessions(t *testing.T) {
 	b := newTiDBBench(t, nil, "CREATE TABLE mark (id INT PRIMARY KEY, v INT)", "INSERT INTO mark VALUES (1,0)")
-	modes := map[string]history.Conflicts{"pessimistic": history.ConflictsAccepted, "optimistic": history.ConflictsAtCommit}
+	modes := map[string]history.Conflicts{"pessimistic": history.ConflictsAccepted,
+		"optimistic": history.ConflictsAtCommit}
 	for mode := range modes {
 		conn := b.conn(b.through)
 		b.exec(conn, "SET tidb_txn_mode = '"+mode+"'", "BEGIN", "SELECT v AS "+mode+" FROM mark WHERE id = 1", "COMMIT")

@@ -36,8 +36,10 @@ func ownAddresses(t *testing.T) []string {
 
 // TestALocalServerIsRefusedHoweverSpelled starts isotaps in mode off, which connect to nothing.
 func TestALocalServerIsRefusedHoweverSpelled(t *testing.T) {
-	hosts := append(ownAddresses(t), "127.0.0.1", "127.0.0.2", "localhost", "LOCALHOST", "0.0.0.0", "[::]", "[::1]", "[::ffff:127.0.0.1]", "[0:0:0:0:0:ffff:7f00:1]")
-	for _, name := range []string{"localhost.", "127.1", "2130706433"} { // whether they mean anything hangs on the system's resolver
+	hosts := append(ownAddresses(t), "127.0.0.1", "127.0.0.2", "localhost", "LOCALHOST", "0.0.0.0", "[::]", "[::1]",
+		"[::ffff:127.0.0.1]", "[0:0:0:0:0:ffff:7f00:1]")
+	for _, name := range []string{"localhost.", "127.1",
+		"2130706433"} { // whether they mean anything hangs on the system's resolver
 		if found, err := net.LookupHost(name); err == nil && net.ParseIP(found[0]).IsLoopback() {
 			hosts = append(hosts, name)
 		}
@@ -51,16 +53,19 @@ func TestALocalServerIsRefusedHoweverSpelled(t *testing.T) {
 	for _, host := range hosts {
 		upstreams = append(upstreams, "mysql://app@"+host+":3306/", "postgres://app@"+host+":5432/shop")
 	}
-	upstreams = append(upstreams, "mysql://app@unix(/run/db.sock)/", "mysql://app@/?socket=%40db", "postgres://app@/shop?host=/run/postgresql")
+	upstreams = append(upstreams, "mysql://app@unix(/run/db.sock)/", "mysql://app@/?socket=%40db",
+		"postgres://app@/shop?host=/run/postgresql")
 	reachable := append([]string{"0.0.0.0:0", "[::]:0", ":0"}, listenable(ownAddresses(t))...)
-	loopback := []string{"127.0.0.1:0", "localhost:0", "[::1]:0", "[::ffff:127.0.0.1]:0", "unix:" + filepath.Join(t.TempDir(), "s")}
+	loopback := []string{"127.0.0.1:0", "localhost:0", "[::1]:0", "[::ffff:127.0.0.1]:0", "unix:" +
+		filepath.Join(t.TempDir(), "s")}
 	start := func(upstream, listen string, allow bool) error {
 		t.Helper()
 		target, err := dsn.Parse(upstream)
 		if err != nil {
 			t.Fatal(err)
 		}
-		srv, err := proxyserver.Start(context.Background(), proxyserver.Options{Upstream: target, Listen: listen, Off: true, AllowLocal: allow})
+		srv, err := proxyserver.Start(context.Background(), proxyserver.Options{Upstream: target, Listen: listen,
+			Off: true, AllowLocal: allow})
 		if err == nil {
 			err = srv.Stop()
 		}

@@ -35,7 +35,8 @@ const (
 )
 
 // longTxn is one round of a transaction that reads and writes 1,000 rows and sets savepoints.
-var longTxn = []string{"SELECT id, v FROM hot", "UPDATE hot SET v = v + 1", "SAVEPOINT a", "SELECT v FROM hot WHERE id = 7", "UPDATE hot SET v = 0 WHERE id = 8",
+var longTxn = []string{"SELECT id, v FROM hot", "UPDATE hot SET v = v + 1", "SAVEPOINT a",
+	"SELECT v FROM hot WHERE id = 7", "UPDATE hot SET v = 0 WHERE id = 8",
 	"ROLLBACK TO SAVEPOINT a"}
 
 // TestLongTransactionTakesBoundedMemory reads and writes in one transaction, in each family, until it has long had its
@@ -98,7 +99,8 @@ func holdLongTxn(t *testing.T, grew int, txns []*history.Txn) {
 			continue
 		}
 		rest := &txn.Stmts[last-1]
-		if rest.Reason != history.ReasonTxnMemory || rest.Observation != history.Opaque || rest.Rows < txnRounds*1000/2 {
+		if rest.Reason != history.ReasonTxnMemory || rest.Observation != history.Opaque ||
+			rest.Rows < txnRounds*1000/2 {
 			t.Errorf("before the COMMIT of %d statements stands %+v", last+1, rest)
 		}
 		for i := range txn.Stmts {

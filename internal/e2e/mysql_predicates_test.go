@@ -22,10 +22,13 @@ func inModePredicates(o *proxyserver.Options) { o.Predicates = true }
 // and make one each: neither reads a row that the other writes. Rooms and names differ only by case and blanks at the
 // end, which the column's collation does not see.
 func TestWhatAPredicateOfMySQLsMissedIsFound(t *testing.T) {
-	for name, parameters := range map[string]string{"text": "interpolateParams=true", "prepared": "", "not in UTF-8": "charset=latin1"} {
+	for name, parameters := range map[string]string{"text": "interpolateParams=true", "prepared": "",
+		"not in UTF-8": "charset=latin1"} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, inModePredicates, "CREATE TABLE booking (id INT AUTO_INCREMENT PRIMARY KEY, room VARCHAR(20) NOT NULL, since DATETIME NOT NULL, till DATETIME NOT NULL, "+
-				"made TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP, who TEXT)", "INSERT INTO booking (room, since, till) VALUES ('blue', '2026-11-01', '2026-11-02')")
+			b := newBench(t, inModePredicates,
+				"CREATE TABLE booking (id INT AUTO_INCREMENT PRIMARY KEY, room VARCHAR(20) NOT NULL, since DATETIME NOT NULL, till DATETIME NOT NULL, "+
+					"made TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP, who TEXT)",
+				"INSERT INTO booking (room, since, till) VALUES ('blue', '2026-11-01', '2026-11-02')")
 			db := b.open(parameters)
 			var c [2]*sql.Conn
 			for i := range c {
@@ -42,7 +45,8 @@ func TestWhatAPredicateOfMySQLsMissedIsFound(t *testing.T) {
 				run(i, "BEGIN")
 			}
 			for i := range c {
-				run(i, "SELECT who FROM booking b WHERE b.room = ? AND since < ? AND till > '2026-11-21'", "Blue", "2026-11-24")
+				run(i, "SELECT who FROM booking b WHERE b.room = ? AND since < ? AND till > '2026-11-21'", "Blue",
+					"2026-11-24")
 			}
 			for i := range c {
 				run(i, "INSERT INTO booking (room, since, till, who) VALUES (?, '2026-11-20', '2026-11-22', 'it''s me')", "BLUE")
@@ -60,7 +64,8 @@ func TestWhatAPredicateOfMySQLsMissedIsFound(t *testing.T) {
 func holdPhantomSkew(t *testing.T, r *analyzer.Result) {
 	t.Helper()
 	for _, f := range r.Findings {
-		t.Logf("%s %s %d: %s\n%s\n%s", f.Class, f.Anomaly, f.Count, f.Summary, strings.Join(f.Explanation, "\n"), strings.Join(f.Advice, "\n"))
+		t.Logf("%s %s %d: %s\n%s\n%s", f.Class, f.Anomaly, f.Count, f.Summary, strings.Join(f.Explanation, "\n"),
+			strings.Join(f.Advice, "\n"))
 	}
 	if len(r.Findings) != 1 || r.Findings[0].Anomaly != analyzer.PhantomSkew || r.Findings[0].Class != analyzer.Hazard {
 		t.Errorf("%d findings; not exact: %v", len(r.Findings), r.Coverage.Reasons)
@@ -90,7 +95,8 @@ func TestMySQLPredicatesMissWhatSnapshotsLack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
-	b := newBench(t, inModePredicates, "CREATE TABLE item (id INT PRIMARY KEY, a INT, b TEXT)", "CREATE TABLE mark (id INT PRIMARY KEY)")
+	b := newBench(t, inModePredicates, "CREATE TABLE item (id INT PRIMARY KEY, a INT, b TEXT)",
+		"CREATE TABLE mark (id INT PRIMARY KEY)")
 	for i := range 40 {
 		b.exec(b.direct, fmt.Sprintf("INSERT INTO item (id, a, b) VALUES (%d, %d, 'old')", i+1, i%20))
 	}

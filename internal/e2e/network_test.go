@@ -75,7 +75,8 @@ func TestIsotapMayBeStoppedTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed.Close()
-	srv := startProxy(t, proxyserver.Options{Off: true, Upstream: dsn.Target{Network: "tcp", Address: closed.Addr().String(), User: "root"}})
+	srv := startProxy(t, proxyserver.Options{Off: true,
+		Upstream: dsn.Target{Network: "tcp", Address: closed.Addr().String(), User: "root"}})
 	for range 2 {
 		if err := srv.Stop(); err != nil {
 			t.Error(err)
@@ -165,7 +166,8 @@ func startMuteProxy(t *testing.T, address string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return startProxy(t, proxyserver.Options{Upstream: dsn.Target{Network: "tcp", Address: address}, Off: true, ClientTLS: offered,
+	return startProxy(t, proxyserver.Options{Upstream: dsn.Target{Network: "tcp", Address: address}, Off: true,
+		ClientTLS:    offered,
 		LoginTimeout: 200 * time.Millisecond}).Addr().String()
 }
 
@@ -177,7 +179,8 @@ func TestIsotapListensOnSeveralAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	listen := "127.0.0.1:0, unix:" + socket
-	srv, err := proxyserver.Start(t.Context(), proxyserver.Options{Upstream: target, Listen: listen, SocketMode: 0o640, Recording: filepath.Join(dir, "rec")})
+	srv, err := proxyserver.Start(t.Context(), proxyserver.Options{Upstream: target, Listen: listen, SocketMode: 0o640,
+		Recording: filepath.Join(dir, "rec")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,10 +198,12 @@ func TestIsotapListensOnSeveralAddresses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if env := strings.Join(place.Environment(nil), "\n"); !strings.Contains(env, "MYSQL_UNIX_PORT="+socket) || !strings.Contains(env, "MYSQL_TCP_PORT=") {
+	if env := strings.Join(place.Environment(nil), "\n"); !strings.Contains(env, "MYSQL_UNIX_PORT="+socket) ||
+		!strings.Contains(env, "MYSQL_TCP_PORT=") {
 		t.Errorf("the environment names not both:\n%s", env)
 	}
-	if _, err := proxyserver.Start(t.Context(), proxyserver.Options{Upstream: target, Listen: "unix:" + socket, Off: true}); !errors.Is(err, syscall.EADDRINUSE) {
+	if _, err := proxyserver.Start(t.Context(), proxyserver.Options{Upstream: target, Listen: "unix:" + socket,
+		Off: true}); !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("a second isotap on the same socket: %v", err)
 	}
 	if err := srv.Stop(); err != nil {
@@ -246,7 +251,8 @@ func TestWhatIsLargeIsNotKeptInMemory(t *testing.T) {
 		t.Skip("moves a gigabyte")
 	}
 	size := 256 << 20
-	_, target := ownServer(t, []string{"--max-allowed-packet=1G", "--innodb-log-file-size=200M"}, "SET GLOBAL net_write_timeout = 600",
+	_, target := ownServer(t, []string{"--max-allowed-packet=1G", "--innodb-log-file-size=200M"},
+		"SET GLOBAL net_write_timeout = 600",
 		"CREATE TABLE d.sink (a LONGBLOB) ENGINE=MyISAM")
 	srv := startProxy(t, proxyserver.Options{Upstream: target, Args: true})
 	limit := uint64(size) * 2 / 3 // two packets of 16 MiB are kept before they move, and leave garbage
@@ -292,7 +298,8 @@ func TestWhatIsLargeIsNotKeptInMemory(t *testing.T) {
 		execute := append([]byte{gomysql.COM_STMT_EXECUTE}, id...)
 		c.write(0, append(execute, 0, 1, 0, 0, 0, 0, 1, gomysql.MYSQL_TYPE_BLOB, 0))
 		c.drain(3)
-		if row := c.read(); !bytes.Contains(row, []byte{byte(size), byte(size >> 8), byte(size >> 16), byte(size >> 24)}) {
+		if row := c.read(); !bytes.Contains(row, []byte{byte(size), byte(size >> 8), byte(size >> 16),
+			byte(size >> 24)}) {
 			t.Errorf("the server counted %q bytes", row)
 		}
 	})

@@ -34,7 +34,8 @@ var farewells = [][]string{
 	{"SET completion_type = 1", "BEGIN", "@write", "COMMIT", "@write", "ROLLBACK", "@write"},
 	{"SET completion_type = 2", "BEGIN", "@write", "COMMIT", "@write"},
 	{"SET completion_type = 2", "BEGIN", "@write", "ROLLBACK", "@write"},
-	{"SET completion_type = 1", "BEGIN", "@write", "COMMIT AND NO CHAIN", "@write", "BEGIN", "@write", "ROLLBACK", "@write"},
+	{"SET completion_type = 1", "BEGIN", "@write", "COMMIT AND NO CHAIN", "@write", "BEGIN", "@write", "ROLLBACK",
+		"@write"},
 	{"SET autocommit = 0", "@write", "SET autocommit = 1", "@write"},
 	{"SET autocommit = 0", "@write", "SET autocommit = 0", "@write"},
 	{"SET autocommit = 0", "@write", "SET @x = 1, autocommit = 1", "@write", "SET autocommit = 0", "@write"},
@@ -43,7 +44,8 @@ var farewells = [][]string{
 	{"SET autocommit = 0", "@write", "OPTIMIZE TABLE t", "@write"},
 	{"SET autocommit = 0", "@write", "CHECK TABLE t", "@write"},
 	{"SET autocommit = 0", "@write", "FLUSH TABLES", "@write"},
-	{"SET autocommit = 0", "@write", "CREATE TEMPORARY TABLE tmp (x INT)", "@write", "DROP TEMPORARY TABLE tmp", "@write"},
+	{"SET autocommit = 0", "@write", "CREATE TEMPORARY TABLE tmp (x INT)", "@write", "DROP TEMPORARY TABLE tmp",
+		"@write"},
 	{"SET autocommit = 0", "@write", "LOCK TABLES t WRITE", "@write", "UNLOCK TABLES", "@write"},
 	{"SET autocommit = 0", "@write", "CREATE TABLE made AS SELECT 1 AS x", "@write", "DROP TABLE made", "@write"},
 	{"SET autocommit = 0", "SELECT 1", "@write", "TRUNCATE nothing", "@write"},
@@ -65,7 +67,8 @@ var farewells = [][]string{
 	{"BEGIN", "@write", "CALL fails()", "@write"},
 	{"SAVEPOINT a", "@write", "ROLLBACK TO a", "@write"},
 	{"BEGIN", "@write", "SAVEPOINT a", "@write", "ROLLBACK TO A", "@write", "COMMIT"},
-	{"BEGIN", "SAVEPOINT a", "@write", "SAVEPOINT b", "@write", "SAVEPOINT `A`", "@write", "ROLLBACK TO SAVEPOINT a", "COMMIT"},
+	{"BEGIN", "SAVEPOINT a", "@write", "SAVEPOINT b", "@write", "SAVEPOINT `A`", "@write", "ROLLBACK TO SAVEPOINT a",
+		"COMMIT"},
 	{"BEGIN", "SAVEPOINT a", "@write", "RELEASE SAVEPOINT a", "@write", "ROLLBACK TO a", "COMMIT"},
 	{"BEGIN", "SAVEPOINT a", "@write", "ROLLBACK WORK TO nowhere", "COMMIT"},
 	{"SET autocommit = 0", "SAVEPOINT a", "@write", "ROLLBACK TO a", "@write", "COMMIT"},
@@ -80,7 +83,8 @@ var farewells = [][]string{
 	{"XA START '@x'", "@write", "XA END '@x'", "XA PREPARE '@x'", "XA ROLLBACK '@x'", "@write"},
 	{"XA START '@x'", "@write", "XA END '@x'", "XA COMMIT '@x' ONE PHASE", "@write"},
 	{"XA START '@x'", "@write", "XA END '@x'", "XA COMMIT '@x'", "XA ROLLBACK '@x'", "@write"},
-	{"XA START '@x'", "@write", "XA COMMIT '@x' ONE PHASE", "COMMIT", "BEGIN", "XA END '@x'", "XA PREPARE '@x'", "SELECT v FROM t", resetStep},
+	{"XA START '@x'", "@write", "XA COMMIT '@x' ONE PHASE", "COMMIT", "BEGIN", "XA END '@x'", "XA PREPARE '@x'",
+		"SELECT v FROM t", resetStep},
 	{"XA START '@x'", "@write", "XA END '@x'", "XA PREPARE '@x'", changeUserStep, "@write"},
 	{"BEGIN", "@write", resetStep, "@write"},
 	{"BEGIN", "@write", changeUserStep, "@write"},
@@ -122,7 +126,8 @@ func (b *bench) sayFarewell(steps []string) {
 		switch step {
 		case resetStep:
 		case changeUserStep:
-			command = append([]byte{gomysql.COM_CHANGE_USER}, "root\x00\x00"+b.database+"\x00\x21\x00"+authPlugin()+"\x00"...)
+			command = append([]byte{gomysql.COM_CHANGE_USER}, "root\x00\x00"+b.database+"\x00\x21\x00"+authPlugin()+
+				"\x00"...)
 		default:
 			step = strings.NewReplacer("@write", "UPDATE t SET v = v + 1 WHERE id < 3", "@x", b.database).Replace(step)
 			command = append([]byte{gomysql.COM_QUERY}, step...)

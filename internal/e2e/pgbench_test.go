@@ -24,7 +24,8 @@ import (
 
 // pgbench as the application: many clients at once, in every protocol, directly and through isotap.
 
-var pgbenchTransactions = flag.Int("pgbench.transactions", 10, "how many transactions each of pgbench's 16 clients makes; -v prints what came of them")
+var pgbenchTransactions = flag.Int("pgbench.transactions", 10,
+	"how many transactions each of pgbench's 16 clients makes; -v prints what came of them")
 
 const pgbenchClients = 16
 
@@ -35,11 +36,13 @@ const (
 )
 
 // rowStatements are the statements of a script's transaction that read or write rows.
-var rowStatements = map[string]int{pgbench.SelectOnly: 1, pgbench.SimpleUpdate: 3, pgbench.TPCBLike: 5, reports: 10, readModifyWrite: 3}
+var rowStatements = map[string]int{pgbench.SelectOnly: 1, pgbench.SimpleUpdate: 3, pgbench.TPCBLike: 5, reports: 10,
+	readModifyWrite: 3}
 
 // leastExact is the share of a script's statements, in percent, that are exact at least. A run of few transactions
 // shows pgbench's own two statements.
-var leastExact = map[string]int{pgbench.SelectOnly: 98, pgbench.SimpleUpdate: 99, pgbench.TPCBLike: 99, reports: 99, readModifyWrite: 99}
+var leastExact = map[string]int{pgbench.SelectOnly: 98, pgbench.SimpleUpdate: 99, pgbench.TPCBLike: 99, reports: 99,
+	readModifyWrite: 99}
 
 // ownStatements is how many statements pgbench sends by itself before a built-in script: it counts the branches,
 // and asks the catalog for partitions.
@@ -60,8 +63,9 @@ func pgbenchRuns(t *testing.T, level history.Level, scale int, scripts ...string
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := pgbench.Options{Address: testdb.PostgreSQL(t).Addr(), User: "postgres", Database: testdb.NewPostgreSQLDatabase(t),
-		Clients: pgbenchClients, Transactions: *pgbenchTransactions}
+	o := pgbench.Options{Address: testdb.PostgreSQL(t).Addr(), User: "postgres",
+		Database: testdb.NewPostgreSQLDatabase(t),
+		Clients:  pgbenchClients, Transactions: *pgbenchTransactions}
 	if err := pgbench.Init(t.Context(), program, o, scale); err != nil {
 		t.Fatal(err)
 	}
@@ -115,8 +119,9 @@ func runPgbenchThroughIsotap(t *testing.T, program string, o pgbench.Options) (p
 		t.Fatal(err)
 	}
 	recording := filepath.Join(t.TempDir(), "recording")
-	srv, err := proxyserver.Start(context.Background(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: recording,
-		Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))})
+	srv, err := proxyserver.Start(context.Background(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0",
+		Recording: recording,
+		Logger:    zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,8 +153,10 @@ func tableOf(runs []pgbenchRun) string {
 		}
 		slices.Sort(reasons)
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.2f%%\t%s\t%s\n", r.script, r.protocol, r.level,
-			r.direct.Transactions, r.direct.Serialization, r.direct.Deadlocks, r.items.Transactions, r.items.Serialization, r.items.Deadlocks,
-			c.Statements, 100*float64(c.Exact)/float64(max(c.Statements, 1)), strings.Join(reasons, ", "), strings.Join(findings, ", "))
+			r.direct.Transactions, r.direct.Serialization, r.direct.Deadlocks, r.items.Transactions,
+			r.items.Serialization, r.items.Deadlocks,
+			c.Statements, 100*float64(c.Exact)/float64(max(c.Statements, 1)), strings.Join(reasons, ", "),
+			strings.Join(findings, ", "))
 	}
 	w.Flush()
 	return b.String()
@@ -164,7 +171,8 @@ func holdCoverage(t *testing.T, r pgbenchRun) {
 		t.Errorf("%s, %s: %d statements were recorded of %d", r.script, r.protocol, c.Statements, want)
 	}
 	if 100*c.Exact < leastExact[r.script]*c.Statements {
-		t.Errorf("%s, %s: %d of %d statements are exact; the others: %v", r.script, r.protocol, c.Exact, c.Statements, c.Reasons)
+		t.Errorf("%s, %s: %d of %d statements are exact; the others: %v", r.script, r.protocol, c.Exact, c.Statements,
+			c.Reasons)
 	}
 	if c.Indeterminate > 0 {
 		t.Errorf("%s, %s: %d transactions have no known end", r.script, r.protocol, c.Indeterminate)
@@ -175,7 +183,8 @@ func TestPgbenchDoesThroughIsotapWhatItDoesDirectly(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
-	for _, r := range pgbenchRuns(t, history.ReadCommitted, 1, pgbench.SelectOnly, pgbench.SimpleUpdate, pgbench.TPCBLike, reports) {
+	for _, r := range pgbenchRuns(t, history.ReadCommitted, 1, pgbench.SelectOnly, pgbench.SimpleUpdate,
+		pgbench.TPCBLike, reports) {
 		for _, result := range []pgbench.Result{r.direct, r.items} {
 			if result.Transactions != pgbenchClients**pgbenchTransactions {
 				t.Errorf("%s, %s: %+v", r.script, r.protocol, result)
@@ -196,7 +205,8 @@ func TestPgbenchAtSerializableIsWithoutFindings(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
-	for _, r := range pgbenchRuns(t, history.Serializable, 4, pgbench.SelectOnly, pgbench.SimpleUpdate, pgbench.TPCBLike, reports) {
+	for _, r := range pgbenchRuns(t, history.Serializable, 4, pgbench.SelectOnly, pgbench.SimpleUpdate,
+		pgbench.TPCBLike, reports) {
 		holdCoverage(t, r)
 		if n := len(r.analysis.Findings); n > 0 {
 			t.Errorf("%s, %s: %d findings, such as %s", r.script, r.protocol, n, r.analysis.Findings[0].Anomaly)

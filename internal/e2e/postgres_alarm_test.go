@@ -57,7 +57,8 @@ func (b *postgresBench) start(change func(*proxyserver.Options)) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	o := proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: b.recording, Args: true, Logger: zaptest.NewLogger(b.t, zaptest.Level(zap.WarnLevel))}
+	o := proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: b.recording, Args: true,
+		Logger: zaptest.NewLogger(b.t, zaptest.Level(zap.WarnLevel))}
 	change(&o)
 	if b.srv, err = proxyserver.Start(context.Background(), o); err != nil {
 		b.t.Fatal(err)
@@ -132,8 +133,10 @@ func (b *postgresBench) awaitLock() {
 }
 
 // postgresModes are the ways in which pgx sends a statement: each client has one.
-var postgresModes = []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
-	pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec, pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeCacheStatement}
+var postgresModes = []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeCacheStatement,
+	pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
+	pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec, pgx.QueryExecModeSimpleProtocol,
+	pgx.QueryExecModeCacheStatement}
 
 // TestHealthyPostgreSQLIsNotAccused runs clients over hot rows at each level, and at all levels at once, in the modes
 // that say most beside those who write unseen: they leave the lists of rows that are known by isotap's columns as they
@@ -149,7 +152,8 @@ func TestHealthyPostgreSQLIsNotAccused(t *testing.T) {
 	}
 	var loads []load
 	for _, level := range []string{"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE", ""} {
-		loads = append(loads, load{level, false, tapModes[0]}, load{level, true, tapModes[0]}, load{level, true, tapModes[2]})
+		loads = append(loads, load{level, false, tapModes[0]}, load{level, true, tapModes[0]},
+			load{level, true, tapModes[2]})
 	}
 	for _, level := range []string{"SERIALIZABLE", ""} {
 		loads = append(loads, load{level, true, tapModes[1]}, load{level, true, tapModes[3]})
@@ -197,7 +201,8 @@ func transactionsOf(f *analyzer.Finding) string {
 	for _, t := range f.Txns() {
 		fmt.Fprintf(&b, "\n%s %s at %s", t.ID, t.Status, t.Level)
 		for _, s := range t.Stmts {
-			fmt.Fprintf(&b, "\n  %d %s %s %s %q void %t %v", s.Num, s.Shape, s.Observation, s.Reason, s.Args, s.Void, s.Accesses)
+			fmt.Fprintf(&b, "\n  %d %s %s %s %q void %t %v", s.Num, s.Shape, s.Observation, s.Reason, s.Args, s.Void,
+				s.Accesses)
 		}
 	}
 	return b.String()
@@ -223,7 +228,8 @@ func (l *postgresLoader) run(seed uint64) {
 	var clients sync.WaitGroup
 	start := func(address string, n int, load []string, run func(*postgresHammer)) {
 		mode := postgresModes[n%len(postgresModes)]
-		h := &postgresHammer{ctx: ctx, c: l.connect(address, mode, l.settings()...), r: rand.New(rand.NewPCG(seed, uint64(n))), level: l.level, load: load,
+		h := &postgresHammer{ctx: ctx, c: l.connect(address, mode, l.settings()...),
+			r: rand.New(rand.NewPCG(seed, uint64(n))), level: l.level, load: load,
 			prepared: l.prepared, name: fmt.Sprint("client", n), binds: mode != pgx.QueryExecModeSimpleProtocol}
 		clients.Go(func() { run(h) })
 	}

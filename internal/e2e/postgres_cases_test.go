@@ -38,7 +38,8 @@ func openPostgresCorpus(t *testing.T, columns bool) *postgresCorpus {
 		t.Fatal(err)
 	}
 	c := &postgresCorpus{recording: filepath.Join(t.TempDir(), "rec")}
-	if c.srv, err = proxyserver.Start(context.Background(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: c.recording, Columns: columns, Args: true, Drain: time.Second,
+	if c.srv, err = proxyserver.Start(context.Background(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0",
+		Recording: c.recording, Columns: columns, Args: true, Drain: time.Second,
 		Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))}); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,8 @@ import (
 func TestColumnsOfIsotapsAreNotShown(t *testing.T) {
 	m := newPostgreSQLMirror(t, tapMode{columns: true})
 	// Isotap's columns come to stand before one of the client's, whose number is then the same on both sides.
-	testdb.Exec(t, testdb.OpenPostgreSQL(t, m.names[0]), "ALTER TABLE t3 ADD one int, ADD two int", "ALTER TABLE t3 DROP one, DROP two")
+	testdb.Exec(t, testdb.OpenPostgreSQL(t, m.names[0]), "ALTER TABLE t3 ADD one int, ADD two int",
+		"ALTER TABLE t3 DROP one, DROP two")
 	for _, name := range m.names {
 		testdb.Exec(t, testdb.OpenPostgreSQL(t, name), "ALTER TABLE t3 ADD late int")
 	}
@@ -26,15 +27,26 @@ func TestColumnsOfIsotapsAreNotShown(t *testing.T) {
 	}
 	defer r.close()
 	for _, s := range []string{
-		"BEGIN", "ALTER TABLE t1 ADD more int DEFAULT 5", "SELECT * FROM t1 ORDER BY id", "INSERT INTO t1 (id, a) VALUES (70, 700) RETURNING *", "ROLLBACK", "SELECT * FROM t1 ORDER BY id",
-		"BEGIN; CREATE TABLE within (a int, b text); INSERT INTO within VALUES (1, 'x'); SELECT * FROM within; COMMIT", "TABLE within", "DROP TABLE within",
-		"CREATE FUNCTION all_of() RETURNS SETOF t1 LANGUAGE sql AS 'SELECT * FROM t1 ORDER BY id'", "SELECT * FROM all_of()", "SELECT f.*, 1 FROM all_of() AS f", "DROP FUNCTION all_of()",
-		"SELECT * FROM t3 ORDER BY x, y, e", "INSERT INTO t3 VALUES (5, 5, 'ok', 5)", "INSERT INTO t3 VALUES (5)", "INSERT INTO t3 VALUES (5, 5, 'ok', 5, 5)", "INSERT INTO t3 SELECT * FROM t3 WHERE x = 5 RETURNING *",
-		"SELECT * FROM t3 AS x (p, q) ORDER BY p, q, late", "SELECT count(*) FROM t1 NATURAL JOIN t2", "SELECT * FROM t1 NATURAL JOIN tr", "SELECT * FROM base NATURAL LEFT JOIN derived ORDER BY id",
-		"SELECT * FROM base FULL JOIN tr USING (id) ORDER BY id", "CREATE VIEW shown AS SELECT * FROM t3", "SELECT * FROM shown ORDER BY x, y, e", "SELECT pg_get_viewdef('shown'::regclass)", "DROP VIEW shown",
-		"PREPARE p AS SELECT * FROM t1 ORDER BY id", "EXECUTE p", "BEGIN; DECLARE c CURSOR FOR SELECT * FROM t1 ORDER BY id; FETCH 2 FROM c; COMMIT", "CREATE TEMP TABLE copied AS SELECT * FROM t1", "SELECT * FROM copied ORDER BY id",
-		"SELECT * FROM (t1 LEFT JOIN t2 ON k1 = id) AS j ORDER BY id, k2", "EXPLAIN (COSTS OFF) SELECT * FROM t3", "COPY t3 TO STDOUT",
-		"BEGIN", "DO $$BEGIN UPDATE t1 SET c = 3 WHERE id = 3; END$$", "COPY t3 TO STDOUT", "COPY (SELECT * FROM t3) TO STDOUT", "DROP TABLE IF EXISTS trlog", "COPY t3 TO STDOUT", "ROLLBACK", "UPDATE tr SET v = 7 FROM base WHERE base.id = tr.id RETURNING *",
+		"BEGIN", "ALTER TABLE t1 ADD more int DEFAULT 5", "SELECT * FROM t1 ORDER BY id",
+		"INSERT INTO t1 (id, a) VALUES (70, 700) RETURNING *", "ROLLBACK", "SELECT * FROM t1 ORDER BY id",
+		"BEGIN; CREATE TABLE within (a int, b text); INSERT INTO within VALUES (1, 'x'); SELECT * FROM within; COMMIT",
+		"TABLE within", "DROP TABLE within",
+		"CREATE FUNCTION all_of() RETURNS SETOF t1 LANGUAGE sql AS 'SELECT * FROM t1 ORDER BY id'",
+		"SELECT * FROM all_of()", "SELECT f.*, 1 FROM all_of() AS f", "DROP FUNCTION all_of()",
+		"SELECT * FROM t3 ORDER BY x, y, e", "INSERT INTO t3 VALUES (5, 5, 'ok', 5)", "INSERT INTO t3 VALUES (5)",
+		"INSERT INTO t3 VALUES (5, 5, 'ok', 5, 5)", "INSERT INTO t3 SELECT * FROM t3 WHERE x = 5 RETURNING *",
+		"SELECT * FROM t3 AS x (p, q) ORDER BY p, q, late", "SELECT count(*) FROM t1 NATURAL JOIN t2",
+		"SELECT * FROM t1 NATURAL JOIN tr", "SELECT * FROM base NATURAL LEFT JOIN derived ORDER BY id",
+		"SELECT * FROM base FULL JOIN tr USING (id) ORDER BY id", "CREATE VIEW shown AS SELECT * FROM t3",
+		"SELECT * FROM shown ORDER BY x, y, e", "SELECT pg_get_viewdef('shown'::regclass)", "DROP VIEW shown",
+		"PREPARE p AS SELECT * FROM t1 ORDER BY id", "EXECUTE p",
+		"BEGIN; DECLARE c CURSOR FOR SELECT * FROM t1 ORDER BY id; FETCH 2 FROM c; COMMIT",
+		"CREATE TEMP TABLE copied AS SELECT * FROM t1", "SELECT * FROM copied ORDER BY id",
+		"SELECT * FROM (t1 LEFT JOIN t2 ON k1 = id) AS j ORDER BY id, k2", "EXPLAIN (COSTS OFF) SELECT * FROM t3",
+		"COPY t3 TO STDOUT",
+		"BEGIN", "DO $$BEGIN UPDATE t1 SET c = 3 WHERE id = 3; END$$", "COPY t3 TO STDOUT",
+		"COPY (SELECT * FROM t3) TO STDOUT", "DROP TABLE IF EXISTS trlog", "COPY t3 TO STDOUT", "ROLLBACK",
+		"UPDATE tr SET v = 7 FROM base WHERE base.id = tr.id RETURNING *",
 	} {
 		if diff := r.run(postgresStep{name: s, messages: texts(s)}); diff != "" {
 			t.Error(diff)
@@ -43,8 +55,12 @@ func TestColumnsOfIsotapsAreNotShown(t *testing.T) {
 			continue
 		}
 		for _, formats := range [][]int16{nil, {1}} {
-			step := postgresStep{name: "extended: " + s, messages: []pgproto3.FrontendMessage{&pgproto3.Close{ObjectType: 'S', Name: "a"}, &pgproto3.Parse{Name: "a", Query: s},
-				&pgproto3.Describe{ObjectType: 'S', Name: "a"}, &pgproto3.Bind{PreparedStatement: "a", ResultFormatCodes: formats}, &pgproto3.Execute{}, &pgproto3.Sync{}}}
+			step := postgresStep{name: "extended: " + s,
+				messages: []pgproto3.FrontendMessage{&pgproto3.Close{ObjectType: 'S', Name: "a"},
+					&pgproto3.Parse{Name: "a", Query: s},
+					&pgproto3.Describe{ObjectType: 'S', Name: "a"},
+					&pgproto3.Bind{PreparedStatement: "a", ResultFormatCodes: formats}, &pgproto3.Execute{},
+					&pgproto3.Sync{}}}
 			if diff := r.run(step); diff != "" {
 				t.Error(diff)
 			}
@@ -57,19 +73,25 @@ func TestColumnsOfIsotapsAreNotShown(t *testing.T) {
 func TestFormatCodesFitTheClientsColumns(t *testing.T) {
 	m := newPostgreSQLMirror(t, tapMode{columns: true})
 	m.evolves = true
-	for _, change := range []string{"DROP TABLE IF EXISTS nothing", "DO $$BEGIN UPDATE t1 SET c = 3 WHERE id = 3; END$$", "ALTER TABLE t1 ADD more int"} {
+	for _, change := range []string{"DROP TABLE IF EXISTS nothing",
+		"DO $$BEGIN UPDATE t1 SET c = 3 WHERE id = 3; END$$", "ALTER TABLE t1 ADD more int"} {
 		r, err := m.reflect()
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer r.close()
 		for codes := range 12 {
-			for _, s := range []string{"SELECT * FROM t1 ORDER BY id", "SELECT 1, t1.*, t2.* FROM t1, t2 ORDER BY 1, 2, k1, k2", "INSERT INTO t1 (id) VALUES (77) RETURNING *", "DELETE FROM t1 WHERE id = 2", "SELECT nothing FROM t1"} {
+			for _, s := range []string{"SELECT * FROM t1 ORDER BY id",
+				"SELECT 1, t1.*, t2.* FROM t1, t2 ORDER BY 1, 2, k1, k2", "INSERT INTO t1 (id) VALUES (77) RETURNING *",
+				"DELETE FROM t1 WHERE id = 2", "SELECT nothing FROM t1"} {
 				bind := &pgproto3.Bind{ResultFormatCodes: slices.Repeat([]int16{1}, codes)}
 				for _, step := range []postgresStep{
 					{name: "BEGIN", messages: texts("BEGIN")},
-					{name: fmt.Sprint(change, "; ", s, " with ", codes, " codes"), messages: []pgproto3.FrontendMessage{&pgproto3.Parse{Query: change}, &pgproto3.Bind{}, &pgproto3.Execute{},
-						&pgproto3.Parse{Query: s}, bind, &pgproto3.Execute{}, bind, &pgproto3.Describe{ObjectType: 'P'}, &pgproto3.Execute{MaxRows: 1}, &pgproto3.Sync{}}},
+					{name: fmt.Sprint(change, "; ", s, " with ", codes, " codes"),
+						messages: []pgproto3.FrontendMessage{&pgproto3.Parse{Query: change}, &pgproto3.Bind{},
+							&pgproto3.Execute{},
+							&pgproto3.Parse{Query: s}, bind, &pgproto3.Execute{}, bind,
+							&pgproto3.Describe{ObjectType: 'P'}, &pgproto3.Execute{MaxRows: 1}, &pgproto3.Sync{}}},
 					{name: "ROLLBACK", messages: texts("ROLLBACK")},
 				} {
 					if diff := r.run(step); diff != "" {
@@ -86,9 +108,13 @@ func TestFormatCodesFitTheClientsColumns(t *testing.T) {
 func TestPreparedStarsAreRefusedOverChangedColumns(t *testing.T) {
 	m := newPostgreSQLMirror(t, tapMode{columns: true})
 	m.evolves = true
-	prepared := []string{"SELECT * FROM fresh", "SELECT * FROM fresh, t2 WHERE k1 = v", "SELECT 1, * FROM fresh ORDER BY 2", "SELECT id FROM fresh", "SELECT DISTINCT ON (f.id) f.* FROM fresh f WHERE id > 0"}
-	for _, change := range []string{"SELECT 1", "ALTER TABLE fresh ADD w int", "ALTER TABLE fresh DROP v", "ALTER TABLE fresh RENAME v TO w", "ALTER TABLE fresh ADD CHECK (v > 0)", "ALTER TABLE fresh ALTER v TYPE text",
-		"DROP TABLE IF EXISTS nothing", "DO $$BEGIN UPDATE fresh SET v = 3; END$$", "CREATE TEMP TABLE fresh (id int, v int)"} {
+	prepared := []string{"SELECT * FROM fresh", "SELECT * FROM fresh, t2 WHERE k1 = v",
+		"SELECT 1, * FROM fresh ORDER BY 2", "SELECT id FROM fresh",
+		"SELECT DISTINCT ON (f.id) f.* FROM fresh f WHERE id > 0"}
+	for _, change := range []string{"SELECT 1", "ALTER TABLE fresh ADD w int", "ALTER TABLE fresh DROP v",
+		"ALTER TABLE fresh RENAME v TO w", "ALTER TABLE fresh ADD CHECK (v > 0)", "ALTER TABLE fresh ALTER v TYPE text",
+		"DROP TABLE IF EXISTS nothing", "DO $$BEGIN UPDATE fresh SET v = 3; END$$",
+		"CREATE TEMP TABLE fresh (id int, v int)"} {
 		for _, end := range []string{"COMMIT", "ROLLBACK"} {
 			t.Run(change+"; "+end, func(t *testing.T) {
 				r, err := m.reflect()
@@ -104,12 +130,14 @@ func TestPreparedStarsAreRefusedOverChangedColumns(t *testing.T) {
 				}
 				for i, s := range prepared {
 					name := fmt.Sprint("s", i)
-					run("prepare "+s, &pgproto3.Parse{Name: name, Query: s}, &pgproto3.Describe{ObjectType: 'S', Name: name}, &pgproto3.Sync{})
+					run("prepare "+s, &pgproto3.Parse{Name: name, Query: s},
+						&pgproto3.Describe{ObjectType: 'S', Name: name}, &pgproto3.Sync{})
 				}
 				execute := func(when string) {
 					for i, s := range prepared {
 						for _, codes := range [][]int16{nil, {1, 1}} {
-							run(when+" "+s, &pgproto3.Bind{PreparedStatement: fmt.Sprint("s", i), ResultFormatCodes: codes}, &pgproto3.Execute{}, &pgproto3.Sync{})
+							run(when+" "+s, &pgproto3.Bind{PreparedStatement: fmt.Sprint("s", i),
+								ResultFormatCodes: codes}, &pgproto3.Execute{}, &pgproto3.Sync{})
 						}
 					}
 				}
@@ -117,7 +145,9 @@ func TestPreparedStarsAreRefusedOverChangedColumns(t *testing.T) {
 					run("BEGIN", texts("BEGIN")...)
 					run(change, texts(change)...)
 					for range 2 {
-						run("within "+s, &pgproto3.Bind{PreparedStatement: fmt.Sprint("s", i), ResultFormatCodes: []int16{1, 1}}, &pgproto3.Describe{ObjectType: 'P'}, &pgproto3.Execute{}, &pgproto3.Sync{})
+						run("within "+s, &pgproto3.Bind{PreparedStatement: fmt.Sprint("s", i),
+							ResultFormatCodes: []int16{1, 1}}, &pgproto3.Describe{ObjectType: 'P'}, &pgproto3.Execute{},
+							&pgproto3.Sync{})
 					}
 					run("ROLLBACK", texts("ROLLBACK")...)
 				}
@@ -140,11 +170,15 @@ func TestTablesOfTheOpenTransactionHideIsotapsColumns(t *testing.T) {
 	}
 	defer r.close()
 	for i, s := range []string{
-		"BEGIN", "CREATE TABLE made (a int PRIMARY KEY, b text DEFAULT 'd', CHECK (a > 0))", "COPY made FROM STDIN", "SELECT * FROM made", "INSERT INTO made VALUES (7, 'seven', 8)", "ROLLBACK",
+		"BEGIN", "CREATE TABLE made (a int PRIMARY KEY, b text DEFAULT 'd', CHECK (a > 0))", "COPY made FROM STDIN",
+		"SELECT * FROM made", "INSERT INTO made VALUES (7, 'seven', 8)", "ROLLBACK",
 		"BEGIN; CREATE TABLE made (a int, b text); COPY made FROM STDIN; TABLE made UNION ALL SELECT 3, 'c'; COPY made TO STDOUT; ROLLBACK",
-		"BEGIN", "CREATE TABLE public.made (b text)", "COPY made TO STDOUT", "SELECT * FROM made NATURAL JOIN t1", "ALTER TABLE made ADD more int", "SELECT * FROM made", "ROLLBACK",
-		"BEGIN", "CREATE TABLE made (a int, b int)", "SAVEPOINT a", "DROP TABLE made", "CREATE TABLE made (c int)", "ROLLBACK TO a", "SELECT * FROM made", "ROLLBACK",
-		"BEGIN", "CREATE TABLE made (a int, b int GENERATED ALWAYS AS (a + 1) STORED)", "INSERT INTO made VALUES (1)", "SELECT * FROM made", "ROLLBACK",
+		"BEGIN", "CREATE TABLE public.made (b text)", "COPY made TO STDOUT", "SELECT * FROM made NATURAL JOIN t1",
+		"ALTER TABLE made ADD more int", "SELECT * FROM made", "ROLLBACK",
+		"BEGIN", "CREATE TABLE made (a int, b int)", "SAVEPOINT a", "DROP TABLE made", "CREATE TABLE made (c int)",
+		"ROLLBACK TO a", "SELECT * FROM made", "ROLLBACK",
+		"BEGIN", "CREATE TABLE made (a int, b int GENERATED ALWAYS AS (a + 1) STORED)", "INSERT INTO made VALUES (1)",
+		"SELECT * FROM made", "ROLLBACK",
 	} {
 		messages := texts(s)
 		if strings.Contains(s, "FROM STDIN") {
@@ -190,16 +224,20 @@ func TestTemporaryTablesHideTablesWhileTheyExist(t *testing.T) {
 					t.Fatal(diff)
 				}
 			}
-			for _, s := range []string{"SELECT * FROM t1 JOIN t2 ON t2.k1 = t1.id", "SELECT * FROM t1", "TABLE t1", "SELECT * FROM t1, t3"} {
+			for _, s := range []string{"SELECT * FROM t1 JOIN t2 ON t2.k1 = t1.id", "SELECT * FROM t1", "TABLE t1",
+				"SELECT * FROM t1, t3"} {
 				for codes := range 12 {
-					step := postgresStep{name: fmt.Sprint(s, " with ", codes), messages: []pgproto3.FrontendMessage{&pgproto3.Parse{Query: s},
-						&pgproto3.Bind{ResultFormatCodes: slices.Repeat([]int16{0}, codes)}, &pgproto3.Execute{}, &pgproto3.Sync{}}}
+					step := postgresStep{name: fmt.Sprint(s, " with ", codes),
+						messages: []pgproto3.FrontendMessage{&pgproto3.Parse{Query: s},
+							&pgproto3.Bind{ResultFormatCodes: slices.Repeat([]int16{0}, codes)}, &pgproto3.Execute{},
+							&pgproto3.Sync{}}}
 					if diff := r.run(step); diff != "" {
 						t.Error(diff)
 					}
 				}
 			}
-			for _, s := range []string{"COPY (SELECT * FROM t1 ORDER BY id) TO STDOUT", "COPY t1 TO STDOUT", "INSERT INTO t1 SELECT * FROM t1 WHERE id < 0"} {
+			for _, s := range []string{"COPY (SELECT * FROM t1 ORDER BY id) TO STDOUT", "COPY t1 TO STDOUT",
+				"INSERT INTO t1 SELECT * FROM t1 WHERE id < 0"} {
 				if diff := r.run(postgresStep{name: s, messages: texts(s)}); diff != "" {
 					t.Error(diff)
 				}

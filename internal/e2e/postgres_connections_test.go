@@ -27,12 +27,14 @@ func postgresOptions(t *testing.T) proxyserver.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return proxyserver.Options{Upstream: target, ClientTLS: offered, Listen: "127.0.0.1:0", Recording: filepath.Join(t.TempDir(), "rec")}
+	return proxyserver.Options{Upstream: target, ClientTLS: offered, Listen: "127.0.0.1:0",
+		Recording: filepath.Join(t.TempDir(), "rec")}
 }
 
 // postgresConn connects to isotap.
 func postgresConn(ctx context.Context, srv *proxyserver.Server, sslmode string) (*pgconn.PgConn, error) {
-	return pgconn.Connect(ctx, fmt.Sprintf("postgres://%s@%s/%s?sslmode=%s", srv.Upstream().User, srv.Addr(), srv.Upstream().Database, sslmode))
+	return pgconn.Connect(ctx, fmt.Sprintf("postgres://%s@%s/%s?sslmode=%s", srv.Upstream().User, srv.Addr(),
+		srv.Upstream().Database, sslmode))
 }
 
 // TestThousandsOfPostgreSQLConnectionsLeaveNothingBehind opens and closes them several at once: with TLS and
@@ -96,7 +98,8 @@ func TestDrainTellsPostgreSQLClients(t *testing.T) {
 	if _, err := busy.Exec(t.Context(), "CREATE TABLE t (a int)").ReadAll(); err != nil {
 		t.Errorf("the transaction does not go on: %v", err)
 	}
-	if r := busy.ExecParams(t.Context(), "COMMIT", nil, nil, nil, nil).Read(); r.Err != nil || r.CommandTag.String() != "COMMIT" {
+	if r := busy.ExecParams(t.Context(), "COMMIT", nil, nil, nil, nil).Read(); r.Err != nil ||
+		r.CommandTag.String() != "COMMIT" {
 		t.Errorf("its end: %s, %v", r.CommandTag, r.Err)
 	}
 	if err := <-stopped; err != nil {

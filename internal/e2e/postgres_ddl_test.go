@@ -17,7 +17,8 @@ import (
 )
 
 var (
-	postgresDDLSeed  = flag.Uint64("postgresddl.seed", 1, "seed of TestPostgreSQLDefinitionsAmongStatementsAreAnsweredAsDirectly's first run")
+	postgresDDLSeed = flag.Uint64("postgresddl.seed", 1,
+		"seed of TestPostgreSQLDefinitionsAmongStatementsAreAnsweredAsDirectly's first run")
 	postgresDDLCount = flag.Int("postgresddl.count", 250, "how many statements it tries in a run")
 )
 
@@ -39,11 +40,14 @@ func (w *postgresDDLWriter) definition() string {
 	t, u, plain := w.table(), w.table(), w.oneOf("a", "b", "c", "d")
 	switch w.IntN(20) {
 	case 0, 1, 2, 3:
-		return "CREATE TABLE " + w.oneOf("", "IF NOT EXISTS ") + t + " (id int PRIMARY KEY, v int" + w.oneOf("", ", s text DEFAULT 'x'") + ")"
+		return "CREATE TABLE " + w.oneOf("", "IF NOT EXISTS ") + t + " (id int PRIMARY KEY, v int" +
+			w.oneOf("", ", s text DEFAULT 'x'") + ")"
 	case 4:
-		return "CREATE TABLE " + t + " (id int PRIMARY KEY, v int, r int REFERENCES " + u + w.oneOf(" ON DELETE CASCADE)", ")")
+		return "CREATE TABLE " + t + " (id int PRIMARY KEY, v int, r int REFERENCES " +
+			u + w.oneOf(" ON DELETE CASCADE)", ")")
 	case 5:
-		return "CREATE TABLE " + t + w.oneOf(" (LIKE "+u+" INCLUDING ALL)", " AS SELECT * FROM "+u, " () INHERITS ("+u+")")
+		return "CREATE TABLE " + t + w.oneOf(" (LIKE "+u+" INCLUDING ALL)", " AS SELECT * FROM "+u, " () INHERITS ("+u+
+			")")
 	case 6, 7:
 		return "DROP TABLE " + w.oneOf("", "IF EXISTS ") + t + w.oneOf("", " CASCADE", ", "+u)
 	case 8, 9:
@@ -51,22 +55,32 @@ func (w *postgresDDLWriter) definition() string {
 	case 10:
 		return "ALTER TABLE " + t + " SET SCHEMA " + w.oneOf("public", "aside")
 	case 11, 12:
-		return "ALTER TABLE " + t + w.oneOf(" ADD COLUMN w int DEFAULT 7", " DROP COLUMN w", " ALTER v TYPE bigint", " ALTER id TYPE bigint", " ALTER id TYPE text", " RENAME id TO i", " RENAME i TO id", " ADD PRIMARY KEY (id)",
-			" DROP CONSTRAINT a_pkey CASCADE", " DROP CONSTRAINT b_pkey CASCADE", " ALTER v SET NOT NULL", " ENABLE ROW LEVEL SECURITY")
+		return "ALTER TABLE " + t + w.oneOf(" ADD COLUMN w int DEFAULT 7", " DROP COLUMN w", " ALTER v TYPE bigint",
+			" ALTER id TYPE bigint", " ALTER id TYPE text", " RENAME id TO i", " RENAME i TO id",
+			" ADD PRIMARY KEY (id)",
+			" DROP CONSTRAINT a_pkey CASCADE", " DROP CONSTRAINT b_pkey CASCADE", " ALTER v SET NOT NULL",
+			" ENABLE ROW LEVEL SECURITY")
 	case 13:
-		return "CREATE TRIGGER g BEFORE " + w.oneOf("INSERT", "UPDATE", "DELETE") + " ON " + t + " FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()"
+		return "CREATE TRIGGER g BEFORE " + w.oneOf("INSERT", "UPDATE", "DELETE") + " ON " + t +
+			" FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()"
 	case 14:
-		return w.oneOf("DROP TRIGGER g ON "+t, "DROP RULE r ON "+t, "CREATE RULE r AS ON DELETE TO "+t+" DO INSTEAD NOTHING")
+		return w.oneOf("DROP TRIGGER g ON "+t, "DROP RULE r ON "+t, "CREATE RULE r AS ON DELETE TO "+t+
+			" DO INSTEAD NOTHING")
 	case 15:
 		return "TRUNCATE " + t + w.oneOf("", " CASCADE")
 	case 16:
-		return w.oneOf("CREATE VIEW "+t+" AS SELECT id, v FROM "+u, "CREATE OR REPLACE VIEW "+t+" AS SELECT id, v FROM "+u, "DROP VIEW "+t)
+		return w.oneOf("CREATE VIEW "+t+" AS SELECT id, v FROM "+u, "CREATE OR REPLACE VIEW "+t+
+			" AS SELECT id, v FROM "+u, "DROP VIEW "+t)
 	case 17:
-		return w.oneOf("CREATE TEMPORARY TABLE "+plain+" (id int PRIMARY KEY, v int)", "DISCARD TEMP", "SET search_path TO aside, public", "RESET search_path", "SET search_path TO public, aside")
+		return w.oneOf("CREATE TEMPORARY TABLE "+plain+" (id int PRIMARY KEY, v int)", "DISCARD TEMP",
+			"SET search_path TO aside, public", "RESET search_path", "SET search_path TO public, aside")
 	case 18:
-		return w.oneOf("CREATE INDEX "+plain+"_v ON "+t+" (v)", "DROP INDEX "+plain+"_v", "DROP SCHEMA aside CASCADE", "CREATE SCHEMA aside", "CREATE SCHEMA aside", "DO $$ BEGIN ALTER TABLE "+plain+" ADD COLUMN w int; EXCEPTION WHEN others THEN NULL; END $$")
+		return w.oneOf("CREATE INDEX "+plain+"_v ON "+t+" (v)", "DROP INDEX "+plain+"_v", "DROP SCHEMA aside CASCADE",
+			"CREATE SCHEMA aside", "CREATE SCHEMA aside", "DO $$ BEGIN ALTER TABLE "+plain+
+				" ADD COLUMN w int; EXCEPTION WHEN others THEN NULL; END $$")
 	}
-	return w.oneOf("ALTER TABLE "+t+" INHERIT "+u, "ALTER TABLE "+t+" NO INHERIT "+u, "GRANT SELECT ON "+t+" TO PUBLIC", "REVOKE ALL ON "+t+" FROM PUBLIC", "CLUSTER "+t+" USING "+plain+"_pkey")
+	return w.oneOf("ALTER TABLE "+t+" INHERIT "+u, "ALTER TABLE "+t+" NO INHERIT "+u, "GRANT SELECT ON "+t+" TO PUBLIC",
+		"REVOKE ALL ON "+t+" FROM PUBLIC", "CLUSTER "+t+" USING "+plain+"_pkey")
 }
 
 func (w *postgresDDLWriter) use() string {
@@ -104,7 +118,8 @@ func TestPostgreSQLDefinitionsAmongStatementsAreAnsweredAsDirectly(t *testing.T)
 			for i, addr := range []string{testdb.PostgreSQL(t).Addr(), srv.Addr().String()} {
 				for j := range sides[i] {
 					var err error
-					if sides[i][j], err = newFrontend(addr, names[i], "lock_timeout", "300ms", "client_min_messages", "error"); err != nil {
+					if sides[i][j], err = newFrontend(addr, names[i], "lock_timeout", "300ms", "client_min_messages",
+						"error"); err != nil {
 						t.Fatal(err)
 					}
 					defer sides[i][j].Close()
@@ -122,10 +137,12 @@ func TestPostgreSQLDefinitionsAmongStatementsAreAnsweredAsDirectly(t *testing.T)
 				}
 				told = append(told, fmt.Sprintf("%d: %s", session, text))
 				answered := func(side int) string { // temporary schemas are numbered on the server
-					return temporarySchema.ReplaceAllString(strings.ReplaceAll(strings.Join(replies[side], "\n"), names[1], names[0]), "pg_temp")
+					return temporarySchema.ReplaceAllString(strings.ReplaceAll(strings.Join(replies[side], "\n"),
+						names[1], names[0]), "pg_temp")
 				}
 				if answered(0) != answered(1) {
-					t.Fatalf("directly\n%q\nthrough isotap\n%q\nafter\n%s", replies[0], replies[1], strings.Join(told, "\n"))
+					t.Fatalf("directly\n%q\nthrough isotap\n%q\nafter\n%s", replies[0], replies[1],
+						strings.Join(told, "\n"))
 				}
 				return replies[1]
 			}
@@ -137,11 +154,13 @@ func TestPostgreSQLDefinitionsAmongStatementsAreAnsweredAsDirectly(t *testing.T)
 				case 0, 1, 2:
 					both(session, w.definition())
 				case 3, 4:
-					both(session, w.oneOf("BEGIN", "COMMIT", "COMMIT", "COMMIT", "ROLLBACK", "ROLLBACK", "SAVEPOINT s", "ROLLBACK TO s"))
+					both(session, w.oneOf("BEGIN", "COMMIT", "COMMIT", "COMMIT", "ROLLBACK", "ROLLBACK", "SAVEPOINT s",
+						"ROLLBACK TO s"))
 				default:
 					text := w.use()
 					replies := both(session, text)
-					if strings.Contains(text, "regclass") && !slices.ContainsFunc(replies, func(r string) bool { return r[0] == 'E' }) {
+					if strings.Contains(text, "regclass") &&
+						!slices.ContainsFunc(replies, func(r string) bool { return r[0] == 'E' }) {
 						met[fmt.Sprint(100_000+w.mark)] = metRows(replies)
 					}
 				}

@@ -28,8 +28,10 @@ var postgresLoadSetup = []string{
 	"CREATE TABLE daughter (w int, PRIMARY KEY (id)) INHERITS (mother)",
 	"CREATE TABLE watched (id int PRIMARY KEY, v int)",
 	"CREATE UNLOGGED TABLE unlogged (id int PRIMARY KEY, v int)",
-	fillTable("hot (id, v, g, u)", "i, 0, i % 7, i"), fillTable("child (id, hot)", "i, i"), fillTable("setter", "i, i"), fillTable("part", "i, i, 0"),
-	fillTable("keyless", "i, 0"), fillTable("mother", "i, 0"), fillTable("daughter", "i + 100, 0, 0"), fillTable("watched", "i, 0"), fillTable("unlogged", "i, 0"),
+	fillTable("hot (id, v, g, u)", "i, 0, i % 7, i"), fillTable("child (id, hot)", "i, i"), fillTable("setter", "i, i"),
+	fillTable("part", "i, i, 0"),
+	fillTable("keyless", "i, 0"), fillTable("mother", "i, 0"), fillTable("daughter", "i + 100, 0, 0"),
+	fillTable("watched", "i, 0"), fillTable("unlogged", "i, 0"),
 	"CREATE VIEW seen AS SELECT id, v FROM hot WHERE v < 1000000",
 }
 
@@ -62,55 +64,83 @@ func fillTable(table, values string) string {
 
 // postgresLoad are the statements of the load. @one and @two are hot rows, @few is a small number.
 var postgresLoad = []string{
-	"SELECT id, v FROM hot WHERE id = @one", "SELECT id, v FROM hot WHERE id = @one", "SELECT id, v FROM hot WHERE id IN (@one, @two)",
+	"SELECT id, v FROM hot WHERE id = @one", "SELECT id, v FROM hot WHERE id = @one",
+	"SELECT id, v FROM hot WHERE id IN (@one, @two)",
 	"SELECT * FROM hot WHERE id = @one", "SELECT v FROM hot WHERE g = @few ORDER BY id",
 	"SELECT h.v, c.v FROM hot h JOIN child c ON c.hot = h.id WHERE h.id = @one",
-	"SELECT v FROM hot WHERE id = @one FOR UPDATE", "SELECT v FROM hot WHERE id = @one FOR NO KEY UPDATE", "SELECT v FROM hot WHERE id IN (@one, @two) FOR SHARE",
-	"SELECT v FROM hot WHERE id = @one FOR KEY SHARE", "SELECT id FROM hot WHERE g = @few ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED",
+	"SELECT v FROM hot WHERE id = @one FOR UPDATE", "SELECT v FROM hot WHERE id = @one FOR NO KEY UPDATE",
+	"SELECT v FROM hot WHERE id IN (@one, @two) FOR SHARE",
+	"SELECT v FROM hot WHERE id = @one FOR KEY SHARE",
+	"SELECT id FROM hot WHERE g = @few ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED",
 	"SELECT v FROM hot WHERE id = @one FOR UPDATE NOWAIT",
-	"UPDATE hot SET v = v + 1 WHERE id = @one", "UPDATE hot SET v = v + 1 WHERE id = @one", "UPDATE hot SET v = v + 1 WHERE id = @one RETURNING v, pad",
-	"UPDATE hot SET v = @few WHERE id = @one", "UPDATE hot SET v = @few WHERE g = @few AND v < 50", "UPDATE hot SET v = h.v FROM hot h WHERE h.id = @two AND hot.id = @one",
-	"UPDATE hot SET id = 50 WHERE id = @one", "UPDATE hot SET id = @one WHERE id = 50", "UPDATE hot SET u = @two WHERE id = @one",
+	"UPDATE hot SET v = v + 1 WHERE id = @one", "UPDATE hot SET v = v + 1 WHERE id = @one",
+	"UPDATE hot SET v = v + 1 WHERE id = @one RETURNING v, pad",
+	"UPDATE hot SET v = @few WHERE id = @one", "UPDATE hot SET v = @few WHERE g = @few AND v < 50",
+	"UPDATE hot SET v = h.v FROM hot h WHERE h.id = @two AND hot.id = @one",
+	"UPDATE hot SET id = 50 WHERE id = @one", "UPDATE hot SET id = @one WHERE id = 50",
+	"UPDATE hot SET u = @two WHERE id = @one",
 	"UPDATE hot SET v = v / (v % 2) WHERE id IN (@one, @two)",
-	"DELETE FROM hot WHERE id = @one", "DELETE FROM hot WHERE id = @one RETURNING *", "INSERT INTO hot VALUES (@one, 0, @one % 7, @one)", "INSERT INTO hot VALUES (@one, 0, @one % 7, @two)",
+	"DELETE FROM hot WHERE id = @one", "DELETE FROM hot WHERE id = @one RETURNING *",
+	"INSERT INTO hot VALUES (@one, 0, @one % 7, @one)", "INSERT INTO hot VALUES (@one, 0, @one % 7, @two)",
 	"INSERT INTO hot VALUES (@one, 0, @one % 7, @one) ON CONFLICT (id) DO UPDATE SET v = hot.v + 1",
 	"INSERT INTO hot VALUES (@one, 0, @one % 7, @two), (@two, 0, 1, @one) ON CONFLICT DO NOTHING",
 	"DELETE FROM hot WHERE id = @one; INSERT INTO hot VALUES (@one, 7, @one % 7, @one)",
 	"WITH gone AS (DELETE FROM log WHERE hot = @one RETURNING hot) UPDATE hot SET v = v + 1 WHERE id IN (SELECT hot FROM gone)",
 	"WITH h AS (UPDATE hot SET v = v + 1 WHERE id = @one RETURNING id, v) INSERT INTO log (hot, v) SELECT id, v FROM h",
 	"INSERT INTO log (hot, v) SELECT id, v FROM hot WHERE id IN (@one, @two)", "DELETE FROM log WHERE hot = @one",
-	"SELECT DISTINCT g FROM hot WHERE id < @one", "SELECT g, sum(v), count(*) FROM hot GROUP BY g", "SELECT max(v) FROM hot",
-	"SELECT v FROM hot WHERE id = @one UNION SELECT v FROM hot WHERE id = @two", "SELECT v FROM hot WHERE id = @one UNION ALL SELECT v FROM child WHERE id = @two",
-	"SELECT v FROM hot h WHERE id = @one AND EXISTS (SELECT FROM child WHERE hot = h.id)", "SELECT v FROM seen WHERE id = @one", "UPDATE seen SET v = v + 1 WHERE id = @one",
+	"SELECT DISTINCT g FROM hot WHERE id < @one", "SELECT g, sum(v), count(*) FROM hot GROUP BY g",
+	"SELECT max(v) FROM hot",
+	"SELECT v FROM hot WHERE id = @one UNION SELECT v FROM hot WHERE id = @two",
+	"SELECT v FROM hot WHERE id = @one UNION ALL SELECT v FROM child WHERE id = @two",
+	"SELECT v FROM hot h WHERE id = @one AND EXISTS (SELECT FROM child WHERE hot = h.id)",
+	"SELECT v FROM seen WHERE id = @one", "UPDATE seen SET v = v + 1 WHERE id = @one",
 	"SELECT v FROM hot WHERE id = @one; UPDATE child SET v = v + 1 WHERE hot = @one; SELECT v FROM hot WHERE id = @two",
-	"SELECT * FROM part WHERE id = @one", "UPDATE part SET v = v + 1 WHERE id = @one", "UPDATE part SET k = @two WHERE id = @one", "DELETE FROM part WHERE id = @one",
-	"INSERT INTO part VALUES (@one, @one, 0) ON CONFLICT (k, id) DO UPDATE SET v = part.v + 1", "SELECT v FROM part_low WHERE id = @one",
-	"SELECT * FROM keyless WHERE a = @one", "UPDATE keyless SET b = b + 1 WHERE a = @one", "DELETE FROM keyless WHERE a = @one AND b > 3", "INSERT INTO keyless VALUES (@one, 0)",
-	"SELECT * FROM mother WHERE id IN (@one, @one + 100)", "UPDATE mother SET v = v + 1 WHERE id IN (@one, @one + 100)", "UPDATE ONLY mother SET v = v + 1 WHERE id = @one",
-	"UPDATE daughter SET v = v + 1 WHERE id = @one + 100", "UPDATE unlogged SET v = v + 1 WHERE id = @one", "SELECT v FROM unlogged WHERE id IN (@one, @two)",
-	"SELECT c.v, s.u FROM child c JOIN setter s USING (id) WHERE id = @one", "UPDATE child SET v = v + 1 WHERE id = @one",
-	"INSERT INTO child VALUES (@one, @two) ON CONFLICT (id) DO UPDATE SET hot = @two", "UPDATE setter SET u = @two WHERE id = @one",
+	"SELECT * FROM part WHERE id = @one", "UPDATE part SET v = v + 1 WHERE id = @one",
+	"UPDATE part SET k = @two WHERE id = @one", "DELETE FROM part WHERE id = @one",
+	"INSERT INTO part VALUES (@one, @one, 0) ON CONFLICT (k, id) DO UPDATE SET v = part.v + 1",
+	"SELECT v FROM part_low WHERE id = @one",
+	"SELECT * FROM keyless WHERE a = @one", "UPDATE keyless SET b = b + 1 WHERE a = @one",
+	"DELETE FROM keyless WHERE a = @one AND b > 3", "INSERT INTO keyless VALUES (@one, 0)",
+	"SELECT * FROM mother WHERE id IN (@one, @one + 100)", "UPDATE mother SET v = v + 1 WHERE id IN (@one, @one + 100)",
+	"UPDATE ONLY mother SET v = v + 1 WHERE id = @one",
+	"UPDATE daughter SET v = v + 1 WHERE id = @one + 100", "UPDATE unlogged SET v = v + 1 WHERE id = @one",
+	"SELECT v FROM unlogged WHERE id IN (@one, @two)",
+	"SELECT c.v, s.u FROM child c JOIN setter s USING (id) WHERE id = @one",
+	"UPDATE child SET v = v + 1 WHERE id = @one",
+	"INSERT INTO child VALUES (@one, @two) ON CONFLICT (id) DO UPDATE SET hot = @two",
+	"UPDATE setter SET u = @two WHERE id = @one",
 	"COPY (SELECT v FROM hot WHERE id = @one) TO STDOUT", "TABLE log", "SELECT count(*) FROM log WHERE hot = @one",
 }
 
 // postgresUnseenLoad are those that have rows written unseen.
 var postgresUnseenLoad = []string{
-	"SELECT unseen(@one)", "SELECT guarded(@one)", "SELECT id, unseen(id) FROM hot WHERE id = @one", "CALL halves(@one)",
+	"SELECT unseen(@one)", "SELECT guarded(@one)", "SELECT id, unseen(id) FROM hot WHERE id = @one",
+	"CALL halves(@one)",
 	"DO 'BEGIN UPDATE hot SET v = v + 1 WHERE id = @one; DELETE FROM hot WHERE id = @two; INSERT INTO hot VALUES (@two, 1, 1, @two); END'",
-	"UPDATE watched SET v = v + 1 WHERE id = @one", "SELECT w.v, h.v FROM watched w JOIN hot h USING (id) WHERE id IN (@one, @two)",
+	"UPDATE watched SET v = v + 1 WHERE id = @one",
+	"SELECT w.v, h.v FROM watched w JOIN hot h USING (id) WHERE id IN (@one, @two)",
 	"INSERT INTO watched VALUES (@one, 0) ON CONFLICT (id) DO UPDATE SET v = excluded.v",
 }
 
 // postgresMaintenance are the statements that move a table's rows about or empty it.
 var postgresMaintenance = []string{
-	"VACUUM hot", "VACUUM (FULL) hot", "VACUUM (FREEZE) child", "CLUSTER hot USING hot_pkey", "VACUUM (FULL) watched", "VACUUM", "ANALYZE hot", "VACUUM (FULL) keyless",
-	"ALTER TABLE hot ALTER pad TYPE text USING pad || ''", "ALTER TABLE mother ALTER v TYPE bigint", "ALTER TABLE mother ALTER v TYPE int", "ALTER TABLE child ADD x int DEFAULT random() * 5", "ALTER TABLE child DROP x",
-	"ALTER TABLE part DETACH PARTITION part_low", "ALTER TABLE part ATTACH PARTITION part_low FOR VALUES FROM (MINVALUE) TO (25)",
-	"TRUNCATE log", "TRUNCATE child", fillTable("child (id, hot)", "i, NULL") + " ON CONFLICT DO NOTHING", fillTable("hot (id, v, g, u)", "i, 0, i % 7, i") + " ON CONFLICT DO NOTHING",
-	fillTable("part", "i, i, 0") + " ON CONFLICT DO NOTHING", "ALTER TABLE watched ADD y text", "ALTER TABLE watched DROP y", "REINDEX TABLE hot",
-	"BEGIN; ALTER TABLE hot ADD z int; UPDATE hot SET z = 1 WHERE id = @one; ROLLBACK", "BEGIN; TRUNCATE child; UPDATE hot SET v = 0 WHERE id = @one; COMMIT",
-	"UPDATE hot SET v = v + 1 WHERE id = @one", "UPDATE child SET v = v + 1 WHERE id = @one", "DELETE FROM hot WHERE id = @one; INSERT INTO hot VALUES (@one, 7, @one % 7, @one)",
-	"UPDATE watched SET v = v + 1 WHERE id = @one", "UPDATE keyless SET b = 0 WHERE a = @one", "UPDATE hot SET id = @two WHERE id = @one",
+	"VACUUM hot", "VACUUM (FULL) hot", "VACUUM (FREEZE) child", "CLUSTER hot USING hot_pkey", "VACUUM (FULL) watched",
+	"VACUUM", "ANALYZE hot", "VACUUM (FULL) keyless",
+	"ALTER TABLE hot ALTER pad TYPE text USING pad || ''", "ALTER TABLE mother ALTER v TYPE bigint",
+	"ALTER TABLE mother ALTER v TYPE int", "ALTER TABLE child ADD x int DEFAULT random() * 5",
+	"ALTER TABLE child DROP x",
+	"ALTER TABLE part DETACH PARTITION part_low",
+	"ALTER TABLE part ATTACH PARTITION part_low FOR VALUES FROM (MINVALUE) TO (25)",
+	"TRUNCATE log", "TRUNCATE child", fillTable("child (id, hot)", "i, NULL") + " ON CONFLICT DO NOTHING",
+	fillTable("hot (id, v, g, u)", "i, 0, i % 7, i") + " ON CONFLICT DO NOTHING",
+	fillTable("part", "i, i, 0") + " ON CONFLICT DO NOTHING", "ALTER TABLE watched ADD y text",
+	"ALTER TABLE watched DROP y", "REINDEX TABLE hot",
+	"BEGIN; ALTER TABLE hot ADD z int; UPDATE hot SET z = 1 WHERE id = @one; ROLLBACK",
+	"BEGIN; TRUNCATE child; UPDATE hot SET v = 0 WHERE id = @one; COMMIT",
+	"UPDATE hot SET v = v + 1 WHERE id = @one", "UPDATE child SET v = v + 1 WHERE id = @one",
+	"DELETE FROM hot WHERE id = @one; INSERT INTO hot VALUES (@one, 7, @one % 7, @one)",
+	"UPDATE watched SET v = v + 1 WHERE id = @one", "UPDATE keyless SET b = 0 WHERE a = @one",
+	"UPDATE hot SET id = @two WHERE id = @one",
 }
 
 // A postgresHammer is a client of the load. What the server refuses is rolled back.
@@ -153,7 +183,8 @@ func (h *postgresHammer) statement(from []string) bool {
 func (h *postgresHammer) run() {
 	for h.ctx.Err() == nil && !h.c.IsClosed() {
 		if h.level == "" {
-			scope := h.pick([]string{"SET default_transaction_isolation = '", "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL "})
+			scope := h.pick([]string{"SET default_transaction_isolation = '",
+				"SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL "})
 			level := h.pick([]string{"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"})
 			if scope[len(scope)-1] == '\'' {
 				level = strings.ToLower(level) + "'"
@@ -178,7 +209,8 @@ func (h *postgresHammer) run() {
 func (h *postgresHammer) transaction() {
 	begin := []string{"BEGIN", "BEGIN", "BEGIN", "START TRANSACTION READ ONLY", "BEGIN READ ONLY DEFERRABLE"}
 	if h.level == "" {
-		begin = append(begin, "BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE", "BEGIN; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+		begin = append(begin, "BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE",
+			"BEGIN; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
 	}
 	ok := h.exec(h.pick(begin))
 	for n := 1 + h.r.IntN(5); ok && n > 0; n-- {

@@ -13,16 +13,32 @@ import (
 
 // lockedForms are statements whose locks are compared.
 var lockedForms = []string{
-	"SELECT * FROM t1", "SELECT id FROM t1 WHERE id = 1", "SELECT count(*) FROM t1", "SELECT max(id) FROM t1", "SELECT b, count(*) FROM t1 GROUP BY b", "SELECT DISTINCT b FROM t1",
-	"SELECT id FROM t1 WHERE id IN (SELECT k1 FROM t2)", "SELECT * FROM t1 JOIN t2 ON k1 = id", "SELECT * FROM pt WHERE id = 4", "SELECT * FROM base", "SELECT id FROM v1", "SELECT * FROM v3", "SELECT count(*) FROM v4", "SELECT a FROM v1 WHERE id = 2 FOR UPDATE", "INSERT INTO t3 (x) SELECT id FROM v1", "SELECT id FROM t1 UNION SELECT k1 FROM t2",
-	"SELECT id FROM t1 ORDER BY id LIMIT 1", "SELECT a FROM t1 WHERE id = 2 FOR UPDATE", "SELECT a FROM t1 WHERE id < 3 FOR KEY SHARE", "SELECT t1.id FROM t1 JOIN t2 ON k1 = id FOR SHARE OF t2",
-	"SELECT id FROM t1 ORDER BY id LIMIT 1 FOR NO KEY UPDATE", "WITH q AS (SELECT id FROM t1) SELECT * FROM q WHERE id = 1",
-	"INSERT INTO t1 (id, a) VALUES (60, 60)", "INSERT INTO t1 (id, a) VALUES (1, 60) ON CONFLICT (id) DO UPDATE SET b = 'x'", "INSERT INTO t1 (id, a) VALUES (1, 60) ON CONFLICT DO NOTHING", "INSERT INTO t3 (x) SELECT id FROM t1",
-	"INSERT INTO kid VALUES (50, 1)", "INSERT INTO pt VALUES (5, 'x')", "UPDATE t1 SET b = 'x' WHERE id = 1", "UPDATE t1 SET id = 61 WHERE id = 1", "UPDATE t1 SET b = 'x'", "UPDATE t2 SET v = 9 WHERE v = 1", "UPDATE t3 SET y = 9 WHERE x = 1",
-	"UPDATE t1 SET c = v FROM t2 WHERE k1 = id", "UPDATE pt SET n = 'x' WHERE id = 4", "UPDATE base SET n = 'x'", "UPDATE par SET s = 'x' WHERE id = 1", "UPDATE tr SET v = 9 WHERE id = 1", "UPDATE v1 SET b = 'x' WHERE id = 1",
-	"DELETE FROM t1 WHERE id = 1", "DELETE FROM par WHERE id = 1", "DELETE FROM t1 USING t2 WHERE k1 = id", "DELETE FROM t3", "WITH d AS (DELETE FROM t1 WHERE id = 1 RETURNING id) SELECT * FROM d",
-	"UPDATE t1 SET b = 'x' WHERE id IN (SELECT k1 FROM t2) RETURNING id", "SELECT b, sum(c) FROM t1 WHERE id = 2 GROUP BY b", "SELECT max(c) FROM t1 WHERE id < 3", "SELECT s.n, t1.a FROM t1, (SELECT count(*) AS n FROM t2) s WHERE t1.id = 2",
-	"SELECT DISTINCT b FROM t1 WHERE id = 1", "SELECT a, x.c FROM t1 JOIN (SELECT k1, sum(v) AS c FROM t2 GROUP BY k1) x ON k1 = id", "INSERT INTO t3 (x) SELECT v FROM t2 WHERE k1 = 1", "INSERT INTO t3 (x, y) SELECT a, v FROM t1 JOIN t2 ON k1 = id",
+	"SELECT * FROM t1", "SELECT id FROM t1 WHERE id = 1", "SELECT count(*) FROM t1", "SELECT max(id) FROM t1",
+	"SELECT b, count(*) FROM t1 GROUP BY b", "SELECT DISTINCT b FROM t1",
+	"SELECT id FROM t1 WHERE id IN (SELECT k1 FROM t2)", "SELECT * FROM t1 JOIN t2 ON k1 = id",
+	"SELECT * FROM pt WHERE id = 4", "SELECT * FROM base", "SELECT id FROM v1", "SELECT * FROM v3",
+	"SELECT count(*) FROM v4", "SELECT a FROM v1 WHERE id = 2 FOR UPDATE", "INSERT INTO t3 (x) SELECT id FROM v1",
+	"SELECT id FROM t1 UNION SELECT k1 FROM t2",
+	"SELECT id FROM t1 ORDER BY id LIMIT 1", "SELECT a FROM t1 WHERE id = 2 FOR UPDATE",
+	"SELECT a FROM t1 WHERE id < 3 FOR KEY SHARE", "SELECT t1.id FROM t1 JOIN t2 ON k1 = id FOR SHARE OF t2",
+	"SELECT id FROM t1 ORDER BY id LIMIT 1 FOR NO KEY UPDATE",
+	"WITH q AS (SELECT id FROM t1) SELECT * FROM q WHERE id = 1",
+	"INSERT INTO t1 (id, a) VALUES (60, 60)",
+	"INSERT INTO t1 (id, a) VALUES (1, 60) ON CONFLICT (id) DO UPDATE SET b = 'x'",
+	"INSERT INTO t1 (id, a) VALUES (1, 60) ON CONFLICT DO NOTHING", "INSERT INTO t3 (x) SELECT id FROM t1",
+	"INSERT INTO kid VALUES (50, 1)", "INSERT INTO pt VALUES (5, 'x')", "UPDATE t1 SET b = 'x' WHERE id = 1",
+	"UPDATE t1 SET id = 61 WHERE id = 1", "UPDATE t1 SET b = 'x'", "UPDATE t2 SET v = 9 WHERE v = 1",
+	"UPDATE t3 SET y = 9 WHERE x = 1",
+	"UPDATE t1 SET c = v FROM t2 WHERE k1 = id", "UPDATE pt SET n = 'x' WHERE id = 4", "UPDATE base SET n = 'x'",
+	"UPDATE par SET s = 'x' WHERE id = 1", "UPDATE tr SET v = 9 WHERE id = 1", "UPDATE v1 SET b = 'x' WHERE id = 1",
+	"DELETE FROM t1 WHERE id = 1", "DELETE FROM par WHERE id = 1", "DELETE FROM t1 USING t2 WHERE k1 = id",
+	"DELETE FROM t3", "WITH d AS (DELETE FROM t1 WHERE id = 1 RETURNING id) SELECT * FROM d",
+	"UPDATE t1 SET b = 'x' WHERE id IN (SELECT k1 FROM t2) RETURNING id",
+	"SELECT b, sum(c) FROM t1 WHERE id = 2 GROUP BY b", "SELECT max(c) FROM t1 WHERE id < 3",
+	"SELECT s.n, t1.a FROM t1, (SELECT count(*) AS n FROM t2) s WHERE t1.id = 2",
+	"SELECT DISTINCT b FROM t1 WHERE id = 1",
+	"SELECT a, x.c FROM t1 JOIN (SELECT k1, sum(v) AS c FROM t2 GROUP BY k1) x ON k1 = id",
+	"INSERT INTO t3 (x) SELECT v FROM t2 WHERE k1 = 1", "INSERT INTO t3 (x, y) SELECT a, v FROM t1 JOIN t2 ON k1 = id",
 }
 
 // locksOf are the locks of the session with that process, but for those of its own transaction. Where in a
@@ -31,7 +47,9 @@ const locksOf = `SELECT locktype, relation::regclass, mode, count(*) FROM pg_loc
 	WHERE pid = %s AND locktype NOT IN ('virtualxid', 'transactionid') AND relation::regclass::text NOT LIKE 'pg\_%%' GROUP BY 1, 2, 3 ORDER BY 2, 3, 1`
 
 // freeRows are the rows that another session can lock, and in which way.
-var freeRows = []string{"SELECT id FROM t1 ORDER BY id FOR %s SKIP LOCKED", "SELECT k1, k2 FROM t2 ORDER BY k1, k2 FOR %s SKIP LOCKED", "SELECT id FROM pt ORDER BY id FOR %s SKIP LOCKED", "SELECT id FROM par ORDER BY id FOR %s SKIP LOCKED"}
+var freeRows = []string{"SELECT id FROM t1 ORDER BY id FOR %s SKIP LOCKED",
+	"SELECT k1, k2 FROM t2 ORDER BY k1, k2 FOR %s SKIP LOCKED", "SELECT id FROM pt ORDER BY id FOR %s SKIP LOCKED",
+	"SELECT id FROM par ORDER BY id FOR %s SKIP LOCKED"}
 
 // TestPostgreSQLStatementsTakeTheLocksOfTheOriginals looks from another session at what each form of statement
 // has locked: tables, rows, and what SERIALIZABLE watches.
@@ -100,10 +118,18 @@ func locksTaken(t *testing.T, side, other frontend, level, text string) []string
 }
 
 // beforeSnapshot are statements of a transaction that take no snapshot.
-var beforeSnapshot = []string{"BEGIN ISOLATION LEVEL REPEATABLE READ", "BEGIN ISOLATION LEVEL SERIALIZABLE", "BEGIN; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", "BEGIN ISOLATION LEVEL SERIALIZABLE; SAVEPOINT a",
-	"BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL search_path = public", "BEGIN ISOLATION LEVEL REPEATABLE READ; SET ROLE mirror_clerk; RESET ROLE", "SET default_transaction_isolation = 'serializable'; BEGIN",
-	"BEGIN ISOLATION LEVEL REPEATABLE READ; SET work_mem = '5MB'", "COMMIT; BEGIN ISOLATION LEVEL REPEATABLE READ; COMMIT AND CHAIN", "BEGIN ISOLATION LEVEL REPEATABLE READ; LOCK TABLE t2", "BEGIN ISOLATION LEVEL REPEATABLE READ; DISCARD PLANS",
-	"BEGIN ISOLATION LEVEL REPEATABLE READ; SET CONSTRAINTS ALL DEFERRED", "BEGIN ISOLATION LEVEL REPEATABLE READ; DEALLOCATE ALL", "BEGIN ISOLATION LEVEL REPEATABLE READ; SET client_encoding = 'LATIN1'", "BEGIN ISOLATION LEVEL SERIALIZABLE; SHOW search_path"}
+var beforeSnapshot = []string{"BEGIN ISOLATION LEVEL REPEATABLE READ", "BEGIN ISOLATION LEVEL SERIALIZABLE",
+	"BEGIN; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", "BEGIN ISOLATION LEVEL SERIALIZABLE; SAVEPOINT a",
+	"BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL search_path = public",
+	"BEGIN ISOLATION LEVEL REPEATABLE READ; SET ROLE mirror_clerk; RESET ROLE",
+	"SET default_transaction_isolation = 'serializable'; BEGIN",
+	"BEGIN ISOLATION LEVEL REPEATABLE READ; SET work_mem = '5MB'",
+	"COMMIT; BEGIN ISOLATION LEVEL REPEATABLE READ; COMMIT AND CHAIN",
+	"BEGIN ISOLATION LEVEL REPEATABLE READ; LOCK TABLE t2", "BEGIN ISOLATION LEVEL REPEATABLE READ; DISCARD PLANS",
+	"BEGIN ISOLATION LEVEL REPEATABLE READ; SET CONSTRAINTS ALL DEFERRED",
+	"BEGIN ISOLATION LEVEL REPEATABLE READ; DEALLOCATE ALL",
+	"BEGIN ISOLATION LEVEL REPEATABLE READ; SET client_encoding = 'LATIN1'",
+	"BEGIN ISOLATION LEVEL SERIALIZABLE; SHOW search_path"}
 
 // TestPostgreSQLSnapshotsAreNoEarlierThanTheOriginals has another session commit between the beginning of a
 // transaction and its first read, after what isotap may want to ask the server about.
@@ -130,7 +156,8 @@ func TestPostgreSQLSnapshotsAreNoEarlierThanTheOriginals(t *testing.T) {
 			for _, name := range m.names {
 				testdb.Exec(t, testdb.OpenPostgreSQL(t, name), "INSERT INTO t1 (id, a) VALUES (55, 55)")
 			}
-			for _, sql := range []string{"SELECT id FROM t1 WHERE id = 55", "UPDATE t1 SET b = 'seen' WHERE id = 55", "COMMIT"} {
+			for _, sql := range []string{"SELECT id FROM t1 WHERE id = 55", "UPDATE t1 SET b = 'seen' WHERE id = 55",
+				"COMMIT"} {
 				if diff := r.run(postgresStep{name: sql, messages: texts(sql)}); diff != "" {
 					t.Errorf("after %s: %s", begin, diff)
 				}
@@ -141,9 +168,15 @@ func TestPostgreSQLSnapshotsAreNoEarlierThanTheOriginals(t *testing.T) {
 }
 
 // contended are statements of sessions that run into each other at SERIALIZABLE.
-var contended = []string{"SELECT a FROM t1 WHERE id = 1", "SELECT a FROM t1 WHERE id = 2", "SELECT id FROM t1 WHERE id = 3", "SELECT count(*) FROM t1", "SELECT max(id) FROM t1", "SELECT sum(v) FROM t2 WHERE k1 = 1", "SELECT v FROM t2 WHERE k1 = 2 AND k2 = 'a'",
-	"SELECT DISTINCT k1 FROM t2 ORDER BY 1", "SELECT count(*) FROM fresh", "UPDATE t1 SET c = 1 WHERE id = 1", "UPDATE t1 SET c = 2 WHERE id = 2", "UPDATE t2 SET v = v + 1 WHERE k1 = 1 AND k2 = 'a'", "INSERT INTO fresh SELECT count(*) + 100, 1 FROM fresh",
-	"INSERT INTO fresh VALUES (7, 7) ON CONFLICT DO NOTHING", "DELETE FROM t2 WHERE k1 = 2", "UPDATE t1 SET b = 'x' WHERE id = 3 RETURNING a", "BEGIN", "BEGIN", "BEGIN", "COMMIT", "COMMIT", "SELECT id FROM t1 WHERE id = 1 FOR UPDATE"}
+var contended = []string{"SELECT a FROM t1 WHERE id = 1", "SELECT a FROM t1 WHERE id = 2",
+	"SELECT id FROM t1 WHERE id = 3", "SELECT count(*) FROM t1", "SELECT max(id) FROM t1",
+	"SELECT sum(v) FROM t2 WHERE k1 = 1", "SELECT v FROM t2 WHERE k1 = 2 AND k2 = 'a'",
+	"SELECT DISTINCT k1 FROM t2 ORDER BY 1", "SELECT count(*) FROM fresh", "UPDATE t1 SET c = 1 WHERE id = 1",
+	"UPDATE t1 SET c = 2 WHERE id = 2", "UPDATE t2 SET v = v + 1 WHERE k1 = 1 AND k2 = 'a'",
+	"INSERT INTO fresh SELECT count(*) + 100, 1 FROM fresh",
+	"INSERT INTO fresh VALUES (7, 7) ON CONFLICT DO NOTHING", "DELETE FROM t2 WHERE k1 = 2",
+	"UPDATE t1 SET b = 'x' WHERE id = 3 RETURNING a", "BEGIN", "BEGIN", "BEGIN", "COMMIT", "COMMIT",
+	"SELECT id FROM t1 WHERE id = 1 FOR UPDATE"}
 
 // contendedRows lays the contended tables out anew and keeps autovacuum's statistics off them: which rows share
 // a page, and whether a plan looks at an index or at the whole table, decides what SERIALIZABLE takes for a
@@ -175,7 +208,8 @@ func (m *postgresMirror) contend(schedule []contendedStep) (diff string, failure
 		}
 	}
 	for _, s := range sessions {
-		for _, sql := range []string{"SET lock_timeout = 20", "SET default_transaction_isolation = 'serializable'", "BEGIN"} {
+		for _, sql := range []string{"SET lock_timeout = 20", "SET default_transaction_isolation = 'serializable'",
+			"BEGIN"} {
 			if diff := s.run(postgresStep{name: sql, messages: texts(sql)}); diff != "" {
 				return diff, 0, nil
 			}
@@ -204,7 +238,8 @@ func TestRandomPostgreSQLSchedulesFailAlike(t *testing.T) {
 	failures := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		schedule := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) contendedStep {
-			return contendedStep{rapid.IntRange(0, 2).Draw(rt, "session"), rapid.SampledFrom(contended).Draw(rt, "statement")}
+			return contendedStep{rapid.IntRange(0, 2).Draw(rt, "session"),
+				rapid.SampledFrom(contended).Draw(rt, "statement")}
 		}), 10, 30).Draw(rt, "schedule")
 		const tries = 4
 		for try := 1; ; try++ {

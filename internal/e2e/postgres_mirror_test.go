@@ -34,7 +34,8 @@ type tapMode struct {
 	change              func(*proxyserver.Options) // nil: nothing else
 }
 
-var tapModes = []tapMode{{name: "items"}, {name: "columns", columns: true}, {name: "predicates", predicates: true}, {name: "both", columns: true, predicates: true}}
+var tapModes = []tapMode{{name: "items"}, {name: "columns", columns: true}, {name: "predicates", predicates: true},
+	{name: "both", columns: true, predicates: true}}
 
 func (m tapMode) set(o *proxyserver.Options) {
 	o.Columns, o.Predicates, o.Args = m.columns, m.predicates, o.Args || m.predicates
@@ -43,7 +44,8 @@ func (m tapMode) set(o *proxyserver.Options) {
 	}
 }
 
-var onlyMirror = flag.String("mirror", "", "random statements run in this mode only: items, columns, predicates or both")
+var onlyMirror = flag.String("mirror", "",
+	"random statements run in this mode only: items, columns, predicates or both")
 
 // A postgresMirror is two equal databases on one server: one for a direct connection, one behind isotap.
 type postgresMirror struct {
@@ -69,7 +71,8 @@ func newPostgreSQLMirror(t *testing.T, mode tapMode) *postgresMirror {
 		t.Fatal(err)
 	}
 	// A copy has the same object ids.
-	testdb.Exec(t, testdb.OpenPostgreSQL(t, ""), "DROP DATABASE "+m.names[1], "CREATE DATABASE "+m.names[1]+" TEMPLATE "+m.names[0])
+	testdb.Exec(t, testdb.OpenPostgreSQL(t, ""), "DROP DATABASE "+m.names[1], "CREATE DATABASE "+m.names[1]+
+		" TEMPLATE "+m.names[0])
 	if mode.columns {
 		instrumentPostgreSQL(t, m.names[1])
 	}
@@ -109,7 +112,8 @@ func startPostgreSQLProxy(t *testing.T, change func(*proxyserver.Options)) *prox
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: filepath.Join(t.TempDir(), "rec"), Drain: time.Second,
+	o := proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: filepath.Join(t.TempDir(), "rec"),
+		Drain:  time.Second,
 		Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))}
 	if change != nil {
 		change(&o)
@@ -225,7 +229,8 @@ func unordered(replies []string) []string {
 	for i, reply := range sorted {
 		if reply[0] == 'E' {
 			reply = aKey.ReplaceAllString(reply, "$1")
-			sorted[i] = aRow.ReplaceAllStringFunc(reply, func(row string) string { return aValue.ReplaceAllString(row, "$1") })
+			sorted[i] = aRow.ReplaceAllStringFunc(reply,
+				func(row string) string { return aValue.ReplaceAllString(row, "$1") })
 		}
 	}
 	for i := range append(replies, "end") {
@@ -288,7 +293,8 @@ func (r *postgresReflection) run(s postgresStep) string {
 	for i, side := range r.sides {
 		var err error
 		if replies[i], err = side.ask(s.messages...); err != nil {
-			return fmt.Sprintf("%s: %s, after %q", s.name, []string{"directly", "through isotap"}[i]+": "+err.Error(), replies[i])
+			return fmt.Sprintf("%s: %s, after %q", s.name, []string{"directly", "through isotap"}[i]+": "+err.Error(),
+				replies[i])
 		}
 		if !s.ordered {
 			replies[i] = unordered(replies[i])
@@ -304,7 +310,8 @@ func (r *postgresReflection) run(s postgresStep) string {
 				s.name, len(replies[0]), len(replies[1]), replies[0], replies[1])
 		}
 		if got := strings.ReplaceAll(replies[1][i], r.m.names[1], r.m.names[0]); got != replies[0][i] {
-			return fmt.Sprintf("%s: message %d\ndirectly:       %.400q\nthrough isotap: %.400q", s.name, i+1, replies[0][i], got)
+			return fmt.Sprintf("%s: message %d\ndirectly:       %.400q\nthrough isotap: %.400q", s.name, i+1,
+				replies[0][i], got)
 		}
 	}
 	return ""

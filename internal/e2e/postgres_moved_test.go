@@ -11,16 +11,22 @@ import (
 // TestRowsThatMoveAreTheSameRows moves versions of transactions that wrote several to each other's places, past isotap
 // too: nobody has read what was replaced, and nothing is overwritten twice.
 func TestRowsThatMoveAreTheSameRows(t *testing.T) {
-	for _, move := range []string{"VACUUM (FULL) twice, loose", "CLUSTER twice USING twice_pkey; CLUSTER loose USING loose_b"} {
+	for _, move := range []string{"VACUUM (FULL) twice, loose",
+		"CLUSTER twice USING twice_pkey; CLUSTER loose USING loose_b"} {
 		t.Run(move, func(t *testing.T) {
-			b := newPostgresBench(t, "CREATE TABLE twice (id int PRIMARY KEY, v int)", "CREATE TABLE loose (a int, b int)", "CREATE INDEX loose_b ON loose (b)",
+			b := newPostgresBench(t, "CREATE TABLE twice (id int PRIMARY KEY, v int)",
+				"CREATE TABLE loose (a int, b int)", "CREATE INDEX loose_b ON loose (b)",
 				"INSERT INTO loose SELECT i, -i FROM generate_series(1, 9) i")
-			c, past := b.connect(b.through(), pgx.QueryExecModeSimpleProtocol), b.connect(b.direct(), pgx.QueryExecModeSimpleProtocol)
-			b.exec(c, "BEGIN", "INSERT INTO twice VALUES (1, 1)", "UPDATE twice SET v = 2", "COMMIT", "UPDATE loose SET b = 0 WHERE a = 3", "DELETE FROM loose WHERE a < 3")
+			c, past := b.connect(b.through(), pgx.QueryExecModeSimpleProtocol),
+				b.connect(b.direct(), pgx.QueryExecModeSimpleProtocol)
+			b.exec(c, "BEGIN", "INSERT INTO twice VALUES (1, 1)", "UPDATE twice SET v = 2", "COMMIT",
+				"UPDATE loose SET b = 0 WHERE a = 3", "DELETE FROM loose WHERE a < 3")
 			b.exec(past, move)
-			b.exec(c, "SELECT * FROM twice", "SELECT * FROM loose", "UPDATE loose SET b = 1 WHERE a > 3", "UPDATE twice SET v = 3")
+			b.exec(c, "SELECT * FROM twice", "SELECT * FROM loose", "UPDATE loose SET b = 1 WHERE a > 3",
+				"UPDATE twice SET v = 3")
 			b.exec(past, move)
-			b.exec(c, "SELECT * FROM twice", "SELECT * FROM loose", "UPDATE loose SET b = 2", "SELECT * FROM twice, loose")
+			b.exec(c, "SELECT * FROM twice", "SELECT * FROM loose", "UPDATE loose SET b = 2",
+				"SELECT * FROM twice, loose")
 			for _, f := range b.analyze().Findings {
 				if f.Class == analyzer.Violation {
 					t.Errorf("%s: %v", f.Anomaly, f.Explanation)
@@ -36,7 +42,8 @@ func TestUpdateWaitingInATriggerReplacesNewestVersion(t *testing.T) {
 	b := newPostgresBench(t, "CREATE TABLE t (id int PRIMARY KEY, v int)", "INSERT INTO t VALUES (1, 0)",
 		"CREATE FUNCTION same() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN new; END'",
 		"CREATE TRIGGER same BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION same()")
-	one, two := b.connect(b.through(), pgx.QueryExecModeSimpleProtocol), b.connect(b.through(), pgx.QueryExecModeSimpleProtocol)
+	one, two := b.connect(b.through(), pgx.QueryExecModeSimpleProtocol),
+		b.connect(b.through(), pgx.QueryExecModeSimpleProtocol)
 	b.exec(one, "BEGIN", "UPDATE t SET v = v + 1")
 	done := make(chan error, 1)
 	go func() {
@@ -57,12 +64,14 @@ func TestUpdateWaitingInATriggerReplacesNewestVersion(t *testing.T) {
 // transaction's end, which reads what the other one left: the server kept its word.
 func TestLocksBelowASavepointAreGivenBack(t *testing.T) {
 	b := newPostgresBench(t, "CREATE TABLE t (id int PRIMARY KEY, v int)", "INSERT INTO t VALUES (1, 0)")
-	one, two := b.connect(b.through(), pgx.QueryExecModeSimpleProtocol), b.connect(b.through(), pgx.QueryExecModeSimpleProtocol)
+	one, two := b.connect(b.through(), pgx.QueryExecModeSimpleProtocol),
+		b.connect(b.through(), pgx.QueryExecModeSimpleProtocol)
 	b.exec(one, "BEGIN", "SAVEPOINT a", "SELECT v FROM t WHERE id = 1 FOR UPDATE", "ROLLBACK TO a")
 	b.exec(two, "UPDATE t SET v = 1 WHERE id = 1")
 	b.exec(one, "SELECT v FROM t WHERE id = 1", "COMMIT")
 	r := b.analyze()
-	if len(r.Findings) != 1 || r.Findings[0].Anomaly != analyzer.NonRepeatableRead || r.Findings[0].Class != analyzer.Hazard {
+	if len(r.Findings) != 1 || r.Findings[0].Anomaly != analyzer.NonRepeatableRead ||
+		r.Findings[0].Class != analyzer.Hazard {
 		t.Errorf("findings %+v, want the non-repeatable read as a hazard", r.Findings)
 	}
 }

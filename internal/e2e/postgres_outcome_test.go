@@ -97,7 +97,8 @@ var postgresLives = []postgresLife{
 	lived("BEGIN", "CALL harmless()", "@w", "COMMIT", "@w"),
 	lived("@w; CALL commits(); @w"),
 	lived("x:CALL commits()|@w", "x:@w|CALL commits()"),
-	lived("SET statement_timeout = 30", "BEGIN", "@w", "SELECT pg_sleep(2)", "@w", "COMMIT", "SET statement_timeout = 0", "@w"),
+	lived("SET statement_timeout = 30", "BEGIN", "@w", "SELECT pg_sleep(2)", "@w", "COMMIT",
+		"SET statement_timeout = 0", "@w"),
 	lived("SET idle_in_transaction_session_timeout = 40", "BEGIN", "@w", "-- wait", "@w"),
 	lived("BEGIN", "@w", "-- terminate", "@w"),
 	lived("BEGIN", "@w", "SELECT pg_terminate_backend(pg_backend_pid())", "@w"),
@@ -120,23 +121,30 @@ var postgresLives = []postgresLife{
 	lived("BEGIN", "SET transaction_isolation TO serializable", "@w", "COMMIT", "@w"),
 	lived("BEGIN", "SELECT set_config('transaction_isolation', 'serializable', true)", "@w", "COMMIT", "@w"),
 	lived("SELECT set_config('default_transaction_isolation', 'serializable', false)", "@w", "BEGIN", "@w", "COMMIT"),
-	lived("SET default_transaction_isolation = 'repeatable read'", "@w", "BEGIN", "@w", "COMMIT", "RESET default_transaction_isolation", "@w"),
+	lived("SET default_transaction_isolation = 'repeatable read'", "@w", "BEGIN", "@w", "COMMIT",
+		"RESET default_transaction_isolation", "@w"),
 	lived("SET default_transaction_isolation = 'repeatable read'; @w", "@w"),
 	lived("BEGIN", "SET default_transaction_isolation = 'serializable'", "@w", "ROLLBACK", "@w"),
 	lived("BEGIN", "SET default_transaction_isolation = 'serializable'", "@w", "COMMIT", "@w"),
 	lived("BEGIN", "SET LOCAL default_transaction_isolation = 'serializable'", "@w", "COMMIT", "@w"),
-	lived("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE", "@w", "BEGIN", "@w", "COMMIT AND CHAIN", "@w", "COMMIT"),
-	lived("BEGIN", "SAVEPOINT a", "SET default_transaction_isolation = 'serializable'", "ROLLBACK TO a", "COMMIT", "@w"),
-	lived("UPDATE pg_settings SET setting = 'serializable' WHERE name = 'default_transaction_isolation'", "@w", "BEGIN", "@w", "COMMIT"),
+	lived("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE", "@w", "BEGIN", "@w",
+		"COMMIT AND CHAIN", "@w", "COMMIT"),
+	lived("BEGIN", "SAVEPOINT a", "SET default_transaction_isolation = 'serializable'", "ROLLBACK TO a", "COMMIT",
+		"@w"),
+	lived("UPDATE pg_settings SET setting = 'serializable' WHERE name = 'default_transaction_isolation'", "@w", "BEGIN",
+		"@w", "COMMIT"),
 	lived("DO $$BEGIN SET default_transaction_isolation = 'serializable'; END$$", "@w", "BEGIN", "@w", "COMMIT"),
 	lived("BEGIN; SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; @w; COMMIT; @w"),
 	lived("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; BEGIN; @w", "@w", "COMMIT; @w", "@w"),
 	lived("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", "@w"),
 	lived("x:SET default_transaction_isolation = 'serializable'|@w|/S|@w"),
 	lived("x:BEGIN|SET TRANSACTION ISOLATION LEVEL REPEATABLE READ|@w|COMMIT|@w"),
-	{login: []string{"options", "-c default_transaction_isolation=serializable"}, steps: []string{"@w", "BEGIN", "@w", "COMMIT"}},
-	{login: []string{"default_transaction_isolation", "repeatable read"}, steps: []string{"@w", "BEGIN", "@w", "COMMIT", "RESET ALL", "@w"}},
-	{login: []string{"user", "level_role"}, steps: []string{"@w", "BEGIN", "@w", "COMMIT", "SET default_transaction_isolation = 'read committed'", "@w", "RESET ALL", "@w", "DISCARD ALL", "@w"}},
+	{login: []string{"options", "-c default_transaction_isolation=serializable"},
+		steps: []string{"@w", "BEGIN", "@w", "COMMIT"}},
+	{login: []string{"default_transaction_isolation", "repeatable read"}, steps: []string{"@w", "BEGIN", "@w", "COMMIT",
+		"RESET ALL", "@w"}},
+	{login: []string{"user", "level_role"}, steps: []string{"@w", "BEGIN", "@w", "COMMIT",
+		"SET default_transaction_isolation = 'read committed'", "@w", "RESET ALL", "@w", "DISCARD ALL", "@w"}},
 	lived("SET SESSION AUTHORIZATION level_role", "@w", "BEGIN", "@w", "ROLLBACK"),
 }
 
@@ -176,7 +184,10 @@ func TestPostgreSQLOutcomesAreWhatTheTablesSay(t *testing.T) {
 			db := testdb.OpenPostgreSQL(t, o.database)
 			testdb.Exec(t, db, outcomeTables)
 			dir := filepath.Join(t.TempDir(), "rec")
-			srv := startPostgreSQLProxy(t, func(opts *proxyserver.Options) { opts.Durability, opts.Recording, opts.Args = durability, dir, true })
+			srv := startPostgreSQLProxy(t, func(opts *proxyserver.Options) {
+				opts.Durability, opts.Recording,
+					opts.Args = durability, dir, true
+			})
 			o.addr = srv.Addr().String()
 			for i, life := range postgresLives {
 				o.live(i, life)
@@ -256,7 +267,8 @@ func (o *outcomeTest) live(number int, l postgresLife) {
 func (o *outcomeTest) prepared(step string) string {
 	db := testdb.OpenPostgreSQL(o.t, o.database)
 	gid := "none" // where the server has it switched off
-	if err := db.QueryRow("SELECT gid FROM pg_prepared_xacts WHERE database = $1", o.database).Scan(&gid); err != nil && !errors.Is(err, sql.ErrNoRows) {
+	if err := db.QueryRow("SELECT gid FROM pg_prepared_xacts WHERE database = $1", o.database).Scan(&gid); err != nil &&
+		!errors.Is(err, sql.ErrNoRows) {
 		o.t.Fatal(err)
 	}
 	return step[:strings.Index(step, "'")+1] + gid + "'"
@@ -346,7 +358,8 @@ func (o *outcomeTest) compare(txns []*history.Txn, kept map[int]bool) {
 			case x.Status == history.Indeterminate && !st.Void:
 				unknown["outcome: "+w.life] = true
 			case there != kept[n]:
-				o.t.Errorf("%s: write %d is recorded as %v, void: %t; it is in the table: %t\n%s", w.life, n, x.Status, st.Void, kept[n], story([]*history.Txn{x}))
+				o.t.Errorf("%s: write %d is recorded as %v, void: %t; it is in the table: %t\n%s", w.life, n, x.Status,
+					st.Void, kept[n], story([]*history.Txn{x}))
 			}
 			if w.xid == "" { // it failed, or nobody heard of it
 				continue
@@ -362,7 +375,8 @@ func (o *outcomeTest) compare(txns []*history.Txn, kept map[int]bool) {
 				o.t.Errorf("%s: writes of two transactions are recorded as one's\n%s", w.life, story([]*history.Txn{x}))
 			}
 			if other, known := xids[w.xid]; known && other != x.ID {
-				o.t.Errorf("%s: the writes of one transaction are recorded as two's: %v and %v\n%s", w.life, other, x.ID, story([]*history.Txn{x}))
+				o.t.Errorf("%s: the writes of one transaction are recorded as two's: %v and %v\n%s", w.life, other,
+					x.ID, story([]*history.Txn{x}))
 			}
 			xid, xids[w.xid] = w.xid, x.ID
 		}

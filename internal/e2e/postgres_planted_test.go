@@ -26,11 +26,13 @@ const (
 type touched struct{ id, read, left int }
 
 // plant has clients run transactions, and gives what those that committed saw.
-func (b *postgresBench) plant(level string, transaction func(ctx context.Context, c *pgx.Conn, r *rand.Rand) ([]touched, error)) (all [][]touched) {
+func (b *postgresBench) plant(level string, transaction func(ctx context.Context, c *pgx.Conn, r *rand.Rand) ([]touched,
+	error)) (all [][]touched) {
 	var clients sync.WaitGroup
 	var mu sync.Mutex
 	for n := range plantingClients {
-		c, r := b.connect(b.through(), postgresModes[n], "default_transaction_isolation", level), rand.New(rand.NewPCG(11, uint64(n)))
+		c, r := b.connect(b.through(), postgresModes[n], "default_transaction_isolation", level),
+			rand.New(rand.NewPCG(11, uint64(n)))
 		clients.Go(func() {
 			for range plantedEach {
 				if saw, err := transaction(b.t.Context(), c, r); err == nil {
@@ -63,12 +65,14 @@ func countOf(t *testing.T, r *analyzer.Result, a analyzer.Anomaly) (n int) {
 func TestEvidenceOutlivesLongTransactions(t *testing.T) {
 	b := startPostgresBench(t, tapMode{}, "CREATE TABLE stock (id int PRIMARY KEY, n int)")
 	b.stop()
-	long, other := b.connect(b.direct(), pgx.QueryExecModeSimpleProtocol), b.connect(b.direct(), pgx.QueryExecModeSimpleProtocol)
+	long, other := b.connect(b.direct(), pgx.QueryExecModeSimpleProtocol),
+		b.connect(b.direct(), pgx.QueryExecModeSimpleProtocol)
 	b.exec(long, "BEGIN", "CREATE TABLE kept_open (id int)")
 	b.exec(other, "INSERT INTO stock VALUES (1, 10)")
 	b.recording = filepath.Join(t.TempDir(), "late")
 	b.start(func(*proxyserver.Options) {})
-	x, y := b.connect(b.through(), pgx.QueryExecModeSimpleProtocol), b.connect(b.through(), pgx.QueryExecModeSimpleProtocol)
+	x, y := b.connect(b.through(), pgx.QueryExecModeSimpleProtocol),
+		b.connect(b.through(), pgx.QueryExecModeSimpleProtocol)
 	for _, c := range []*pgx.Conn{x, y} {
 		b.exec(c, "BEGIN", "SELECT n FROM stock WHERE id = 1")
 	}
@@ -84,14 +88,17 @@ func TestEvidenceOutlivesLongTransactions(t *testing.T) {
 // TestLostUpdatesAreCountedAsByClients has clients read a counter, and write what they have worked out:
 // an update is lost if the version that it replaced is not the one that was read.
 func TestLostUpdatesAreCountedAsByClients(t *testing.T) {
-	b := newPostgresBench(t, "CREATE TABLE counter (id int PRIMARY KEY, v int, n int NOT NULL DEFAULT 0)", "INSERT INTO counter VALUES (1, 0), (2, 0), (3, 0)")
-	all := b.plant(history.ReadCommitted.String(), func(ctx context.Context, c *pgx.Conn, r *rand.Rand) ([]touched, error) {
+	b := newPostgresBench(t, "CREATE TABLE counter (id int PRIMARY KEY, v int, n int NOT NULL DEFAULT 0)",
+		"INSERT INTO counter VALUES (1, 0), (2, 0), (3, 0)")
+	all := b.plant(history.ReadCommitted.String(), func(ctx context.Context, c *pgx.Conn, r *rand.Rand) ([]touched,
+		error) {
 		x, v := touched{id: 1 + r.IntN(3)}, 0
 		err := pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			if err := tx.QueryRow(ctx, "SELECT v, n FROM counter WHERE id = $1", x.id).Scan(&v, &x.read); err != nil {
 				return err
 			}
-			return tx.QueryRow(ctx, "UPDATE counter SET v = $1, n = n + 1 WHERE id = $2 RETURNING n", v+1, x.id).Scan(&x.left)
+			return tx.QueryRow(ctx, "UPDATE counter SET v = $1, n = n + 1 WHERE id = $2 RETURNING n", v+1,
+				x.id).Scan(&x.left)
 		})
 		return []touched{x}, err
 	})
@@ -117,8 +124,10 @@ func (b *postgresBench) findsEachLostUpdate(all [][]touched) {
 // TestWriteSkewsAreCountedAsByClients has clients read both rows of a pair, and write one: a skew is two
 // transactions of which each wrote the row that the other one read, right after the version that it read.
 func TestWriteSkewsAreCountedAsByClients(t *testing.T) {
-	b := newPostgresBench(t, "CREATE TABLE duty (id int PRIMARY KEY, n int NOT NULL DEFAULT 0)", "INSERT INTO duty SELECT i FROM generate_series(0, 5) i")
-	all := b.plant(history.RepeatableRead.String(), func(ctx context.Context, c *pgx.Conn, r *rand.Rand) ([]touched, error) {
+	b := newPostgresBench(t, "CREATE TABLE duty (id int PRIMARY KEY, n int NOT NULL DEFAULT 0)",
+		"INSERT INTO duty SELECT i FROM generate_series(0, 5) i")
+	all := b.plant(history.RepeatableRead.String(), func(ctx context.Context, c *pgx.Conn, r *rand.Rand) ([]touched,
+		error) {
 		wrote := touched{id: r.IntN(6)}
 		other := touched{id: wrote.id ^ 1}
 		err := pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {

@@ -13,7 +13,8 @@ import (
 // TestPatternsThatAreSafeAreNotReported runs what careful applications do side by side at READ COMMITTED: workers that
 // take jobs with SKIP LOCKED, a counter that an advisory lock guards, and reports at REPEATABLE READ.
 func TestPatternsThatAreSafeAreNotReported(t *testing.T) {
-	b := newPostgresBench(t, "CREATE TABLE job (id int PRIMARY KEY, state text NOT NULL DEFAULT 'new')", "INSERT INTO job SELECT i FROM generate_series(1, 120) i",
+	b := newPostgresBench(t, "CREATE TABLE job (id int PRIMARY KEY, state text NOT NULL DEFAULT 'new')",
+		"INSERT INTO job SELECT i FROM generate_series(1, 120) i",
 		"CREATE TABLE counter (id int PRIMARY KEY, v int NOT NULL)", "INSERT INTO counter VALUES (1, 0)")
 	ctx := t.Context()
 	var clients sync.WaitGroup
@@ -31,12 +32,14 @@ func TestPatternsThatAreSafeAreNotReported(t *testing.T) {
 		start(postgresModes[n], pgx.TxOptions{}, 30, func(tx pgx.Tx) error { return takeJob(ctx, tx) })
 		start(postgresModes[n], pgx.TxOptions{}, 30, func(tx pgx.Tx) error { return countUp(ctx, tx) })
 	}
-	start(pgx.QueryExecModeSimpleProtocol, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, 10, func(tx pgx.Tx) error { return reportOn(ctx, t, tx) })
+	start(pgx.QueryExecModeSimpleProtocol, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, 10,
+		func(tx pgx.Tx) error { return reportOn(ctx, t, tx) })
 	clients.Wait()
 
 	c := b.connect(b.direct(), pgx.QueryExecModeSimpleProtocol)
 	var done, counted int
-	if err := c.QueryRow(ctx, "SELECT (SELECT count(*) FROM job WHERE state = 'done'), v FROM counter").Scan(&done, &counted); err != nil {
+	if err := c.QueryRow(ctx, "SELECT (SELECT count(*) FROM job WHERE state = 'done'), v FROM counter").Scan(&done,
+		&counted); err != nil {
 		t.Fatal(err)
 	}
 	if done != 120 || counted != 120 {

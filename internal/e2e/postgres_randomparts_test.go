@@ -9,11 +9,14 @@ func (w *postgresWriter) writingWith() string {
 	}
 	parts := []string{"d AS (" + w.namedPart() + ")"}
 	if w.n(3) == 0 {
-		parts = append(parts, w.oneOf("u AS (UPDATE t2 SET v = v + 1 WHERE k1 IN (SELECT id FROM d))", "u AS (INSERT INTO t3 (x) SELECT id + 100 FROM d RETURNING x)", "u AS ("+w.part()+")"))
+		parts = append(parts, w.oneOf("u AS (UPDATE t2 SET v = v + 1 WHERE k1 IN (SELECT id FROM d))",
+			"u AS (INSERT INTO t3 (x) SELECT id + 100 FROM d RETURNING x)", "u AS ("+w.part()+")"))
 	}
 	if w.n(4) == 0 {
-		parts = append([]string{w.oneOf("q AS (SELECT id, a FROM t1)", "q AS (SELECT 2 AS id)", "q AS MATERIALIZED (SELECT k1 AS id FROM t2)")}, parts...)
-		parts = append(parts, w.oneOf("v AS (UPDATE kid SET q = 2 FROM q WHERE q.id = kid.id)", "v AS (DELETE FROM t3 USING q WHERE x = q.id RETURNING *)"))
+		parts = append([]string{w.oneOf("q AS (SELECT id, a FROM t1)", "q AS (SELECT 2 AS id)",
+			"q AS MATERIALIZED (SELECT k1 AS id FROM t2)")}, parts...)
+		parts = append(parts, w.oneOf("v AS (UPDATE kid SET q = 2 FROM q WHERE q.id = kid.id)",
+			"v AS (DELETE FROM t3 USING q WHERE x = q.id RETURNING *)"))
 	}
 	return "WITH " + strings.Join(parts, ", ") + " " + w.afterParts()
 }
@@ -26,7 +29,9 @@ func (w *postgresWriter) namedPart() string {
 	case 1:
 		return "UPDATE t1 SET b = " + w.str() + " WHERE " + w.where1("t1") + " RETURNING id, b"
 	case 2:
-		return "INSERT INTO t1 (a, b) VALUES (" + w.int() + ", 'part'), (" + w.int() + ", NULL)" + w.maybe(2, " ON CONFLICT (a) DO "+w.oneOf("NOTHING", "UPDATE SET b = excluded.b")) + " RETURNING id, upper(b)"
+		return "INSERT INTO t1 (a, b) VALUES (" + w.int() + ", 'part'), (" + w.int() + ", NULL)" +
+			w.maybe(2, " ON CONFLICT (a) DO "+w.oneOf("NOTHING", "UPDATE SET b = excluded.b")) +
+			" RETURNING id, upper(b)"
 	case 3:
 		return "UPDATE t2 SET v = v + " + w.int() + " RETURNING k1 AS id, v * 2"
 	case 4:
@@ -41,8 +46,10 @@ func (w *postgresWriter) namedPart() string {
 
 // part writes a part that nothing needs to name.
 func (w *postgresWriter) part() string {
-	return w.oneOf("DELETE FROM t3", "UPDATE t1 SET c = 9 WHERE id = 1", "INSERT INTO t3 (x) SELECT id + 200 FROM t1", "UPDATE pt SET id = id + 1 WHERE id = 1", "DELETE FROM par WHERE id = 2", "UPDATE rl SET v = 3",
-		"UPDATE ruled SET v = 1", "INSERT INTO trlog VALUES ('x', 1)", "DELETE FROM nowhere", "UPDATE t2 SET v = NULL", "SELECT 1")
+	return w.oneOf("DELETE FROM t3", "UPDATE t1 SET c = 9 WHERE id = 1", "INSERT INTO t3 (x) SELECT id + 200 FROM t1",
+		"UPDATE pt SET id = id + 1 WHERE id = 1", "DELETE FROM par WHERE id = 2", "UPDATE rl SET v = 3",
+		"UPDATE ruled SET v = 1", "INSERT INTO trlog VALUES ('x', 1)", "DELETE FROM nowhere", "UPDATE t2 SET v = NULL",
+		"SELECT 1")
 }
 
 // afterParts writes what follows parts, of which d is one.
@@ -56,11 +63,13 @@ func (w *postgresWriter) afterParts() string {
 		return "SELECT * FROM d"
 	case 3:
 		w.s.ordered = true
-		return "SELECT d.*, t2.f FROM d LEFT JOIN t2 ON k1 = d.id AND k2 = 'a' ORDER BY 1 " + w.oneOf("", "LIMIT 1", "OFFSET 1")
+		return "SELECT d.*, t2.f FROM d LEFT JOIN t2 ON k1 = d.id AND k2 = 'a' ORDER BY 1 " +
+			w.oneOf("", "LIMIT 1", "OFFSET 1")
 	case 4:
 		return "UPDATE t1 SET c = " + w.int() + w.maybe(2, " FROM d WHERE d.id = t1.id") + w.maybe(2, " RETURNING t1.c")
 	case 5:
-		return "DELETE FROM t1 WHERE id " + w.oneOf("", "NOT ") + "IN (SELECT id FROM d)" + w.maybe(2, " RETURNING id, a")
+		return "DELETE FROM t1 WHERE id " + w.oneOf("", "NOT ") + "IN (SELECT id FROM d)" +
+			w.maybe(2, " RETURNING id, a")
 	case 6:
 		return "SELECT count(*), max(id) FROM d"
 	case 7:

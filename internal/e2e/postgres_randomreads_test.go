@@ -13,7 +13,8 @@ func (w *postgresWriter) simpleSelect() string {
 	switch w.n(9) {
 	case 0:
 		w.s.ordered = true
-		return "SELECT * FROM t1 WHERE " + w.where1("t1") + " ORDER BY id" + w.maybe(2, " LIMIT "+w.oneOf("1", "2 OFFSET 1", "ALL"))
+		return "SELECT * FROM t1 WHERE " + w.where1("t1") + " ORDER BY id" +
+			w.maybe(2, " LIMIT "+w.oneOf("1", "2 OFFSET 1", "ALL"))
 	case 1:
 		return "SELECT a, b FROM t1 WHERE " + w.where1("t1")
 	case 2:
@@ -31,8 +32,11 @@ func (w *postgresWriter) simpleSelect() string {
 		w.s.ordered = true
 		return "SELECT k2, k1, f, g FROM t2 ORDER BY 2, 1"
 	}
-	return w.oneOf("TABLE t1", "SELECT FROM t1", "SELECT d, j, ar, by, co, ch FROM tx", "SELECT (co).x, (co).y, j -> 'a' FROM tx", w.wholeRow("SELECT t1 FROM t1"), w.wholeRow("SELECT row_to_json(t2) FROM t2"),
-		"SELECT 1", "VALUES (1, 'x'), (2, 'y')", w.wholeRow("SELECT t1.*::text FROM t1"), "SELECT id AS ctid, a AS xmin FROM t1")
+	return w.oneOf("TABLE t1", "SELECT FROM t1", "SELECT d, j, ar, by, co, ch FROM tx",
+		"SELECT (co).x, (co).y, j -> 'a' FROM tx", w.wholeRow("SELECT t1 FROM t1"),
+		w.wholeRow("SELECT row_to_json(t2) FROM t2"),
+		"SELECT 1", "VALUES (1, 'x'), (2, 'y')", w.wholeRow("SELECT t1.*::text FROM t1"),
+		"SELECT id AS ctid, a AS xmin FROM t1")
 }
 
 func (w *postgresWriter) join() string {
@@ -43,7 +47,8 @@ func (w *postgresWriter) join() string {
 	case 0:
 		return "SELECT * FROM t1 " + join + " t2 ON t2.k1 = t1.id"
 	case 1:
-		return "SELECT p.id, q.id FROM t1 p " + w.oneOf("JOIN", "LEFT JOIN") + " t1 q ON q.a > p.a WHERE " + w.where1("p")
+		return "SELECT p.id, q.id FROM t1 p " + w.oneOf("JOIN", "LEFT JOIN") + " t1 q ON q.a > p.a WHERE " +
+			w.where1("p")
 	case 2:
 		return "SELECT t1.b, t3.* FROM t1, t3 WHERE t1.id = t3.x"
 	case 3:
@@ -55,14 +60,17 @@ func (w *postgresWriter) join() string {
 	case 6:
 		return "SELECT j.* FROM (t1 " + join + " t2 ON k1 = id) AS j"
 	}
-	return "SELECT t1.id, l.s FROM t1 " + w.oneOf(", LATERAL", "CROSS JOIN LATERAL", "LEFT JOIN LATERAL") + " (SELECT k2 AS s FROM t2 WHERE k1 = t1.id) l" + w.maybe(2, " ON true")
+	return "SELECT t1.id, l.s FROM t1 " + w.oneOf(", LATERAL", "CROSS JOIN LATERAL", "LEFT JOIN LATERAL") +
+		" (SELECT k2 AS s FROM t2 WHERE k1 = t1.id) l" + w.maybe(2, " ON true")
 }
 
 // lateral writes a join with a query that shows columns of what stands around it, by stars too: such a star stands for
 // the columns that the relation has there.
 func (w *postgresWriter) lateral() string {
-	with := w.oneOf("", "WITH q AS (SELECT id, b FROM t1) ", "WITH q AS MATERIALIZED (SELECT k1 AS id, max(v) AS b FROM t2 GROUP BY k1) ")
-	left := w.oneOf("t1", "kid", "(SELECT id, b FROM t1)", "(SELECT id FROM t1 WHERE "+w.where1("t1")+")", "(SELECT * FROM t1)", "(SELECT p.id, q.* FROM t1 p JOIN t2 q ON q.k1 = p.id)")
+	with := w.oneOf("", "WITH q AS (SELECT id, b FROM t1) ",
+		"WITH q AS MATERIALIZED (SELECT k1 AS id, max(v) AS b FROM t2 GROUP BY k1) ")
+	left := w.oneOf("t1", "kid", "(SELECT id, b FROM t1)", "(SELECT id FROM t1 WHERE "+w.where1("t1")+")",
+		"(SELECT * FROM t1)", "(SELECT p.id, q.* FROM t1 p JOIN t2 q ON q.k1 = p.id)")
 	if with != "" {
 		left = w.oneOf("q", "(SELECT * FROM q)")
 	}
@@ -72,12 +80,15 @@ func (w *postgresWriter) lateral() string {
 	case 0:
 		inner = "SELECT i.* FROM LATERAL (" + inner + ") i"
 	case 1:
-		inner = "SELECT i.* FROM (SELECT x FROM t3) o, LATERAL (" + strings.Replace(inner, "SELECT ", "SELECT o.*, ", 1) + ") i"
+		inner = "SELECT i.* FROM (SELECT x FROM t3) o, LATERAL (" + strings.Replace(inner, "SELECT ", "SELECT o.*, ",
+			1) + ") i"
 	case 2:
 		inner = "SELECT l.* UNION ALL SELECT l.*"
 	}
-	return with + "SELECT " + w.oneOf("s.*", "*", "s.*, l.id", "l.*, s.*", "count(*)", "s.id") + " FROM " + left + " l " +
-		w.oneOf(", LATERAL ("+inner+") s", "CROSS JOIN LATERAL ("+inner+") s", "LEFT JOIN LATERAL ("+inner+") s ON true")
+	return with + "SELECT " + w.oneOf("s.*", "*", "s.*, l.id", "l.*, s.*", "count(*)", "s.id") + " FROM " + left +
+		" l " +
+		w.oneOf(", LATERAL ("+inner+") s", "CROSS JOIN LATERAL ("+inner+") s", "LEFT JOIN LATERAL ("+inner+
+			") s ON true")
 }
 
 func (w *postgresWriter) aggregate() string {
@@ -102,10 +113,14 @@ func (w *postgresWriter) aggregate() string {
 }
 
 func (w *postgresWriter) grouping() string {
-	return w.oneOf("SELECT k1, k2, count(*), grouping(k1) FROM t2 GROUP BY ROLLUP (k1, k2)", "SELECT x, e, sum(y) FROM t3 GROUP BY GROUPING SETS ((x), (e), ())",
-		"SELECT k1, count(*) FROM t2 GROUP BY CUBE (k1)", "SELECT 1 FROM t3 HAVING count(*) > 1", "SELECT b FROM t1 GROUP BY b", "SELECT count(*) FROM pt",
-		"SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY y) FROM t3", "SELECT max(id) FROM base", "SELECT count(*) FROM v1", "SELECT sum(n) FROM v2",
-		"SELECT count(*), max(k2) FROM v3", "SELECT n, count(*) FROM v4 GROUP BY n", "SELECT min(parent) FROM v5", "SELECT max(q) FROM v6")
+	return w.oneOf("SELECT k1, k2, count(*), grouping(k1) FROM t2 GROUP BY ROLLUP (k1, k2)",
+		"SELECT x, e, sum(y) FROM t3 GROUP BY GROUPING SETS ((x), (e), ())",
+		"SELECT k1, count(*) FROM t2 GROUP BY CUBE (k1)", "SELECT 1 FROM t3 HAVING count(*) > 1",
+		"SELECT b FROM t1 GROUP BY b", "SELECT count(*) FROM pt",
+		"SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY y) FROM t3", "SELECT max(id) FROM base",
+		"SELECT count(*) FROM v1", "SELECT sum(n) FROM v2",
+		"SELECT count(*), max(k2) FROM v3", "SELECT n, count(*) FROM v4 GROUP BY n", "SELECT min(parent) FROM v5",
+		"SELECT max(q) FROM v6")
 }
 
 func (w *postgresWriter) distinct() string {
@@ -184,7 +199,8 @@ func (w *postgresWriter) subquery() string {
 
 func (w *postgresWriter) window() string {
 	return w.oneOf("SELECT id, row_number() OVER (ORDER BY id) AS rn, sum(a) OVER (PARTITION BY b) FROM t1",
-		"SELECT id, lag(a) OVER w FROM t1 WINDOW w AS (ORDER BY id) ORDER BY id", "SELECT b, count(*), rank() OVER (ORDER BY b) FROM t1 GROUP BY b")
+		"SELECT id, lag(a) OVER w FROM t1 WINDOW w AS (ORDER BY id) ORDER BY id",
+		"SELECT b, count(*), rank() OVER (ORDER BY b) FROM t1 GROUP BY b")
 }
 
 func (w *postgresWriter) special() string {
@@ -204,16 +220,26 @@ func (w *postgresWriter) special() string {
 }
 
 func (w *postgresWriter) oddTables() string {
-	return w.oneOf("SELECT * FROM pt", "SELECT n FROM pt WHERE id = 4", "SELECT * FROM base", "SELECT * FROM ONLY base", "SELECT b.n, d.m FROM base b JOIN derived d USING (id)",
-		"SELECT * FROM v1", "SELECT id FROM v1 WHERE a > 10", "SELECT * FROM v2", "SELECT * FROM mv", "SELECT * FROM rl", "SELECT * FROM ruled", "SELECT * FROM pt2, tr",
-		"SELECT * FROM v3", "SELECT id, v FROM v3 WHERE k2 = 'a'", "SELECT v.b, v.*::text FROM v4 v", "SELECT v5 FROM v5", "SELECT w.x FROM v5 w (x)", "SELECT * FROM v1 NATURAL JOIN v3", "SELECT t1.b, v6.* FROM t1 LEFT JOIN v6 USING (id)", "TABLE vf", "SELECT v, id FROM vf",
-		"SELECT DISTINCT a FROM v4", "SELECT id FROM v1 UNION SELECT parent FROM v5", "WITH q AS (SELECT * FROM v3) SELECT id FROM q", "SELECT v1.id FROM t1, LATERAL (SELECT * FROM v1 WHERE v1.id > t1.a) v1", "SELECT row_to_json(v) FROM v1 v",
-		"SELECT relname FROM pg_class WHERE relname = 't1'", "SELECT table_name FROM information_schema.tables WHERE table_name = 't2'", "SELECT * FROM tmp", "SELECT * FROM fresh",
-		"EXPLAIN (COSTS OFF, VERBOSE) SELECT 1", "SELECT tableoid::regclass, * FROM base", "SELECT * FROM t1 TABLESAMPLE BERNOULLI (100)", "SHOW transaction_isolation")
+	return w.oneOf("SELECT * FROM pt", "SELECT n FROM pt WHERE id = 4", "SELECT * FROM base", "SELECT * FROM ONLY base",
+		"SELECT b.n, d.m FROM base b JOIN derived d USING (id)",
+		"SELECT * FROM v1", "SELECT id FROM v1 WHERE a > 10", "SELECT * FROM v2", "SELECT * FROM mv",
+		"SELECT * FROM rl", "SELECT * FROM ruled", "SELECT * FROM pt2, tr",
+		"SELECT * FROM v3", "SELECT id, v FROM v3 WHERE k2 = 'a'", "SELECT v.b, v.*::text FROM v4 v",
+		"SELECT v5 FROM v5", "SELECT w.x FROM v5 w (x)", "SELECT * FROM v1 NATURAL JOIN v3",
+		"SELECT t1.b, v6.* FROM t1 LEFT JOIN v6 USING (id)", "TABLE vf", "SELECT v, id FROM vf",
+		"SELECT DISTINCT a FROM v4", "SELECT id FROM v1 UNION SELECT parent FROM v5",
+		"WITH q AS (SELECT * FROM v3) SELECT id FROM q",
+		"SELECT v1.id FROM t1, LATERAL (SELECT * FROM v1 WHERE v1.id > t1.a) v1", "SELECT row_to_json(v) FROM v1 v",
+		"SELECT relname FROM pg_class WHERE relname = 't1'",
+		"SELECT table_name FROM information_schema.tables WHERE table_name = 't2'", "SELECT * FROM tmp",
+		"SELECT * FROM fresh",
+		"EXPLAIN (COSTS OFF, VERBOSE) SELECT 1", "SELECT tableoid::regclass, * FROM base",
+		"SELECT * FROM t1 TABLESAMPLE BERNOULLI (100)", "SHOW transaction_isolation")
 }
 
 func (w *postgresWriter) locking() string {
-	lock := w.oneOf(" FOR UPDATE", " FOR NO KEY UPDATE", " FOR SHARE", " FOR KEY SHARE", " FOR UPDATE NOWAIT", " FOR SHARE SKIP LOCKED")
+	lock := w.oneOf(" FOR UPDATE", " FOR NO KEY UPDATE", " FOR SHARE", " FOR KEY SHARE", " FOR UPDATE NOWAIT",
+		" FOR SHARE SKIP LOCKED")
 	switch w.n(4) {
 	case 0:
 		return "SELECT a, b FROM t1 WHERE " + w.where1("t1") + lock

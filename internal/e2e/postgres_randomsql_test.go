@@ -68,10 +68,13 @@ func (w *postgresWriter) uuid() string {
 func (w *postgresWriter) statement(extends bool) postgresStatement {
 	w.s, w.extends = postgresStatement{}, extends
 	kinds := []func() string{
-		w.simpleSelect, w.simpleSelect, w.join, w.aggregate, w.grouping, w.distinct, w.setOperation, w.derived, w.with, w.subquery, w.window,
+		w.simpleSelect, w.simpleSelect, w.join, w.aggregate, w.grouping, w.distinct, w.setOperation, w.derived, w.with,
+		w.subquery, w.window,
 		w.special, w.oddTables, w.locking,
-		w.insert, w.insert, w.upsert, w.upsert, w.insertSelect, w.update, w.update, w.updateFrom, w.delete, w.deleteUsing, w.writingWith, w.merge,
-		w.writeOdd, w.writeOdd, w.transaction, w.transaction, w.transaction, w.setting, w.cursor, w.sqlPrepared, w.failing, w.definition, w.calling, w.role,
+		w.insert, w.insert, w.upsert, w.upsert, w.insertSelect, w.update, w.update, w.updateFrom, w.delete,
+		w.deleteUsing, w.writingWith, w.merge,
+		w.writeOdd, w.writeOdd, w.transaction, w.transaction, w.transaction, w.setting, w.cursor, w.sqlPrepared,
+		w.failing, w.definition, w.calling, w.role,
 	}
 	text := kinds[w.n(len(kinds))]()
 	w.s.text = text
@@ -126,8 +129,10 @@ func (w *postgresWriter) simple(count int) postgresStep {
 // copy writes a COPY and its data.
 func (w *postgresWriter) copy() postgresStep {
 	data := w.oneOf("71\t710\n72\t\\N\n", "1\t710\n", "73\n", "x\t1\n", "")
-	text := w.oneOf("COPY t1 (id, a) FROM STDIN", "COPY pt (id) FROM STDIN", "COPY tr FROM STDIN", "COPY nowhere FROM STDIN",
-		"COPY (SELECT * FROM t1 ORDER BY id) TO STDOUT", "COPY t2 TO STDOUT (FORMAT csv, HEADER)", "COPY (UPDATE t2 SET v = v + 1 RETURNING k1) TO STDOUT",
+	text := w.oneOf("COPY t1 (id, a) FROM STDIN", "COPY pt (id) FROM STDIN", "COPY tr FROM STDIN",
+		"COPY nowhere FROM STDIN",
+		"COPY (SELECT * FROM t1 ORDER BY id) TO STDOUT", "COPY t2 TO STDOUT (FORMAT csv, HEADER)",
+		"COPY (UPDATE t2 SET v = v + 1 RETURNING k1) TO STDOUT",
 		"UPDATE t1 SET b = 'before'; COPY t1 (id, a) FROM STDIN; SELECT id FROM t1 ORDER BY id")
 	messages := append(texts(text), &pgproto3.CopyData{Data: []byte(data)})
 	if w.n(4) == 0 && (data == "" || !w.columns) { // row by row, a duplicate is found before it
@@ -196,14 +201,16 @@ func (p *pipeline) run(name string, st postgresStatement) {
 		b.Parameters = append(b.Parameters, []byte(v))
 	}
 	// One code for all columns, none, or as many as there often are.
-	b.ResultFormatCodes = rapid.SampledFrom([][]int16{nil, nil, {0}, {1}, {1}, {0, 1}, {1, 0}, {1, 1, 0}}).Draw(w.t, "formats")
+	b.ResultFormatCodes = rapid.SampledFrom([][]int16{nil, nil, {0}, {1}, {1}, {0, 1}, {1, 0}, {1, 1, 0}}).Draw(w.t,
+		"formats")
 	p.add("Bind "+portal+" "+name+" "+strings.Join(st.params, ","), b)
 	if w.n(2) == 0 {
 		p.add("Describe P "+portal, &pgproto3.Describe{ObjectType: 'P', Name: portal})
 	}
 	var limit uint32
 	verb, _, _ := strings.Cut(strings.ToUpper(strings.TrimLeft(st.text, "(")), " ")
-	if st.ordered || !st.again && !slices.Contains([]string{"SELECT", "WITH", "TABLE", "VALUES", "MERGE"}, verb) && !strings.Contains(st.text, "RETURNING") {
+	if st.ordered || !st.again && !slices.Contains([]string{"SELECT", "WITH", "TABLE", "VALUES", "MERGE"}, verb) &&
+		!strings.Contains(st.text, "RETURNING") {
 		limit = uint32([]int{0, 0, 1, 2}[w.n(4)])
 	}
 	p.ordered = p.ordered && st.ordered

@@ -20,7 +20,8 @@ func TestIsotapServesPostgreSQL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv, err := proxyserver.Start(context.Background(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: t.TempDir() + "/rec", Logger: zap.NewNop()})
+	srv, err := proxyserver.Start(context.Background(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0",
+		Recording: t.TempDir() + "/rec", Logger: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,12 +56,14 @@ func TestADatabaseMayBeMadeThroughIsotap(t *testing.T) {
 		t.Fatal(err)
 	}
 	recording := t.TempDir() + "/rec"
-	srv, err := proxyserver.Start(t.Context(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: recording})
+	srv, err := proxyserver.Start(t.Context(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0",
+		Recording: recording})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, run := range []struct{ in, statement string }{
-		{"postgres", "CREATE DATABASE " + database}, {database, "CREATE TABLE t (id int PRIMARY KEY)"}, {database, "INSERT INTO t VALUES (1)"},
+		{"postgres", "CREATE DATABASE " + database}, {database, "CREATE TABLE t (id int PRIMARY KEY)"},
+		{database, "INSERT INTO t VALUES (1)"},
 	} {
 		db, err := sql.Open("pgx", srv.DSN(run.in))
 		if err != nil {

@@ -2,7 +2,8 @@ package e2e
 
 // postgresMirrorNames are the tables of [postgresMirrorTables] that are compared in the end, those first that
 // others refer to.
-var postgresMirrorNames = []string{"t1", "t2", "t3", "tu", "par", "kid", "tr", "trlog", "pt", "base", "derived", "tx", "ruled", "rl", "def", "fresh"}
+var postgresMirrorNames = []string{"t1", "t2", "t3", "tu", "par", "kid", "tr", "trlog", "pt", "base", "derived", "tx",
+	"ruled", "rl", "def", "fresh"}
 
 // postgresMirrorTables make what random statements run on: keys of every type that identities are printed of,
 // and none; constraints, cascades, triggers, partitions, inheritance, views, rules, row security; and a role

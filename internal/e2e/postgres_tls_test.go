@@ -22,7 +22,8 @@ func securePostgreSQL(t *testing.T) (*testdb.PostgreSQLServer, *testdb.Authority
 	a := testdb.OpenAuthority(t)
 	sign(t, a, "server", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
 	server, err := testdb.StartPostgreSQL(t.Context(), testdb.PostgreSQLOptions{Authority: a, HBA: []string{
-		"hostssl all secured 127.0.0.1/32 trust", "hostssl all shown 127.0.0.1/32 trust clientcert=verify-ca", "hostssl all isotap 127.0.0.1/32 cert",
+		"hostssl all secured 127.0.0.1/32 trust", "hostssl all shown 127.0.0.1/32 trust clientcert=verify-ca",
+		"hostssl all isotap 127.0.0.1/32 cert",
 		"host all secured,shown,isotap all reject",
 	}})
 	if err != nil {
@@ -69,11 +70,13 @@ func TestPostgreSQLServerIsLookedAtAsConfigured(t *testing.T) {
 		{"127.0.0.1", "isotap", "sslmode=verify-full" + shows, ""},
 	} {
 		t.Run(tt.user+" at "+tt.host+" "+tt.parameters, func(t *testing.T) {
-			upstream, err := dsn.Parse("postgres://" + tt.user + "@" + net.JoinHostPort(tt.host, port) + "/postgres?" + tt.parameters)
+			upstream, err := dsn.Parse("postgres://" + tt.user + "@" + net.JoinHostPort(tt.host, port) + "/postgres?" +
+				tt.parameters)
 			if err != nil {
 				t.Fatal(err)
 			}
-			srv, err := proxyserver.Start(t.Context(), proxyserver.Options{Upstream: upstream, Listen: "127.0.0.1:0", Recording: filepath.Join(t.TempDir(), "rec"), Logger: zap.NewNop()})
+			srv, err := proxyserver.Start(t.Context(), proxyserver.Options{Upstream: upstream, Listen: "127.0.0.1:0",
+				Recording: filepath.Join(t.TempDir(), "rec"), Logger: zap.NewNop()})
 			if err == nil {
 				defer srv.Stop()
 				err = askPostgreSQL(t, srv, "disable")
@@ -109,7 +112,8 @@ func TestPostgreSQLClientsAreOfferedTLSAsConfigured(t *testing.T) {
 	// In TLS 1.3 the client has gone on by then, and what it wrote may end the connection before it reads why.
 	const refused = "failed to connect"
 	never := func(asked, unasked string) map[string]string {
-		return map[string]string{verified: asked, verified + shown: asked, verified + foreign: asked, verified + direct: unasked, verified + direct + shown: unasked}
+		return map[string]string{verified: asked, verified + shown: asked, verified + foreign: asked,
+			verified + direct: unasked, verified + direct + shown: unasked}
 	}
 	upstream, err := dsn.Parse(testdb.PostgreSQL(t).URL() + "postgres")
 	if err != nil {
@@ -123,23 +127,28 @@ func TestPostgreSQLClientsAreOfferedTLSAsConfigured(t *testing.T) {
 		{"optional", "", "server", "", nil},
 		{"required", "required", "server", "", map[string]string{"disable": "encrypted connections only"}},
 		{"with certificates", "", "server", "ca", map[string]string{
-			"disable": "encrypted connections only", verified: refused, verified + foreign: refused, verified + direct: refused}},
+			"disable": "encrypted connections only", verified: refused, verified + foreign: refused,
+			verified + direct: refused}},
 		{"made at the start", "optional", "", "", never("unknown authority", "unknown authority")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			files := map[string]string{"server": a.File("server"), "key of server": a.KeyFile("server"), "ca": a.File("ca")}
+			files := map[string]string{"server": a.File("server"), "key of server": a.KeyFile("server"),
+				"ca": a.File("ca")}
 			offered, err := proxyserver.ParseClientTLS(tt.mode, files[tt.cert], files["key of "+tt.cert], files[tt.ca])
 			if err != nil {
 				t.Fatal(err)
 			}
-			srv, err := proxyserver.Start(t.Context(), proxyserver.Options{Upstream: upstream, Listen: "127.0.0.1:0", Off: true, ClientTLS: offered, Logger: zap.NewNop()})
+			srv, err := proxyserver.Start(t.Context(), proxyserver.Options{Upstream: upstream, Listen: "127.0.0.1:0",
+				Off: true, ClientTLS: offered, Logger: zap.NewNop()})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer srv.Stop()
-			for _, sslmode := range []string{"disable", verified, verified + shown, verified + foreign, verified + direct, verified + direct + shown} {
+			for _, sslmode := range []string{"disable", verified, verified + shown, verified + foreign,
+				verified + direct, verified + direct + shown} {
 				err := askPostgreSQL(t, srv, sslmode)
-				if says, fails := tt.says[sslmode]; fails && (err == nil || !strings.Contains(err.Error(), says)) || !fails && err != nil {
+				if says, fails := tt.says[sslmode]; fails && (err == nil || !strings.Contains(err.Error(), says)) ||
+					!fails && err != nil {
 					t.Errorf("sslmode=%s: %v", sslmode, err)
 				}
 			}

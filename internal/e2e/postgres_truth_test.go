@@ -26,7 +26,8 @@ import (
 )
 
 var (
-	truthSeed         = flag.Int64("truth.seed", 7, "seed of the random sessions that are held against what PostgreSQL's rows tell")
+	truthSeed = flag.Int64("truth.seed", 7,
+		"seed of the random sessions that are held against what PostgreSQL's rows tell")
 	truthTransactions = flag.Int("truth.transactions", 40, "how many transactions each of these sessions runs")
 )
 
@@ -49,14 +50,17 @@ var truthTables = []string{
 	"CREATE TABLE parts (id bigint PRIMARY KEY, hist text NOT NULL DEFAULT '0') PARTITION BY RANGE (id)",
 	"CREATE TABLE low PARTITION OF parts FOR VALUES FROM (0) TO (3)",
 	"CREATE TABLE high PARTITION OF parts DEFAULT",
-	"CREATE VIEW one_seen AS SELECT hist, id FROM one WHERE id > 0", "CREATE VIEW two_seen AS SELECT * FROM two ORDER BY hist", "CREATE VIEW parts_seen AS SELECT p.id, p.hist FROM parts AS p JOIN (VALUES (true)) AS v (yes) ON yes",
+	"CREATE VIEW one_seen AS SELECT hist, id FROM one WHERE id > 0",
+	"CREATE VIEW two_seen AS SELECT * FROM two ORDER BY hist",
+	"CREATE VIEW parts_seen AS SELECT p.id, p.hist FROM parts AS p JOIN (VALUES (true)) AS v (yes) ON yes",
 	"INSERT INTO one SELECT g FROM generate_series(1, 5) g",
 	`INSERT INTO two SELECT 'a,\b;' || g, ('00000000-0000-0000-0000-00000000000' || g)::uuid FROM generate_series(1, 3) g`,
 	"INSERT INTO parts SELECT g FROM generate_series(1, 5) g",
 }
 
 // truthKeys give a row's id in a recording.
-var truthKeys = map[string]string{"one": "id", "two": `replace(replace(replace(a, '\', '\\'), ',', '\,'), ';', '\;') || ',' || b`, "parts": "id"}
+var truthKeys = map[string]string{"one": "id",
+	"two": `replace(replace(replace(a, '\', '\\'), ',', '\,'), ';', '\;') || ',' || b`, "parts": "id"}
 
 // TestRandomPostgreSQLStatementsAreRecordedTruly lets sessions at all levels run into each other, and holds
 // what is recorded, after the versions have their tags, against what the rows themselves told each statement.
@@ -172,7 +176,8 @@ func (c *truthClient) statement() error {
 	}
 	messages := texts(sql)
 	if c.rng.IntN(2) == 0 {
-		messages = []pgproto3.FrontendMessage{&pgproto3.Parse{Query: sql}, &pgproto3.Bind{ResultFormatCodes: []int16{int16(c.rng.IntN(2))}}, &pgproto3.Execute{}, &pgproto3.Sync{}}
+		messages = []pgproto3.FrontendMessage{&pgproto3.Parse{Query: sql},
+			&pgproto3.Bind{ResultFormatCodes: []int16{int16(c.rng.IntN(2))}}, &pgproto3.Execute{}, &pgproto3.Sync{}}
 	}
 	replies, err := c.ask(messages...)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -313,7 +318,8 @@ func (c *truthComparison) statement(x *history.Txn, st *history.Stmt, n int) (ce
 		met, ok := c.met[n][row]
 		switch {
 		case !ok:
-			c.t.Errorf("statement %d (%s) is recorded with %v of %s, which it did not touch (%v)", n, st.Shape, a.Op, row, c.met[n])
+			c.t.Errorf("statement %d (%s) is recorded with %v of %s, which it did not touch (%v)", n, st.Shape, a.Op,
+				row, c.met[n])
 		case (a.Op == history.UpdateRow || a.Op == history.InsertRow) != c.left[n][row]:
 			c.t.Errorf("statement %d (%s): %v of %s", n, st.Shape, a.Op, row)
 		}
@@ -322,7 +328,8 @@ func (c *truthComparison) statement(x *history.Txn, st *history.Stmt, n int) (ce
 		}
 		certain++
 		if !c.same(a, met) {
-			c.t.Errorf("statement %d (%s) of %v at %v: %v of %s met the version that %v made, recorded is %d (%v)", n, st.Shape, x.Status, x.Level, a.Op, row, met, c.tags[a.Version], a.Version)
+			c.t.Errorf("statement %d (%s) of %v at %v: %v of %s met the version that %v made, recorded is %d (%v)", n,
+				st.Shape, x.Status, x.Level, a.Op, row, met, c.tags[a.Version], a.Version)
 		}
 	}
 	for row := range c.met[n] {

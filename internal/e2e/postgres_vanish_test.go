@@ -23,7 +23,8 @@ func TestPostgreSQLConnectionEndsAsTheServerEndedIt(t *testing.T) {
 		return []pgproto3.FrontendMessage{&pgproto3.Query{String: sql}}
 	}
 	const slow = "SELECT pg_sleep(5)"
-	extended := []pgproto3.FrontendMessage{&pgproto3.Parse{Query: "UPDATE t SET v = v + length(pg_sleep(5)::text)"}, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Sync{}}
+	extended := []pgproto3.FrontendMessage{&pgproto3.Parse{Query: "UPDATE t SET v = v + length(pg_sleep(5)::text)"},
+		&pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Sync{}}
 	terminate := func(t *testing.T, _ *cutter, id string) {
 		if _, err := testdb.OpenPostgreSQL(t, "postgres").Exec("SELECT pg_terminate_backend(" + id + ")"); err != nil {
 			t.Fatal(err)
@@ -48,7 +49,8 @@ func TestPostgreSQLConnectionEndsAsTheServerEndedIt(t *testing.T) {
 		{"terminated in the extended protocol", nil, extended, terminate},
 		{"terminated while idle", nil, nil, terminate},
 		{"terminated in a transaction", open, nil, terminate},
-		{"terminated by itself", open, sent("SELECT pg_terminate_backend(pg_backend_pid())"), func(*testing.T, *cutter, string) {}},
+		{"terminated by itself", open, sent("SELECT pg_terminate_backend(pg_backend_pid())"),
+			func(*testing.T, *cutter, string) {}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			database := testdb.NewPostgreSQLDatabase(t)
@@ -114,7 +116,8 @@ func dialPostgres(t *testing.T, address, database string) (c postgresClient, id 
 	}
 	t.Cleanup(func() { conn.Close() })
 	c = postgresClient{&rawClient{t: t, conn: conn, in: bufio.NewReader(conn)}}
-	c.send(&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30, Parameters: map[string]string{"user": "postgres", "database": database}})
+	c.send(&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30,
+		Parameters: map[string]string{"user": "postgres", "database": database}})
 	c.awaitReady()
 	c.send(&pgproto3.Query{String: "SELECT pg_backend_pid()"})
 	return c, c.awaitReady()
@@ -200,7 +203,8 @@ func TestEndsWithinPostgreSQLLoginsAreTheServers(t *testing.T) {
 			}
 			defer conn.Close()
 			c := postgresClient{&rawClient{t: t, conn: conn, in: bufio.NewReader(conn)}}
-			c.send(&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30, Parameters: map[string]string{"user": "postgres"}})
+			c.send(&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30,
+				Parameters: map[string]string{"user": "postgres"}})
 			want := tt.says
 			if tt.name == "within a message" {
 				want = "" // what is not whole is not passed on

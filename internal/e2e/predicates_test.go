@@ -19,10 +19,13 @@ import (
 // TestWhatAPredicateMissedIsFound has two transactions look for a booking that would be in the way, find none, and
 // make one each: neither reads a row that the other writes.
 func TestWhatAPredicateMissedIsFound(t *testing.T) {
-	for i, mode := range []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeCacheStatement} {
+	for i, mode := range []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeCacheStatement,
+		pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeCacheStatement} {
 		columns := i > 2
 		t.Run(fmt.Sprintf("%s, columns %v", mode, columns), func(t *testing.T) {
-			b := startPostgresBench(t, tapMode{columns: columns, predicates: true}, "CREATE TABLE booking (id int PRIMARY KEY, room int NOT NULL, during int4range NOT NULL, who text)", "INSERT INTO booking VALUES (1, 7, '[0,9)', 'x')")
+			b := startPostgresBench(t, tapMode{columns: columns, predicates: true},
+				"CREATE TABLE booking (id int PRIMARY KEY, room int NOT NULL, during int4range NOT NULL, who text)",
+				"INSERT INTO booking VALUES (1, 7, '[0,9)', 'x')")
 			var c [2]*pgx.Conn
 			for i := range c {
 				c[i] = b.connect(b.through(), mode, "default_transaction_isolation", history.RepeatableRead.String())
@@ -54,8 +57,10 @@ func TestWhatAPredicateMissedIsFound(t *testing.T) {
 // TestARowThatIsGoneIsFound has a transaction read a row that another one then deletes, and look for it in vain
 // (TxCheck, figure 13).
 func TestARowThatIsGoneIsFound(t *testing.T) {
-	b := startPostgresBench(t, tapMode{predicates: true}, "CREATE TABLE a (k int PRIMARY KEY, v int)", "INSERT INTO a VALUES (0, 100)")
-	reader, deleter := b.connect(b.through(), pgx.QueryExecModeSimpleProtocol), b.connect(b.through(), pgx.QueryExecModeSimpleProtocol)
+	b := startPostgresBench(t, tapMode{predicates: true}, "CREATE TABLE a (k int PRIMARY KEY, v int)",
+		"INSERT INTO a VALUES (0, 100)")
+	reader, deleter := b.connect(b.through(), pgx.QueryExecModeSimpleProtocol),
+		b.connect(b.through(), pgx.QueryExecModeSimpleProtocol)
 	for _, s := range goneSteps {
 		c := reader
 		if s.deleter {
@@ -73,13 +78,15 @@ var goneSteps = []struct {
 	deleter bool
 	sql     string
 }{
-	{false, "BEGIN"}, {false, "SELECT k FROM a WHERE v > 1"}, {true, "BEGIN"}, {true, "DELETE FROM a"}, {true, "COMMIT"}, {false, "SELECT k FROM a WHERE v > 1"}, {false, "COMMIT"},
+	{false, "BEGIN"}, {false, "SELECT k FROM a WHERE v > 1"}, {true, "BEGIN"}, {true, "DELETE FROM a"},
+	{true, "COMMIT"}, {false, "SELECT k FROM a WHERE v > 1"}, {false, "COMMIT"},
 }
 
 // holdGone sees that it is found, as a hazard, and nothing else.
 func holdGone(t *testing.T, r *analyzer.Result) {
 	t.Helper()
-	if len(r.Findings) != 1 || r.Findings[0].Anomaly != analyzer.NonRepeatableRead || r.Findings[0].Class != analyzer.Hazard {
+	if len(r.Findings) != 1 || r.Findings[0].Anomaly != analyzer.NonRepeatableRead ||
+		r.Findings[0].Class != analyzer.Hazard {
 		t.Errorf("%d findings; not exact: %v", len(r.Findings), r.Coverage.Reasons)
 	}
 }
@@ -120,7 +127,8 @@ func newChoosing(r *rand.Rand) *choosing {
 }
 
 // changes are other writes of such transactions; they have one parameter.
-var changes = []string{"UPDATE item SET a = (a + 7) % 20 WHERE id <= 40 AND a = ?", "DELETE FROM item WHERE id <= 40 AND a = ?", "UPDATE item SET b = 'same' WHERE id <= 40 AND a = ?"}
+var changes = []string{"UPDATE item SET a = (a + 7) % 20 WHERE id <= 40 AND a = ?",
+	"DELETE FROM item WHERE id <= 40 AND a = ?", "UPDATE item SET b = 'same' WHERE id <= 40 AND a = ?"}
 
 // choose runs a transaction that chooses rows twice, and writes.
 func choose(ctx context.Context, c *pgx.Conn, r *rand.Rand, mark string, id int) (*choosing, error) {
@@ -132,7 +140,8 @@ func choose(ctx context.Context, c *pgx.Conn, r *rand.Rand, mark string, id int)
 		}
 		taken := parseSnapshot(seen)
 		x.shows = func(other *choosing) bool { return taken.shows(other.xid) }
-		if _, err := tx.Exec(ctx, "SELECT b, '"+mark+"' FROM item WHERE a >= $1 AND a < $2", x.low, x.high); err != nil {
+		if _, err := tx.Exec(ctx, "SELECT b, '"+mark+"' FROM item WHERE a >= $1 AND a < $2", x.low,
+			x.high); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, "INSERT INTO item VALUES ($1, $2, 'new')", id, x.a); err != nil {
@@ -156,11 +165,14 @@ func TestWhatPredicatesMissedIsWhatTheirSnapshotsLack(t *testing.T) {
 }
 
 func holdPredicates(t *testing.T, columns bool) {
-	b := startPostgresBench(t, tapMode{columns: columns, predicates: true}, "CREATE TABLE item (id int PRIMARY KEY, a int, b text)", "INSERT INTO item SELECT i, i % 20, 'old' FROM generate_series(1, 40) i")
+	b := startPostgresBench(t, tapMode{columns: columns, predicates: true},
+		"CREATE TABLE item (id int PRIMARY KEY, a int, b text)",
+		"INSERT INTO item SELECT i, i % 20, 'old' FROM generate_series(1, 40) i")
 	marked := newChoosers()
 	var clients sync.WaitGroup
 	for n := range 6 {
-		c, r := b.connect(b.through(), postgresModes[n], "default_transaction_isolation", history.RepeatableRead.String()), rand.New(rand.NewPCG(7, uint64(n)))
+		c, r := b.connect(b.through(), postgresModes[n], "default_transaction_isolation",
+			history.RepeatableRead.String()), rand.New(rand.NewPCG(7, uint64(n)))
 		clients.Go(func() {
 			for i := range 60 {
 				mark := fmt.Sprintf("%d of %d", i, n)
@@ -218,7 +230,8 @@ func (m *choosers) hold(t *testing.T, recording string) {
 				continue
 			}
 			if expected++; !found[[2]history.TxnID{from.ID, to.ID}] {
-				t.Errorf("%s (%s, %+v) did not find the row with a = %d that %s inserted, and nobody noticed", from.ID, markOf(from), *x, y.a, to.ID)
+				t.Errorf("%s (%s, %+v) did not find the row with a = %d that %s inserted, and nobody noticed", from.ID,
+					markOf(from), *x, y.a, to.ID)
 			}
 		}
 	}
@@ -242,7 +255,8 @@ func markOf(t *history.Txn) string {
 
 // dependenciesOnItems are the anti-dependencies of a history through the table item, and the dependencies of
 // plain reads that did not find a row there any more, by their transactions.
-func dependenciesOnItems(t *testing.T, runs []history.Info, txns []*history.Txn) (anti, gone map[[2]history.TxnID]bool) {
+func dependenciesOnItems(t *testing.T, runs []history.Info,
+	txns []*history.Txn) (anti, gone map[[2]history.TxnID]bool) {
 	t.Helper()
 	a := analyzer.New(analyzer.Options{})
 	for _, run := range runs {

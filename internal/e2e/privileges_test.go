@@ -36,7 +36,8 @@ func said(r catalog.Result, err error) string {
 
 // observed runs statements of root's through an isotap that logs in as target says, and returns how many of them were
 // observed exactly, and what isotap logged or failed with.
-func observed(t *testing.T, o proxyserver.Options, driver string, dsn func(*proxyserver.Server) string) (exact int, text string) {
+func observed(t *testing.T, o proxyserver.Options, driver string,
+	dsn func(*proxyserver.Server) string) (exact int, text string) {
 	t.Helper()
 	core, logs := observer.New(zap.InfoLevel)
 	o.Listen, o.Args, o.Definitions, o.Drain = "127.0.0.1:0", true, true, 5*time.Second
@@ -91,7 +92,8 @@ func TestMariaDBsLeastPrivilegesAreEnough(t *testing.T) {
 		{"CREATE TEMPORARY TABLES ON d.*", "CREATE TEMPORARY TABLES"},
 	} {
 		t.Run("without "+tt.without, func(t *testing.T) {
-			setup := []string{"DROP TABLE IF EXISTS t", "CREATE TABLE t (id INT PRIMARY KEY, n INT)", "INSERT INTO t VALUES (1, 1), (2, 2)", "DROP USER IF EXISTS least", "CREATE USER least"}
+			setup := []string{"DROP TABLE IF EXISTS t", "CREATE TABLE t (id INT PRIMARY KEY, n INT)",
+				"INSERT INTO t VALUES (1, 1), (2, 2)", "DROP USER IF EXISTS least", "CREATE USER least"}
 			for _, g := range grants {
 				if g != tt.without {
 					setup = append(setup, "GRANT "+g+" TO least")
@@ -110,7 +112,8 @@ func TestMariaDBsLeastPrivilegesAreEnough(t *testing.T) {
 			options := catalog.Options{Schemas: []string{"d"}}
 			r, err := catalogmysql.Instrument(t.Context(), conn, options)
 			all := said(r, err)
-			exact, text := observed(t, proxyserver.Options{Upstream: least, Predicates: true}, "mysql", func(srv *proxyserver.Server) string { return "root@tcp(" + srv.Addr().String() + ")/d" })
+			exact, text := observed(t, proxyserver.Options{Upstream: least, Predicates: true}, "mysql",
+				func(srv *proxyserver.Server) string { return "root@tcp(" + srv.Addr().String() + ")/d" })
 			all += text
 			r, err = catalogmysql.Strip(t.Context(), conn, options)
 			all += said(r, err)
@@ -137,7 +140,8 @@ func TestPostgreSQLsLeastPrivilegesAreEnough(t *testing.T) {
 	root := target.User
 	least := target
 	least.User, least.Password = role, ""
-	for _, s := range []string{"CREATE ROLE " + role + " LOGIN", "REVOKE CONNECT ON DATABASE " + database + " FROM PUBLIC"} {
+	for _, s := range []string{"CREATE ROLE " + role + " LOGIN", "REVOKE CONNECT ON DATABASE " + database +
+		" FROM PUBLIC"} {
 		if _, err := db.Exec(s); err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +159,8 @@ func TestPostgreSQLsLeastPrivilegesAreEnough(t *testing.T) {
 		{"isotap's columns without ownership", "own", []string{connect}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			setup := append([]string{"DROP TABLE IF EXISTS t", "CREATE TABLE t (id INT PRIMARY KEY, n INT)", "INSERT INTO t VALUES (1, 1), (2, 2)",
+			setup := append([]string{"DROP TABLE IF EXISTS t", "CREATE TABLE t (id INT PRIMARY KEY, n INT)",
+				"INSERT INTO t VALUES (1, 1), (2, 2)",
 				"REVOKE CONNECT ON DATABASE " + database + " FROM " + role}, tt.grants...)
 			for _, s := range setup {
 				if _, err := db.Exec(s); err != nil {
@@ -169,9 +174,11 @@ func TestPostgreSQLsLeastPrivilegesAreEnough(t *testing.T) {
 			defer conn.Close()
 			all, want := "", ""
 			if tt.columns {
-				all, want = said(catalogpostgres.Instrument(t.Context(), conn, catalog.Options{})), "changed 1. []changed 1. []"
+				all, want = said(catalogpostgres.Instrument(t.Context(), conn, catalog.Options{})),
+					"changed 1. []changed 1. []"
 			}
-			exact, text := observed(t, proxyserver.Options{Upstream: least, Predicates: !tt.columns, Columns: tt.columns}, "pgx", func(srv *proxyserver.Server) string {
+			exact, text := observed(t, proxyserver.Options{Upstream: least, Predicates: !tt.columns,
+				Columns: tt.columns}, "pgx", func(srv *proxyserver.Server) string {
 				return fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", root, srv.Addr(), database)
 			})
 			all += text

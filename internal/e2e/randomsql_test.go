@@ -163,7 +163,8 @@ func (w *sqlWriter) simpleSelect() string {
 	switch w.n(6) {
 	case 0:
 		w.s.ordered = true
-		return "SELECT * FROM t1 WHERE " + w.where1("t1") + " ORDER BY id" + w.maybe(2, " LIMIT "+w.oneOf("1", "2", "1, 2"))
+		return "SELECT * FROM t1 WHERE " + w.where1("t1") + " ORDER BY id" +
+			w.maybe(2, " LIMIT "+w.oneOf("1", "2", "1, 2"))
 	case 1:
 		return "SELECT a, b FROM t1 WHERE " + w.where1("t1") + w.maybe(3, " FOR UPDATE")
 	case 2:
@@ -204,7 +205,8 @@ func (w *sqlWriter) aggregate() string {
 	case 5:
 		return "SELECT a, COUNT(*) FROM t1 GROUP BY a, " + w.converted()
 	case 6:
-		return "SELECT x AS n, SUM(y) FROM t3 GROUP BY x HAVING " + w.oneOf("n > 'q'", "n > '1'", "MAX(e) > 1", "n / 0 IS NULL", w.converted())
+		return "SELECT x AS n, SUM(y) FROM t3 GROUP BY x HAVING " + w.oneOf("n > 'q'", "n > '1'", "MAX(e) > 1",
+			"n / 0 IS NULL", w.converted())
 	}
 	w.s.ordered = true
 	return "SELECT k1, SUM(v) FROM t2 GROUP BY k1 ORDER BY k1 LIMIT 1"
@@ -286,12 +288,15 @@ func (w *sqlWriter) insert() string {
 func (w *sqlWriter) upsert() string {
 	switch w.n(3) {
 	case 0:
-		return "INSERT INTO t1 (id, a, b) VALUES (" + w.int() + ", " + w.int() + ", " + w.str() + ") ON DUPLICATE KEY UPDATE b = " + w.str() + ", c = c + 1"
+		return "INSERT INTO t1 (id, a, b) VALUES (" + w.int() + ", " + w.int() + ", " + w.str() +
+			") ON DUPLICATE KEY UPDATE b = " + w.str() + ", c = c + 1"
 	case 1:
-		return "INSERT INTO t2 (k1, k2, v) VALUES (" + w.int() + ", 'a', 1), (1, 'b', " + w.int() + ") ON DUPLICATE KEY UPDATE v = VALUES(v) + v"
+		return "INSERT INTO t2 (k1, k2, v) VALUES (" + w.int() + ", 'a', 1), (1, 'b', " + w.int() +
+			") ON DUPLICATE KEY UPDATE v = VALUES(v) + v"
 	}
 	// The row differs from all others: of equal ones isotap cannot give the server's count.
-	return "REPLACE INTO t2 (k1, k2, v, j) VALUES (" + w.int() + ", " + w.str() + ", " + w.int() + ", '" + strconv.Itoa(rapid.IntRange(0, 1<<40).Draw(w.t, "unique")) + "')"
+	return "REPLACE INTO t2 (k1, k2, v, j) VALUES (" + w.int() + ", " + w.str() + ", " + w.int() + ", '" +
+		strconv.Itoa(rapid.IntRange(0, 1<<40).Draw(w.t, "unique")) + "')"
 }
 
 func (w *sqlWriter) insertSelect() string {
@@ -350,8 +355,10 @@ func (w *sqlWriter) delete() string {
 }
 
 func (w *sqlWriter) transaction() string {
-	return w.oneOf("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT s", "ROLLBACK TO s", "RELEASE SAVEPOINT s", "SET autocommit = 0",
-		"SET autocommit = 1", "COMMIT AND CHAIN", "SET TRANSACTION ISOLATION LEVEL READ COMMITTED", "START TRANSACTION WITH CONSISTENT SNAPSHOT")
+	return w.oneOf("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT s", "ROLLBACK TO s", "RELEASE SAVEPOINT s",
+		"SET autocommit = 0",
+		"SET autocommit = 1", "COMMIT AND CHAIN", "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
+		"START TRANSACTION WITH CONSISTENT SNAPSHOT")
 }
 
 func (w *sqlWriter) several() string {
@@ -386,7 +393,8 @@ func (w *sqlWriter) into() string {
 }
 
 func (w *sqlWriter) diagnostics() string {
-	return "!" + w.oneOf("SHOW WARNINGS", "SHOW COUNT(*) WARNINGS", "SELECT ROW_COUNT()", "SELECT 1", "SELECT FOUND_ROWS()", "SELECT LAST_INSERT_ID()",
+	return "!" + w.oneOf("SHOW WARNINGS", "SHOW COUNT(*) WARNINGS", "SELECT ROW_COUNT()", "SELECT 1",
+		"SELECT FOUND_ROWS()", "SELECT LAST_INSERT_ID()",
 		"SELECT @@in_transaction", "DESCRIBE t1", "TRUNCATE t3", "SELECT @@warning_count")
 }
 

@@ -136,7 +136,8 @@ func (c *rawClient) say(command []byte) { c.write(0, command) }
 func (c *rawClient) converse(command command, database string) [][]byte {
 	b := bytes.Replace(command.bytes, []byte("@db"), []byte(database), 1)
 	switch b[0] {
-	case gomysql.COM_STMT_EXECUTE, gomysql.COM_STMT_FETCH, gomysql.COM_STMT_RESET, gomysql.COM_STMT_CLOSE, gomysql.COM_STMT_SEND_LONG_DATA:
+	case gomysql.COM_STMT_EXECUTE, gomysql.COM_STMT_FETCH, gomysql.COM_STMT_RESET, gomysql.COM_STMT_CLOSE,
+		gomysql.COM_STMT_SEND_LONG_DATA:
 		if n := int(binary.LittleEndian.Uint32(b[1:])); n <= len(c.statements) {
 			b = bytes.Clone(b)
 			binary.LittleEndian.PutUint32(b[1:], c.statements[n-1])
@@ -185,7 +186,8 @@ func execute(id uint32, cursor, bind bool, values ...int64) []byte {
 
 // executeString is COM_STMT_EXECUTE with one string and one integer; a nil string came by SEND_LONG_DATA.
 func executeString(id uint32, s *string, v int64) []byte {
-	b := statementCommand(gomysql.COM_STMT_EXECUTE, id, 0, 1, 0, 0, 0, 0, 1, gomysql.MYSQL_TYPE_VAR_STRING, 0, gomysql.MYSQL_TYPE_LONGLONG, 0)
+	b := statementCommand(gomysql.COM_STMT_EXECUTE, id, 0, 1, 0, 0, 0, 0, 1, gomysql.MYSQL_TYPE_VAR_STRING, 0,
+		gomysql.MYSQL_TYPE_LONGLONG, 0)
 	if s != nil {
 		b = append(append(b, byte(len(*s))), *s...)
 	}
@@ -222,18 +224,22 @@ func conversation() []command {
 		{name: "unknown column", bytes: query("SELECT missing FROM t WHERE x = 1")},
 		{name: "wrong count", bytes: query("INSERT INTO t VALUES (1)")},
 		{name: "several statements", bytes: query("SELECT 1; SELECT * FROM t WHERE id = 1; UPDATE t SET v = 9 WHERE id = 1")},
-		{name: "statements of all kinds", bytes: query(" SELECT v FROM t WHERE id = 1 ;\n/* a */ UPDATE t SET v = v + 1 WHERE id = 1;DELETE FROM t WHERE id = 50 ; INSERT INTO t (v, s) VALUES (7, 'multi'); SELECT ROW_COUNT(), LAST_INSERT_ID() - (SELECT MAX(id) FROM t); SHOW COLUMNS FROM t;\n ")},
-		{name: "transactions in a text", bytes: query("BEGIN; UPDATE t SET v = 5 WHERE id = 2; ROLLBACK; BEGIN; UPDATE t SET v = 6 WHERE id = 2; COMMIT; SELECT v FROM t")},
+		{name: "statements of all kinds",
+			bytes: query(" SELECT v FROM t WHERE id = 1 ;\n/* a */ UPDATE t SET v = v + 1 WHERE id = 1;DELETE FROM t WHERE id = 50 ; INSERT INTO t (v, s) VALUES (7, 'multi'); SELECT ROW_COUNT(), LAST_INSERT_ID() - (SELECT MAX(id) FROM t); SHOW COLUMNS FROM t;\n ")},
+		{name: "transactions in a text",
+			bytes: query("BEGIN; UPDATE t SET v = 5 WHERE id = 2; ROLLBACK; BEGIN; UPDATE t SET v = 6 WHERE id = 2; COMMIT; SELECT v FROM t")},
 		{name: "a text that fails", bytes: query("UPDATE t SET v = 8 WHERE id = 2; INSERT INTO t VALUES (1, 1, 'dup'); DELETE FROM t")},
 		{name: "warnings of a text that fails", bytes: query("SHOW WARNINGS")},
 		{name: "a text with a column that is not there", bytes: query("SELECT 1; SELECT nothing FROM t; SELECT 2")},
-		{name: "a text with a syntax error", bytes: query("SELECT id FROM t;\nSELECT 5 FORM t; SELECT\n2"), covered: true},
+		{name: "a text with a syntax error", bytes: query("SELECT id FROM t;\nSELECT 5 FORM t; SELECT\n2"),
+			covered: true},
 		{name: "a text that ends with a syntax error", bytes: query("SELECT 1; SELEC 2 ;")},
 		{name: "an empty statement", bytes: query("SELECT 1;; SELECT 2")},
 		{name: "a comment at the end", bytes: query("SELECT 1; SELECT 2; -- bye")},
 		{name: "a comment behind the last", bytes: query("SELECT 1; SELECT 2 -- bye")},
 		{name: "a compound statement", bytes: query("BEGIN NOT ATOMIC SELECT 1; SELECT v FROM t WHERE id = 1; END; SELECT 3")},
-		{name: "a procedure's definition", bytes: query("SELECT 1; CREATE PROCEDURE two() BEGIN SELECT 1; SELECT 2; END; SELECT 3")},
+		{name: "a procedure's definition",
+			bytes: query("SELECT 1; CREATE PROCEDURE two() BEGIN SELECT 1; SELECT 2; END; SELECT 3")},
 		{name: "a procedure in a text", bytes: query("SELECT 0; CALL two(); SELECT 3")},
 		{name: "another reading", bytes: query("SET sql_mode = 'ANSI_QUOTES'; SELECT \"v\" FROM t WHERE id = 1; SET sql_mode = DEFAULT; SELECT \"v;\"")},
 		{name: "warnings in a text", bytes: query("SELECT CAST('a' AS SIGNED); SHOW WARNINGS; SELECT @@warning_count; DROP TABLE IF EXISTS nothing; SHOW WARNINGS")},
@@ -259,19 +265,22 @@ func conversation() []command {
 		{name: "union all", bytes: query("SELECT v, s FROM t WHERE id < 3 UNION ALL SELECT x, NULL FROM f ORDER BY 1")},
 		{name: "commit and chain", bytes: query("COMMIT AND CHAIN")},
 		{name: "rollback", bytes: query("ROLLBACK")},
-		{name: "file", bytes: query("LOAD DATA LOCAL INFILE 'x' INTO TABLE t FIELDS TERMINATED BY ','"), file: "90,1,f\n91,2,g\n"},
+		{name: "file", bytes: query("LOAD DATA LOCAL INFILE 'x' INTO TABLE t FIELDS TERMINATED BY ','"),
+			file: "90,1,f\n91,2,g\n"},
 		{name: "field list", bytes: append([]byte{gomysql.COM_FIELD_LIST}, "f\x00"...)},
 		{name: "unknown database", bytes: append([]byte{gomysql.COM_INIT_DB}, "no_such_database"...)},
 		{name: "multi statements off", bytes: []byte{gomysql.COM_SET_OPTION, 1, 0}},
 		{name: "one statement too many", bytes: query("SELECT 1; SELECT 2")},
 		{name: "multi statements on", bytes: []byte{gomysql.COM_SET_OPTION, 0, 0}},
-		{name: "prepare select", bytes: append([]byte{gomysql.COM_STMT_PREPARE}, "SELECT * FROM t WHERE id <= ? ORDER BY id"...)},
+		{name: "prepare select", bytes: append([]byte{gomysql.COM_STMT_PREPARE},
+			"SELECT * FROM t WHERE id <= ? ORDER BY id"...)},
 		{name: "execute", bytes: execute(1, false, true, 2)},
 		{name: "execute again without types", bytes: execute(1, false, false, 1)},
 		{name: "open a cursor", bytes: execute(1, true, true, 60)},
 		{name: "fetch", bytes: statementCommand(gomysql.COM_STMT_FETCH, 1, 2, 0, 0, 0)},
 		{name: "fetch the rest", bytes: statementCommand(gomysql.COM_STMT_FETCH, 1, 100, 0, 0, 0)},
-		{name: "prepare distinct", bytes: append([]byte{gomysql.COM_STMT_PREPARE}, "SELECT DISTINCT s FROM t WHERE id <= ? ORDER BY s"...)},
+		{name: "prepare distinct", bytes: append([]byte{gomysql.COM_STMT_PREPARE},
+			"SELECT DISTINCT s FROM t WHERE id <= ? ORDER BY s"...)},
 		{name: "begin again", bytes: query("BEGIN")},
 		{name: "execute distinct", bytes: execute(2, false, true, 2)},
 		{name: "execute distinct without types", bytes: execute(2, false, false, 3)},
@@ -279,7 +288,8 @@ func conversation() []command {
 		{name: "execute what was prepared last without types", bytes: execute(1<<32-1, false, false, 3)},
 		{name: "distinct with a cursor", bytes: execute(2, true, false, 3)},
 		{name: "fetch distinct", bytes: statementCommand(gomysql.COM_STMT_FETCH, 2, 100, 0, 0, 0)},
-		{name: "prepare union all", bytes: append([]byte{gomysql.COM_STMT_PREPARE}, "SELECT id, s FROM t WHERE id <= ? UNION ALL SELECT v, NULL FROM t WHERE id = ?"...)},
+		{name: "prepare union all", bytes: append([]byte{gomysql.COM_STMT_PREPARE},
+			"SELECT id, s FROM t WHERE id <= ? UNION ALL SELECT v, NULL FROM t WHERE id = ?"...)},
 		{name: "execute union all", bytes: execute(3, false, true, 2, 1)},
 		{name: "commit again", bytes: query("COMMIT")},
 		{name: "close distinct", bytes: statementCommand(gomysql.COM_STMT_CLOSE, 2), silent: true},
@@ -288,12 +298,15 @@ func conversation() []command {
 		{name: "close", bytes: statementCommand(gomysql.COM_STMT_CLOSE, 1), silent: true},
 		{name: "prepare update", bytes: append([]byte{gomysql.COM_STMT_PREPARE}, "UPDATE t SET s = ? WHERE id = ?"...)},
 		{name: "execute update", bytes: executeString(4, &text, 1)},
-		{name: "long data", bytes: statementCommand(gomysql.COM_STMT_SEND_LONG_DATA, 4, append([]byte{0, 0}, "long"...)...), silent: true},
-		{name: "more long data", bytes: statementCommand(gomysql.COM_STMT_SEND_LONG_DATA, 4, append([]byte{0, 0}, "er"...)...), silent: true},
+		{name: "long data", bytes: statementCommand(gomysql.COM_STMT_SEND_LONG_DATA, 4,
+			append([]byte{0, 0}, "long"...)...), silent: true},
+		{name: "more long data", bytes: statementCommand(gomysql.COM_STMT_SEND_LONG_DATA, 4,
+			append([]byte{0, 0}, "er"...)...), silent: true},
 		{name: "execute with long data", bytes: executeString(4, nil, 1)},
 		{name: "prepare delete", bytes: append([]byte{gomysql.COM_STMT_PREPARE}, "DELETE FROM t WHERE id > ?"...)},
 		{name: "execute delete", bytes: execute(5, false, true, 49)},
-		{name: "prepare insert", bytes: append([]byte{gomysql.COM_STMT_PREPARE}, "INSERT INTO t VALUES (?, ?, 'p'), (70, 7, 'q')"...)},
+		{name: "prepare insert", bytes: append([]byte{gomysql.COM_STMT_PREPARE},
+			"INSERT INTO t VALUES (?, ?, 'p'), (70, 7, 'q')"...)},
 		{name: "execute insert", bytes: execute(6, false, true, 69, 6)},
 		{name: "execute insert twice", bytes: execute(6, false, false, 69, 6)},
 		{name: "execute insert with parameters cut off", bytes: execute(6, false, true, 80, 6)[:22]},
@@ -304,7 +317,8 @@ func conversation() []command {
 		{name: "execute describe", bytes: execute(7, false, false)},
 		{name: "prepare show create", bytes: append([]byte{gomysql.COM_STMT_PREPARE}, "SHOW CREATE TABLE f"...)},
 		{name: "execute show create", bytes: execute(8, false, false)},
-		{name: "prepare without parameters", bytes: append([]byte{gomysql.COM_STMT_PREPARE}, "INSERT INTO t (v) VALUES (5)"...)},
+		{name: "prepare without parameters", bytes: append([]byte{gomysql.COM_STMT_PREPARE},
+			"INSERT INTO t (v) VALUES (5)"...)},
 		{name: "execute without parameters", bytes: execute(9, false, false)},
 		{name: "prepare nonsense", bytes: append([]byte{gomysql.COM_STMT_PREPARE}, "PREPARE ?"...)},
 		{name: "prepare a procedure with a cursor", bytes: append([]byte{gomysql.COM_STMT_PREPARE}, "CALL c()"...)},
@@ -314,7 +328,8 @@ func conversation() []command {
 		{name: "read it all", bytes: query("SELECT * FROM t ORDER BY id")},
 		{name: "reset connection", bytes: []byte{0x1f}},
 		{name: "after the reset", bytes: query("UPDATE t SET v = 3 WHERE id = 2")},
-		{name: "change user", bytes: append([]byte{gomysql.COM_CHANGE_USER}, "root\x00\x00@db\x00\x21\x00mysql_native_password\x00"...)},
+		{name: "change user", bytes: append([]byte{gomysql.COM_CHANGE_USER},
+			"root\x00\x00@db\x00\x21\x00mysql_native_password\x00"...)},
 		{name: "after the change", bytes: query("SELECT DATABASE(), v FROM t WHERE id = 2")},
 	}
 	return c

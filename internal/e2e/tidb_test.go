@@ -35,7 +35,8 @@ func newTiDBBench(t *testing.T, change func(*proxyserver.Options), setup ...stri
 		t.Skip(testdb.NoTiDB)
 	}
 	database := server.NewDatabase(t)
-	b := &bench{t: t, database: database, recording: filepath.Join(t.TempDir(), "rec"), direct: server.Open(t, database)}
+	b := &bench{t: t, database: database, recording: filepath.Join(t.TempDir(), "rec"),
+		direct: server.Open(t, database)}
 	b.exec(b.direct, setup...)
 	target, err := dsn.Parse(server.URL() + database)
 	if err != nil {
@@ -49,7 +50,8 @@ func newTiDBBench(t *testing.T, change func(*proxyserver.Options), setup ...stri
 	if _, err := catalogmysql.Instrument(t.Context(), conn, catalog.Options{Schemas: []string{database}}); err != nil {
 		t.Fatal(err)
 	}
-	o := proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: b.recording, Args: true, Drain: time.Second,
+	o := proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: b.recording, Args: true,
+		Drain:  time.Second,
 		Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))}
 	if change != nil {
 		change(&o)
@@ -79,67 +81,101 @@ var tidbSetup = []string{
 func tidbConversation() []command {
 	var c []command
 	for _, text := range []string{
-		"SELECT * FROM t ORDER BY id", "SELECT t.*, 1 AS one FROM t ORDER BY id DESC", "SELECT DISTINCT * FROM t ORDER BY id",
-		"SELECT * FROM t a LEFT JOIN u b ON b.id = a.id ORDER BY a.id", "SELECT b.*, a.* FROM t a, u b ORDER BY a.id, b.id",
+		"SELECT * FROM t ORDER BY id", "SELECT t.*, 1 AS one FROM t ORDER BY id DESC",
+		"SELECT DISTINCT * FROM t ORDER BY id",
+		"SELECT * FROM t a LEFT JOIN u b ON b.id = a.id ORDER BY a.id",
+		"SELECT b.*, a.* FROM t a, u b ORDER BY a.id, b.id",
 		"SELECT * FROM t JOIN u USING (id) ORDER BY id", "SELECT * FROM t RIGHT JOIN u USING (id, v) ORDER BY id",
-		"SELECT * FROM t NATURAL JOIN u", "SELECT * FROM t NATURAL LEFT JOIN u ORDER BY id", "SELECT w FROM t x NATURAL RIGHT JOIN u y ORDER BY w",
-		"SELECT * FROM (SELECT * FROM t) d ORDER BY id", "SELECT * FROM (SELECT * FROM t) d JOIN u USING (id) ORDER BY id",
-		"SELECT * FROM t UNION SELECT * FROM t ORDER BY id", "(SELECT * FROM u) UNION ALL (SELECT * FROM u) ORDER BY id",
-		"WITH c AS (SELECT * FROM t) SELECT * FROM c NATURAL JOIN u", "WITH t AS (SELECT * FROM u) SELECT * FROM t ORDER BY id",
+		"SELECT * FROM t NATURAL JOIN u", "SELECT * FROM t NATURAL LEFT JOIN u ORDER BY id",
+		"SELECT w FROM t x NATURAL RIGHT JOIN u y ORDER BY w",
+		"SELECT * FROM (SELECT * FROM t) d ORDER BY id",
+		"SELECT * FROM (SELECT * FROM t) d JOIN u USING (id) ORDER BY id",
+		"SELECT * FROM t UNION SELECT * FROM t ORDER BY id",
+		"(SELECT * FROM u) UNION ALL (SELECT * FROM u) ORDER BY id",
+		"WITH c AS (SELECT * FROM t) SELECT * FROM c NATURAL JOIN u",
+		"WITH t AS (SELECT * FROM u) SELECT * FROM t ORDER BY id",
 		"SELECT *, RANK() OVER (ORDER BY v) AS r FROM t ORDER BY r", "TABLE u", "TABLE u ORDER BY id LIMIT 1",
-		"SELECT COUNT(*), MAX(v) FROM t", "SELECT v FROM t WHERE (id, v, s) IN (SELECT * FROM t)", "SELECT * FROM seen ORDER BY id",
-		"SELECT * FROM t WHERE EXISTS (SELECT * FROM u WHERE u.id = t.id) ORDER BY id", "SELECT /*! * */ FROM f", "SELECT @@version_comment",
-		"EXPLAIN FORMAT='brief' SELECT v FROM t", "DESCRIBE t", "SHOW FULL FIELDS FROM t", "SHOW COLUMNS FROM t LIKE 's'", "SHOW CREATE TABLE t", "SHOW CREATE TABLE f",
+		"SELECT COUNT(*), MAX(v) FROM t", "SELECT v FROM t WHERE (id, v, s) IN (SELECT * FROM t)",
+		"SELECT * FROM seen ORDER BY id",
+		"SELECT * FROM t WHERE EXISTS (SELECT * FROM u WHERE u.id = t.id) ORDER BY id", "SELECT /*! * */ FROM f",
+		"SELECT @@version_comment",
+		"EXPLAIN FORMAT='brief' SELECT v FROM t", "DESCRIBE t", "SHOW FULL FIELDS FROM t",
+		"SHOW COLUMNS FROM t LIKE 's'", "SHOW CREATE TABLE t", "SHOW CREATE TABLE f",
 		"SHOW CREATE VIEW seen",
 		"SELECT column_name FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = 't' ORDER BY ordinal_position",
-		"INSERT INTO t VALUES (50, 1, 'a'), (51, 2, 'b')", "INSERT INTO t (v, s) VALUES (1, 'auto'), (2, 'inc')", "INSERT INTO t () VALUES ()",
-		"INSERT INTO t SELECT id + 100, v, 'sel' FROM u", "INSERT INTO u SELECT * FROM u ON DUPLICATE KEY UPDATE v = VALUES(v)",
+		"INSERT INTO t VALUES (50, 1, 'a'), (51, 2, 'b')", "INSERT INTO t (v, s) VALUES (1, 'auto'), (2, 'inc')",
+		"INSERT INTO t () VALUES ()",
+		"INSERT INTO t SELECT id + 100, v, 'sel' FROM u",
+		"INSERT INTO u SELECT * FROM u ON DUPLICATE KEY UPDATE v = VALUES(v)",
 		"INSERT INTO u TABLE u", "INSERT IGNORE INTO t VALUES (1, 1, 'dup'), (60, 2, 'new')", "SHOW WARNINGS",
 		"INSERT INTO t VALUES (1, 1, 'dup')", "INSERT INTO t VALUES (1)", "INSERT INTO t SET id = 61, v = 7",
 		"REPLACE INTO u VALUES (1, 11, 1.25)", "REPLACE u SELECT id, v + 1, w FROM u WHERE id = 2",
 		"INSERT INTO u VALUES (1, 11, 9), (3, 30, 9) ON DUPLICATE KEY UPDATE w = 8.5",
-		"UPDATE t SET v = v WHERE id < 3", "UPDATE t SET v = v + 1 WHERE id < 3", "UPDATE t SET v = 12, s = 'x' WHERE id = 1",
-		"UPDATE t SET v = 12, s = 'x' WHERE id = 1", "UPDATE t SET v = 1, v = v + 1 WHERE id = 1", "UPDATE t SET v = s WHERE id = 1",
-		"UPDATE t SET v = 99999999999 WHERE id = 1", "UPDATE t SET s = 'this is far too long for it' WHERE id = 1", "UPDATE t SET s = 'x ' WHERE id = 1",
-		"UPDATE u SET w = 1.254, v = NULL WHERE id = 1", "UPDATE u SET w = 1.25, v = NULL WHERE id = 1", "UPDATE u SET v = v - 1, w = v ORDER BY id LIMIT 1",
-		"UPDATE t, u SET t.v = 5, u.v = 6 WHERE t.id = u.id", "UPDATE t SET v = (SELECT MAX(v) FROM u) WHERE id = 2", "SELECT ROW_COUNT()",
-		"DELETE FROM t WHERE id = 3", "DELETE FROM t WHERE id = 3", "DELETE FROM t WHERE id > 100 ORDER BY id LIMIT 1", "DELETE t FROM t JOIN u ON u.id = t.id - 100",
-		"SELECT * FORM t", "SELECT missing FROM t WHERE x = 1", "UPDATE t SET missing = 1", "SELECT 1; SELECT * FROM t WHERE id < 2; UPDATE t SET v = 9 WHERE id = 1",
-		"BEGIN", "UPDATE t SET s = 'tx' WHERE id = 2", "SELECT s FROM t WHERE id = 2 FOR UPDATE", "SAVEPOINT here", "DELETE FROM t WHERE id = 1",
-		"ROLLBACK TO here", "SELECT * FROM t ORDER BY id", "ROLLBACK", "BEGIN OPTIMISTIC", "UPDATE t SET v = 77 WHERE id = 2", "SELECT v FROM t WHERE id = 2", "COMMIT",
+		"UPDATE t SET v = v WHERE id < 3", "UPDATE t SET v = v + 1 WHERE id < 3",
+		"UPDATE t SET v = 12, s = 'x' WHERE id = 1",
+		"UPDATE t SET v = 12, s = 'x' WHERE id = 1", "UPDATE t SET v = 1, v = v + 1 WHERE id = 1",
+		"UPDATE t SET v = s WHERE id = 1",
+		"UPDATE t SET v = 99999999999 WHERE id = 1", "UPDATE t SET s = 'this is far too long for it' WHERE id = 1",
+		"UPDATE t SET s = 'x ' WHERE id = 1",
+		"UPDATE u SET w = 1.254, v = NULL WHERE id = 1", "UPDATE u SET w = 1.25, v = NULL WHERE id = 1",
+		"UPDATE u SET v = v - 1, w = v ORDER BY id LIMIT 1",
+		"UPDATE t, u SET t.v = 5, u.v = 6 WHERE t.id = u.id", "UPDATE t SET v = (SELECT MAX(v) FROM u) WHERE id = 2",
+		"SELECT ROW_COUNT()",
+		"DELETE FROM t WHERE id = 3", "DELETE FROM t WHERE id = 3", "DELETE FROM t WHERE id > 100 ORDER BY id LIMIT 1",
+		"DELETE t FROM t JOIN u ON u.id = t.id - 100",
+		"SELECT * FORM t", "SELECT missing FROM t WHERE x = 1", "UPDATE t SET missing = 1",
+		"SELECT 1; SELECT * FROM t WHERE id < 2; UPDATE t SET v = 9 WHERE id = 1",
+		"BEGIN", "UPDATE t SET s = 'tx' WHERE id = 2", "SELECT s FROM t WHERE id = 2 FOR UPDATE", "SAVEPOINT here",
+		"DELETE FROM t WHERE id = 1",
+		"ROLLBACK TO here", "SELECT * FROM t ORDER BY id", "ROLLBACK", "BEGIN OPTIMISTIC",
+		"UPDATE t SET v = 77 WHERE id = 2", "SELECT v FROM t WHERE id = 2", "COMMIT",
 		"SET autocommit = 0", "UPDATE t SET v = 78 WHERE id = 2", "SELECT * FROM t WHERE id < 3", "SET autocommit = 1",
-		"SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE", "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", "SELECT * FROM u ORDER BY id",
-		"PREPARE p FROM 'SELECT * FROM u WHERE id < 2'", "EXECUTE p", "DEALLOCATE PREPARE p", "SET @text = 'SELECT * FROM u WHERE id = 2'", "PREPARE p FROM @text", "EXECUTE p",
-		"CREATE TABLE made (id INT PRIMARY KEY, v INT)", "INSERT INTO made VALUES (1, 2)", "SELECT * FROM made", "SHOW CREATE TABLE made", "ALTER TABLE made ADD COLUMN w INT DEFAULT 5",
-		"SELECT * FROM made", "INSERT INTO made VALUES (2, 3, 4)", "CREATE TABLE likewise LIKE made", "DESC likewise", "INSERT INTO likewise TABLE made", "SELECT * FROM likewise ORDER BY id",
-		"CREATE VIEW made_seen AS SELECT * FROM made", "SELECT * FROM made_seen ORDER BY id", "SHOW CREATE VIEW made_seen",
-		"CREATE TEMPORARY TABLE t (x INT)", "INSERT INTO t VALUES (1)", "SELECT * FROM t", "DROP TEMPORARY TABLE t", "SELECT * FROM t ORDER BY id",
+		"SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", "SELECT * FROM u ORDER BY id",
+		"PREPARE p FROM 'SELECT * FROM u WHERE id < 2'", "EXECUTE p", "DEALLOCATE PREPARE p",
+		"SET @text = 'SELECT * FROM u WHERE id = 2'", "PREPARE p FROM @text", "EXECUTE p",
+		"CREATE TABLE made (id INT PRIMARY KEY, v INT)", "INSERT INTO made VALUES (1, 2)", "SELECT * FROM made",
+		"SHOW CREATE TABLE made", "ALTER TABLE made ADD COLUMN w INT DEFAULT 5",
+		"SELECT * FROM made", "INSERT INTO made VALUES (2, 3, 4)", "CREATE TABLE likewise LIKE made", "DESC likewise",
+		"INSERT INTO likewise TABLE made", "SELECT * FROM likewise ORDER BY id",
+		"CREATE VIEW made_seen AS SELECT * FROM made", "SELECT * FROM made_seen ORDER BY id",
+		"SHOW CREATE VIEW made_seen",
+		"CREATE TEMPORARY TABLE t (x INT)", "INSERT INTO t VALUES (1)", "SELECT * FROM t", "DROP TEMPORARY TABLE t",
+		"SELECT * FROM t ORDER BY id",
 	} {
 		c = append(c, command{name: text, bytes: query(text)})
 	}
 	text := "text"
 	return append(c,
-		command{name: "file", bytes: query("LOAD DATA LOCAL INFILE 'x' INTO TABLE t FIELDS TERMINATED BY ','"), file: "90,1,f\n91,2,g\n"},
+		command{name: "file", bytes: query("LOAD DATA LOCAL INFILE 'x' INTO TABLE t FIELDS TERMINATED BY ','"),
+			file: "90,1,f\n91,2,g\n"},
 		command{name: "field list", bytes: append([]byte{gomysql.COM_FIELD_LIST}, "f\x00"...)},
-		command{name: "prepare select", bytes: append([]byte{gomysql.COM_STMT_PREPARE}, "SELECT * FROM t WHERE id <= ? ORDER BY id"...)},
+		command{name: "prepare select", bytes: append([]byte{gomysql.COM_STMT_PREPARE},
+			"SELECT * FROM t WHERE id <= ? ORDER BY id"...)},
 		command{name: "execute", bytes: execute(1, false, true, 2)},
 		command{name: "execute again without types", bytes: execute(1, false, false, 1)},
-		command{name: "prepare union", bytes: append([]byte{gomysql.COM_STMT_PREPARE}, "SELECT * FROM made WHERE id <= ? UNION SELECT * FROM made ORDER BY id"...)},
+		command{name: "prepare union", bytes: append([]byte{gomysql.COM_STMT_PREPARE},
+			"SELECT * FROM made WHERE id <= ? UNION SELECT * FROM made ORDER BY id"...)},
 		command{name: "execute union", bytes: execute(2, false, true, 2)},
 		command{name: "alter", bytes: query("ALTER TABLE made ADD COLUMN z INT DEFAULT 6")},
 		command{name: "execute union behind a change", bytes: execute(2, false, true, 2)},
 		command{name: "and again", bytes: execute(2, false, false, 1)},
-		command{name: "prepare update", bytes: append([]byte{gomysql.COM_STMT_PREPARE}, "UPDATE t SET s = ? WHERE id = ?"...)},
+		command{name: "prepare update", bytes: append([]byte{gomysql.COM_STMT_PREPARE},
+			"UPDATE t SET s = ? WHERE id = ?"...)},
 		command{name: "execute update", bytes: executeString(3, &text, 1)},
 		command{name: "execute update that changes nothing", bytes: executeString(3, &text, 1)},
-		command{name: "long data", bytes: statementCommand(gomysql.COM_STMT_SEND_LONG_DATA, 3, append([]byte{0, 0}, "long"...)...), silent: true},
+		command{name: "long data", bytes: statementCommand(gomysql.COM_STMT_SEND_LONG_DATA, 3,
+			append([]byte{0, 0}, "long"...)...), silent: true},
 		command{name: "execute with long data", bytes: executeString(3, nil, 1)},
-		command{name: "prepare delete", bytes: append([]byte{gomysql.COM_STMT_PREPARE}, "DELETE FROM t WHERE id > ?"...)},
+		command{name: "prepare delete", bytes: append([]byte{gomysql.COM_STMT_PREPARE},
+			"DELETE FROM t WHERE id > ?"...)},
 		command{name: "execute delete", bytes: execute(4, false, true, 89)},
-		command{name: "prepare insert", bytes: append([]byte{gomysql.COM_STMT_PREPARE}, "INSERT INTO t VALUES (?, ?, 'p'), (70, 7, 'q')"...)},
+		command{name: "prepare insert", bytes: append([]byte{gomysql.COM_STMT_PREPARE},
+			"INSERT INTO t VALUES (?, ?, 'p'), (70, 7, 'q')"...)},
 		command{name: "execute insert", bytes: execute(5, false, true, 69, 6)},
 		command{name: "execute insert twice", bytes: execute(5, false, false, 69, 6)},
-		command{name: "prepare add", bytes: append([]byte{gomysql.COM_STMT_PREPARE}, "UPDATE u SET v = ?, w = w + 1 WHERE id = ?"...)},
+		command{name: "prepare add", bytes: append([]byte{gomysql.COM_STMT_PREPARE},
+			"UPDATE u SET v = ?, w = w + 1 WHERE id = ?"...)},
 		command{name: "execute add", bytes: execute(6, false, true, 5, 2)},
 		command{name: "execute add again", bytes: execute(6, false, true, 5, 2)},
 		command{name: "read it all", bytes: query("SELECT * FROM t ORDER BY id")},
@@ -159,7 +195,8 @@ func TestTiDBsRepliesAreEqualByteForByte(t *testing.T) {
 			b.exec(testdb.TiDB(t).Open(t, direct), tidbSetup...)
 			caps |= gomysql.CLIENT_MULTI_STATEMENTS | gomysql.CLIENT_MULTI_RESULTS | gomysql.CLIENT_PS_MULTI_RESULTS | gomysql.CLIENT_LOCAL_FILES
 			names := [2]string{direct, b.database}
-			sides := [2]*rawClient{dialRaw(t, testdb.TiDB(t).Addr(), direct, caps), dialRaw(t, b.srv.Addr().String(), b.database, caps)}
+			sides := [2]*rawClient{dialRaw(t, testdb.TiDB(t).Addr(), direct, caps),
+				dialRaw(t, b.srv.Addr().String(), b.database, caps)}
 			for _, c := range tidbConversation() {
 				want, got := sides[0].converse(c, names[0]), sides[1].converse(c, names[1])
 				if strings.HasPrefix(c.name, "SHOW") || strings.HasPrefix(c.name, "DESC") {
@@ -192,7 +229,8 @@ func TestTiDBsRecordedWritesAreThoseInTheTable(t *testing.T) {
 				"INSERT INTO t (v, s) VALUES (0,'a'),(0,'b'),(0,'c'),(0,'d'),(0,'e'),(0,'f'),(0,'g'),(0,'h')")
 			var clients sync.WaitGroup
 			for i := range 6 {
-				parameters := "tidb_txn_mode=%27" + mode + "%27" + []string{"", "&interpolateParams=true", "&clientFoundRows=true"}[i%3]
+				parameters := "tidb_txn_mode=%27" + mode + "%27" +
+					[]string{"", "&interpolateParams=true", "&clientFoundRows=true"}[i%3]
 				clients.Go(func() { b.contend(b.open(parameters), rand.New(rand.NewPCG(7, uint64(i)))) })
 			}
 			clients.Wait()
@@ -229,7 +267,8 @@ func (b *bench) contend(db *sql.DB, r *rand.Rand) {
 func TestTiDBsRecordingTellsWhatHappened(t *testing.T) {
 	b := newTiDBBench(t, nil, tidbSetup...)
 	c := b.conn(b.through)
-	b.exec(c, "BEGIN", "SELECT * FROM t WHERE id = 1 FOR UPDATE", "UPDATE t SET v = v + 1, s = 'x' WHERE id < 3", "UPDATE t SET v = 11 WHERE id = 1",
+	b.exec(c, "BEGIN", "SELECT * FROM t WHERE id = 1 FOR UPDATE", "UPDATE t SET v = v + 1, s = 'x' WHERE id < 3",
+		"UPDATE t SET v = 11 WHERE id = 1",
 		"INSERT INTO t VALUES (7, 1, 'new')", "DELETE FROM t WHERE id = 3", "COMMIT",
 		"BEGIN OPTIMISTIC", "UPDATE t SET v = 0 WHERE id = 2", "ROLLBACK", "SELECT * FROM t NATURAL JOIN u")
 	if _, err := c.ExecContext(t.Context(), "UPDATE t SET s = ? WHERE id = ?", "x", 1); err != nil {
@@ -318,10 +357,13 @@ func TestUnreadableTableIsKnownByDefinitionOnTiDB(t *testing.T) {
 	}
 	b.exec(admin, fmt.Sprintf("KILL TIDB %d", id))
 	b.exec(c, "CREATE TABLE made (id INT PRIMARY KEY /*T![clustered_index] CLUSTERED */, n INT, twice INT AS (n * 2))",
-		"INSERT INTO made (id, n) VALUES (1, 2)", "CREATE TABLE plain (`the id` INT, n INT)", "INSERT INTO plain VALUES (1, 2)",
-		"INSERT INTO plain SELECT id, n FROM made", "CREATE TABLE IF NOT EXISTS plain (a INT, b INT, c INT)", "INSERT INTO plain VALUES (3, 4)")
+		"INSERT INTO made (id, n) VALUES (1, 2)", "CREATE TABLE plain (`the id` INT, n INT)",
+		"INSERT INTO plain VALUES (1, 2)",
+		"INSERT INTO plain SELECT id, n FROM made", "CREATE TABLE IF NOT EXISTS plain (a INT, b INT, c INT)",
+		"INSERT INTO plain VALUES (3, 4)")
 	var rows int
-	if err := c.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM plain NATURAL JOIN made").Scan(&rows); err != nil || rows != 2 {
+	if err := c.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM plain NATURAL JOIN made").Scan(&rows); err != nil ||
+		rows != 2 {
 		t.Errorf("%d rows with the same n, not 2; %v", rows, err)
 	}
 }

@@ -48,7 +48,8 @@ type clientLeg struct {
 }
 
 var (
-	serverLegs = []serverLeg{{"plain", dsn.TLSDisable, false}, {"TLS", dsn.TLSRequire, false}, {"a socket", dsn.TLSDisable, true}}
+	serverLegs = []serverLeg{{"plain", dsn.TLSDisable, false}, {"TLS", dsn.TLSRequire, false},
+		{"a socket", dsn.TLSDisable, true}}
 	clientLegs = []clientLeg{{"plain", false, false}, {"TLS", true, false}, {"a socket", false, true}}
 )
 
@@ -57,7 +58,8 @@ func startLegs(t *testing.T, upstream dsn.Target, off bool) (tcp, unix *proxyser
 	t.Helper()
 	dir := t.TempDir()
 	start := func(listen, recording string, use session.TLSUse) *proxyserver.Server {
-		srv, err := proxyserver.Start(context.Background(), proxyserver.Options{Upstream: upstream, Listen: listen, Off: off, Recording: filepath.Join(dir, recording),
+		srv, err := proxyserver.Start(context.Background(), proxyserver.Options{Upstream: upstream, Listen: listen,
+			Off: off, Recording: filepath.Join(dir, recording),
 			ClientTLS: proxyserver.ClientTLS{Use: use}, Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))})
 		if err != nil {
 			t.Fatal(err)
@@ -80,8 +82,10 @@ func TestPasswordsCrossFromLegToLeg(t *testing.T) {
 	if err := admin.QueryRow("SELECT @@socket").Scan(&socket); err != nil {
 		t.Fatal(err)
 	}
-	for user, plugin := range map[string]string{"crossing2": "caching_sha2_password", "crossing256": "sha256_password"} {
-		for _, s := range []string{"DROP USER IF EXISTS " + user, "CREATE USER " + user + " IDENTIFIED WITH " + plugin + " BY 'pa55 wörd'",
+	for user, plugin := range map[string]string{"crossing2": "caching_sha2_password",
+		"crossing256": "sha256_password"} {
+		for _, s := range []string{"DROP USER IF EXISTS " + user, "CREATE USER " + user + " IDENTIFIED WITH " + plugin +
+			" BY 'pa55 wörd'",
 			"DROP USER IF EXISTS " + user + "empty", "CREATE USER " + user + "empty IDENTIFIED WITH " + plugin} {
 			if _, err := admin.Exec(s); err != nil {
 				t.Fatalf("%s: %v", s, err)
@@ -189,7 +193,9 @@ func secureMariaDB(t *testing.T) (*testdb.Server, *testdb.Authority) {
 	t.Helper()
 	a := testdb.OpenAuthority(t)
 	sign(t, a, "address", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
-	server, err := testdb.Start(t.Context(), testdb.Options{Args: []string{"--ssl-ca=" + a.File("ca"), "--ssl-cert=" + a.File("address"), "--ssl-key=" + a.KeyFile("address")}})
+	server, err := testdb.Start(t.Context(),
+		testdb.Options{Args: []string{"--ssl-ca=" + a.File("ca"), "--ssl-cert=" + a.File("address"), "--ssl-key=" +
+			a.KeyFile("address")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +211,8 @@ func TestServerIsLookedAtAsConfigured(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	for _, s := range []string{"CREATE USER secured@'127.0.0.1' REQUIRE SSL", "CREATE USER shown@'127.0.0.1' REQUIRE X509"} {
+	for _, s := range []string{"CREATE USER secured@'127.0.0.1' REQUIRE SSL",
+		"CREATE USER shown@'127.0.0.1' REQUIRE X509"} {
 		if _, err := db.Exec(s); err != nil {
 			t.Fatal(err)
 		}
@@ -222,15 +229,19 @@ func TestServerIsLookedAtAsConfigured(t *testing.T) {
 		{"prefer", "127.0.0.1", "secured", dsn.TLS{Mode: dsn.TLSPrefer}, ""},
 		{"require", "127.0.0.1", "secured", dsn.TLS{Mode: dsn.TLSRequire}, ""},
 		{"verify-ca", "localhost", "secured", dsn.TLS{Mode: dsn.TLSVerifyCA, CA: a.File("ca")}, ""},
-		{"verify-ca by another authority", "127.0.0.1", "secured", dsn.TLS{Mode: dsn.TLSVerifyCA, CA: stranger.File("ca")}, "--upstream-ca"},
+		{"verify-ca by another authority", "127.0.0.1", "secured",
+			dsn.TLS{Mode: dsn.TLSVerifyCA, CA: stranger.File("ca")}, "--upstream-ca"},
 		{"verify-full", "127.0.0.1", "secured", dsn.TLS{Mode: dsn.TLSVerifyFull, CA: a.File("ca")}, ""},
-		{"verify-full of another name", "localhost", "secured", dsn.TLS{Mode: dsn.TLSVerifyFull, CA: a.File("ca")}, "localhost"},
+		{"verify-full of another name", "localhost", "secured", dsn.TLS{Mode: dsn.TLSVerifyFull, CA: a.File("ca")},
+			"localhost"},
 		{"no certificate", "127.0.0.1", "shown", dsn.TLS{Mode: dsn.TLSRequire}, "1045"},
-		{"isotap's certificate", "127.0.0.1", "shown", dsn.TLS{Mode: dsn.TLSVerifyCA, CA: a.File("ca"), Cert: a.File("isotap"), Key: a.KeyFile("isotap")}, ""},
+		{"isotap's certificate", "127.0.0.1", "shown", dsn.TLS{Mode: dsn.TLSVerifyCA, CA: a.File("ca"),
+			Cert: a.File("isotap"), Key: a.KeyFile("isotap")}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			upstream := dsn.Target{Network: "tcp", Address: net.JoinHostPort(tt.host, port), User: tt.user, TLS: tt.tls}
-			srv, err := proxyserver.Start(t.Context(), proxyserver.Options{Upstream: upstream, Listen: "127.0.0.1:0", Off: true, ClientTLS: proxyserver.ClientTLS{Use: session.MayTLS}})
+			srv, err := proxyserver.Start(t.Context(), proxyserver.Options{Upstream: upstream, Listen: "127.0.0.1:0",
+				Off: true, ClientTLS: proxyserver.ClientTLS{Use: session.MayTLS}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -239,7 +250,8 @@ func TestServerIsLookedAtAsConfigured(t *testing.T) {
 				c := driverConfig(t, srv, "")
 				c.TLSConfig = secure
 				err := loginAs(t, c)
-				if tt.says == "" && err != nil || tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says)) {
+				if tt.says == "" && err != nil || tt.says != "" &&
+					(err == nil || !strings.Contains(err.Error(), tt.says)) {
 					t.Errorf("client TLS %q: %v", secure, err)
 				}
 			}
@@ -262,7 +274,8 @@ func TestServerWithoutRequiredTLSIsRefused(t *testing.T) {
 	}
 	for mode, says := range map[dsn.TLSMode]string{dsn.TLSPrefer: "", dsn.TLSRequire: "--upstream-tls"} {
 		target.TLS.Mode = mode
-		srv, err := proxyserver.Start(t.Context(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Off: true})
+		srv, err := proxyserver.Start(t.Context(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0",
+			Off: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -282,7 +295,8 @@ func TestClientsAreOfferedTLSAsConfigured(t *testing.T) {
 		t.Fatal(err)
 	}
 	mysql.RegisterTLSConfig("verified", &tls.Config{RootCAs: a.Pool(), ServerName: "127.0.0.1"})
-	mysql.RegisterTLSConfig("shown", &tls.Config{RootCAs: a.Pool(), ServerName: "127.0.0.1", Certificates: []tls.Certificate{pair}})
+	mysql.RegisterTLSConfig("shown", &tls.Config{RootCAs: a.Pool(), ServerName: "127.0.0.1",
+		Certificates: []tls.Certificate{pair}})
 	for _, tt := range []struct {
 		name, mode, cert, ca string
 		says                 map[string]string // by the client's TLS; absent: it works
@@ -291,7 +305,8 @@ func TestClientsAreOfferedTLSAsConfigured(t *testing.T) {
 		{"optional", "", "server", "", nil},
 		{"required", "required", "server", "", map[string]string{"": "3159"}},
 		{"with certificates", "", "server", "ca", map[string]string{"": "3159", "verified": "invalid connection"}},
-		{"made at the start", "optional", "", "", map[string]string{"verified": "unknown authority", "shown": "unknown authority"}},
+		{"made at the start", "optional", "", "", map[string]string{"verified": "unknown authority",
+			"shown": "unknown authority"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			files := map[string]string{"": ""}
@@ -311,7 +326,8 @@ func TestClientsAreOfferedTLSAsConfigured(t *testing.T) {
 				c := driverConfig(t, b.srv, "")
 				c.TLSConfig = secure
 				err := loginAs(t, c)
-				if says, fails := tt.says[secure]; fails && (err == nil || !strings.Contains(err.Error(), says)) || !fails && err != nil {
+				if says, fails := tt.says[secure]; fails && (err == nil || !strings.Contains(err.Error(), says)) ||
+					!fails && err != nil {
 					t.Errorf("client TLS %q: %v", secure, err)
 				}
 			}

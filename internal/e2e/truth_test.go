@@ -61,7 +61,8 @@ func (b *bench) misbehave(db *sql.DB, r *rand.Rand) {
 			var id int
 			if c.QueryRowContext(ctx, "SELECT CONNECTION_ID()").Scan(&id) == nil {
 				kill := []string{"KILL QUERY %d", "KILL CONNECTION %d"}[r.IntN(2)]
-				time.AfterFunc(time.Duration(r.IntN(4000))*time.Microsecond, func() { b.direct.Exec(fmt.Sprintf(kill, id)) })
+				time.AfterFunc(time.Duration(r.IntN(4000))*time.Microsecond,
+					func() { b.direct.Exec(fmt.Sprintf(kill, id)) })
 			}
 		}
 		explicit := r.IntN(3) > 0
@@ -72,7 +73,8 @@ func (b *bench) misbehave(db *sql.DB, r *rand.Rand) {
 			write(ctx, c, r)
 		}
 		if explicit {
-			c.ExecContext(ctx, []string{"COMMIT", "COMMIT", "ROLLBACK", "CREATE OR REPLACE TEMPORARY TABLE tmp (x INT)", "LOCK TABLES t WRITE"}[r.IntN(5)])
+			c.ExecContext(ctx, []string{"COMMIT", "COMMIT", "ROLLBACK", "CREATE OR REPLACE TEMPORARY TABLE tmp (x INT)",
+				"LOCK TABLES t WRITE"}[r.IntN(5)])
 			c.ExecContext(ctx, "COMMIT")
 			if _, err := c.ExecContext(ctx, "UNLOCK TABLES"); err != nil {
 				// The pool would keep a connection that has the table locked, and the others wait for good.

@@ -28,7 +28,8 @@ func rowsOf(t *testing.T, c *sql.Conn, columns map[string]string) map[string]see
 	t.Helper()
 	all := make(map[string]seenRow)
 	for table, of := range columns {
-		rows, err := c.QueryContext(t.Context(), "SELECT isotap_rowid, isotap_wlist, CONCAT_WS('|', "+of+") FROM "+table)
+		rows, err := c.QueryContext(t.Context(), "SELECT isotap_rowid, isotap_wlist, CONCAT_WS('|', "+of+") FROM "+
+			table)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +51,8 @@ func rowsOf(t *testing.T, c *sql.Conn, columns map[string]string) map[string]see
 func columnsOf(t *testing.T, b *bench) map[string]string {
 	t.Helper()
 	rows, err := b.direct.Query("SELECT TABLE_NAME, GROUP_CONCAT('IFNULL(HEX(CAST(', COLUMN_NAME, ' AS BINARY)), ''-'')' ORDER BY ORDINAL_POSITION) FROM information_schema.COLUMNS "+
-		"WHERE TABLE_SCHEMA = ? AND COLUMN_NAME NOT LIKE 'isotap%' AND TABLE_NAME LIKE 't_' GROUP BY TABLE_NAME", b.database)
+		"WHERE TABLE_SCHEMA = ? AND COLUMN_NAME NOT LIKE 'isotap%' AND TABLE_NAME LIKE 't_' GROUP BY TABLE_NAME",
+		b.database)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +104,8 @@ func recordedWrites(b *bench) []history.Stmt {
 	var all []history.Stmt
 	for _, x := range b.txns() {
 		for _, s := range x.Stmts {
-			if slices.Contains([]history.Kind{history.Insert, history.Update, history.Delete, history.Replace}, s.Kind) {
+			if slices.Contains([]history.Kind{history.Insert, history.Update, history.Delete, history.Replace},
+				s.Kind) {
 				all = append(all, s)
 			}
 		}
@@ -123,9 +126,11 @@ func (w *rowWrite) hold(t *testing.T, s *history.Stmt) (told int) {
 		switch other := row.list != before.list; {
 		case !there || !slices.Contains(strings.Fields(w.text)[:3], table):
 		case row.values != before.values && !other:
-			t.Errorf("%s (%v %s): %s was %s and is %s, version %s still", w.text, s.Observation, s.Reason, id, before.values, row.values, row.list)
+			t.Errorf("%s (%v %s): %s was %s and is %s, version %s still", w.text, s.Observation, s.Reason, id,
+				before.values, row.values, row.list)
 		case row.values == before.values && other && s.Observation == history.Exact:
-			t.Errorf("%s: %s is %s as before, its versions were %s and are %s", w.text, id, row.values, before.list, row.list)
+			t.Errorf("%s: %s is %s as before, its versions were %s and are %s", w.text, id, row.values, before.list,
+				row.list)
 		case other:
 			told++
 		}
@@ -142,7 +147,8 @@ func TestNoRowChangesUnderAVersion(t *testing.T) {
 	for i := range *unseenRounds {
 		seed := *unseenSeed + uint64(i)
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			g := random.New(random.Engine{Name: dbms.Engine(strings.TrimSuffix(testdb.EngineName(), "118"))}, profile, seed)
+			g := random.New(random.Engine{Name: dbms.Engine(strings.TrimSuffix(testdb.EngineName(), "118"))}, profile,
+				seed)
 			b := newBench(t, []func(*proxyserver.Options){nil, inModePredicates}[seed%2], g.Setup()...)
 			written := writeAlone(t, b, g)
 			recorded := recordedWrites(b)

@@ -139,7 +139,8 @@ func TestConnectionEndsAsTheServerEndedIt(t *testing.T) {
 			for _, way := range []string{"directly", "a copy", "off", "items", "durable"} {
 				// Each has a table of its own: a server may hold a client's locks for seconds after it vanished.
 				database := testdb.NewDatabase(t)
-				(&bench{t: t}).exec(testdb.Open(t, database), "CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 1)")
+				(&bench{t: t}).exec(testdb.Open(t, database), "CREATE TABLE t (id INT PRIMARY KEY, v INT)",
+					"INSERT INTO t VALUES (1, 1)")
 				relay := newCutter(t, testdb.Current(t).Addr())
 				c := dialRaw(t, endingProxy(t, way, database, relay), database, gomysql.CLIENT_DEPRECATE_EOF)
 				id := c.connectionID()
@@ -259,7 +260,8 @@ func greetingOf(t *testing.T) []byte {
 
 // loginPacket is a client's handshake response.
 func loginPacket() []byte {
-	login := binary.LittleEndian.AppendUint32(nil, gomysql.CLIENT_PROTOCOL_41|gomysql.CLIENT_SECURE_CONNECTION|gomysql.CLIENT_PLUGIN_AUTH)
+	login := binary.LittleEndian.AppendUint32(nil,
+		gomysql.CLIENT_PROTOCOL_41|gomysql.CLIENT_SECURE_CONNECTION|gomysql.CLIENT_PLUGIN_AUTH)
 	login = append(login, 0, 0, 0, 1, 33)
 	login = append(login, make([]byte, 23)...)
 	login = append(login, "root\x00\x00caching_sha2_password\x00"...)

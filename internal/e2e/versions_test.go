@@ -23,15 +23,22 @@ func TestPlacesAreResolvedOverAllRecordings(t *testing.T) {
 		return history.Stmt{Num: num, Kind: kind, Observation: history.Exact, Shape: shape, Args: []string{"5"},
 			Accesses: []history.Access{{Row: row, Op: op}}, TupleIDs: []history.TupleID{p}}
 	}
-	reader := &history.Txn{ID: history.MakeTxnID(run, 1), Session: 1, Status: history.Committed, Level: history.ReadCommitted, End: 30, Stmts: []history.Stmt{
-		place(history.TupleID{XID: 90, CTID: 1}, history.Read, history.Select, "SELECT qty FROM stock WHERE id = ?", 1),
-		place(history.TupleID{NewXID: 102, NewID: 3, LSN: 20}, history.UpdateRow, history.Update, "UPDATE stock SET qty = 7 WHERE id = ?", 2)}}
-	writer := &history.Txn{ID: history.MakeTxnID(run+1, 1), Session: 1, Status: history.Committed, Level: history.ReadCommitted, End: 20, Stmts: []history.Stmt{
-		place(history.TupleID{NewXID: 101, NewID: 2, LSN: 10}, history.UpdateRow, history.Update, "UPDATE stock SET qty = 8 WHERE id = ?", 1)}}
-	info := history.Info{Run: run, Started: start, Ended: start.Add(time.Minute), Horizon: 100, Server: history.Server{Engine: "postgresql", Version: "15.18", System: 7}}
+	reader := &history.Txn{ID: history.MakeTxnID(run, 1), Session: 1, Status: history.Committed,
+		Level: history.ReadCommitted, End: 30, Stmts: []history.Stmt{
+			place(history.TupleID{XID: 90, CTID: 1}, history.Read, history.Select, "SELECT qty FROM stock WHERE id = ?",
+				1),
+			place(history.TupleID{NewXID: 102, NewID: 3, LSN: 20}, history.UpdateRow, history.Update,
+				"UPDATE stock SET qty = 7 WHERE id = ?", 2)}}
+	writer := &history.Txn{ID: history.MakeTxnID(run+1, 1), Session: 1, Status: history.Committed,
+		Level: history.ReadCommitted, End: 20, Stmts: []history.Stmt{
+			place(history.TupleID{NewXID: 101, NewID: 2, LSN: 10}, history.UpdateRow, history.Update,
+				"UPDATE stock SET qty = 8 WHERE id = ?", 1)}}
+	info := history.Info{Run: run, Started: start, Ended: start.Add(time.Minute), Horizon: 100,
+		Server: history.Server{Engine: "postgresql", Version: "15.18", System: 7}}
 	other := info
 	other.Run++
-	mysql := history.Info{Run: run + 2, Started: start, Ended: start.Add(time.Minute), Server: history.Server{Engine: "mysql", Version: "9.7"}}
+	mysql := history.Info{Run: run + 2, Started: start, Ended: start.Add(time.Minute),
+		Server: history.Server{Engine: "mysql", Version: "9.7"}}
 	dirs := []string{recorded(t, info, reader), recorded(t, other, writer), recorded(t, mysql)}
 	r, err := analysis.Analyze(t.Context(), dirs, analyzer.Options{})
 	if err != nil {
@@ -41,7 +48,8 @@ func TestPlacesAreResolvedOverAllRecordings(t *testing.T) {
 		t.Fatalf("findings %+v, want one lost update", r.Findings)
 	}
 	told := strings.Join(r.Findings[0].Explanation, "\n")
-	for _, want := range []string{"row 5 at version 0 in `SELECT qty FROM stock WHERE id = 5`", "version " + writer.ID.String() + ".1", "version " + reader.ID.String() + ".2"} {
+	for _, want := range []string{"row 5 at version 0 in `SELECT qty FROM stock WHERE id = 5`", "version " +
+		writer.ID.String() + ".1", "version " + reader.ID.String() + ".2"} {
 		if !strings.Contains(told, want) {
 			t.Errorf("the explanation does not say %q:\n%s", want, told)
 		}

@@ -1,6 +1,6 @@
-// Package enginecheck asks a server whether it keeps what package robust's answers assume of it (5.4 of the paper): each
-// assumption is a scenario that goes otherwise where it is not kept. They are played in databases (PostgreSQL: schemas)
-// of their own, which are dropped.
+// Package enginecheck asks a server whether it keeps what package robust's answers assume of it (5.4 of the paper):
+// each assumption is a scenario that goes otherwise where it is not kept. They are played in databases (PostgreSQL:
+// schemas) of their own, which are dropped.
 //
 // What they show is true of the schedules that they play. A server that keeps one there may break it elsewhere.
 package enginecheck

@@ -25,7 +25,8 @@ import (
 var endless = random.Profile{Sessions: 4, Transactions: 1_000_000}
 
 // during has a round go on until do, which is called when its sessions are at work, and gives what the run says of it.
-func during(t *testing.T, url string, admin *sql.DB, o Options, do func(t *testing.T, connections []string)) (*Tally, string) {
+func during(t *testing.T, url string, admin *sql.DB, o Options,
+	do func(t *testing.T, connections []string)) (*Tally, string) {
 	t.Helper()
 	o.Levels, o.Rounds, o.Seed = []workload.Isolation{readCommitted}, 1, 1
 	s := openStage(t, url)
@@ -117,7 +118,8 @@ func TestAfterACrashFuzzingGoesOn(t *testing.T) {
 		})
 	}
 	crash(first, admin)
-	o := Options{Levels: []workload.Isolation{readCommitted}, Rounds: 2, Seed: 1, Dir: t.TempDir(), Profile: endless, ServerLog: first.Log}
+	o := Options{Levels: []workload.Isolation{readCommitted}, Rounds: 2, Seed: 1, Dir: t.TempDir(), Profile: endless,
+		ServerLog: first.Log}
 	o.Restart = func(context.Context) (*runner.Runner, error) {
 		server, admin := throwAway(t)
 		crash(server, admin)
@@ -151,7 +153,8 @@ func noneStays(t *testing.T, before int) {
 	for end := time.Now().Add(testdb.Patience); runtime.NumGoroutine() > before+own; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			stacks := make([]byte, 1<<20)
-			t.Fatalf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
+			t.Fatalf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before,
+				stacks[:runtime.Stack(stacks, true)])
 		}
 	}
 }
@@ -166,7 +169,8 @@ func TestHungServersScheduleIsSaved(t *testing.T) {
 	tally, text := during(t, server.URL(), admin, Options{Dir: dir, Profile: endless, Patience: 10 * time.Second},
 		func(*testing.T, []string) { server.Signal(syscall.SIGSTOP) })
 	server.Signal(syscall.SIGCONT)
-	if first := tally.Abnormal[0]; first.Code != gone || !strings.Contains(text, "ABNORMAL  hung: no answer within 10s; ") {
+	if first := tally.Abnormal[0]; first.Code != gone ||
+		!strings.Contains(text, "ABNORMAL  hung: no answer within 10s; ") {
 		t.Errorf("%+v", first)
 	}
 	scheduleSaved(t, dir)
@@ -180,11 +184,12 @@ func TestLostConnectionsScheduleIsSaved(t *testing.T) {
 	testdb.Only(t, "it is the family's", "mariadb")
 	admin, dir := testdb.Open(t, ""), t.TempDir()
 	lasting := random.Profile{Sessions: 4, Transactions: 1000}
-	_, text := during(t, testdb.MariaDB(t).URL(), admin, Options{Dir: dir, Profile: lasting}, func(t *testing.T, connections []string) {
-		if _, err := admin.Exec("KILL CONNECTION " + connections[0]); err != nil {
-			t.Error(err)
-		}
-	})
+	_, text := during(t, testdb.MariaDB(t).URL(), admin, Options{Dir: dir, Profile: lasting},
+		func(t *testing.T, connections []string) {
+			if _, err := admin.Exec("KILL CONNECTION " + connections[0]); err != nil {
+				t.Error(err)
+			}
+		})
 	if !strings.Contains(text, "ABNORMAL  the connection was lost: ") || strings.Contains(text, "the server is gone") {
 		t.Errorf("%s", text)
 	}
@@ -205,9 +210,11 @@ func scheduleSaved(t *testing.T, dir string) {
 }
 
 func TestOddAnswersOfOneKindAreToldOnce(t *testing.T) {
-	h := &fuzzer{Options: Options{Log: io.Discard}, tally: newTally(openStage(t, testdb.Current(t).URL()).Server, []workload.Isolation{serializable})}
+	h := &fuzzer{Options: Options{Log: io.Discard}, tally: newTally(openStage(t, testdb.Current(t).URL()).Server,
+		[]workload.Isolation{serializable})}
 	for i, column := range []int{7, 11} {
-		odd := random.Odd{SQL: "SELECT 1", Code: "1105", Message: fmt.Sprintf("Can't find column Column#%d in schema", column)}
+		odd := random.Odd{SQL: "SELECT 1", Code: "1105", Message: fmt.Sprintf("Can't find column Column#%d in schema",
+			column)}
 		if err := h.strange(&round{level: serializable, seed: uint64(i + 3)}, []random.Odd{odd}); err != nil {
 			t.Fatal(err)
 		}

@@ -18,21 +18,26 @@ func unseen(t *testing.T) (*round, *analyzer.Finding) {
 	t.Helper()
 	started := time.Now()
 	txn := func(n uint64, start, step, end int64, stmts ...history.Stmt) *history.Txn {
-		stmts = append(append([]history.Stmt{{Kind: history.Begin, Shape: "BEGIN"}}, stmts...), history.Stmt{Kind: history.Commit, Shape: "COMMIT"})
+		stmts = append(append([]history.Stmt{{Kind: history.Begin, Shape: "BEGIN"}}, stmts...),
+			history.Stmt{Kind: history.Commit, Shape: "COMMIT"})
 		for i := range stmts {
 			s := &stmts[i]
 			s.Num, s.Start, s.End = uint32(i+1), start+int64(i)*step, start+int64(i)*step+1
 		}
-		return &history.Txn{ID: history.TxnID(n), Level: history.RepeatableRead, Status: history.Committed, Start: start, End: end, Stmts: stmts}
+		return &history.Txn{ID: history.TxnID(n), Level: history.RepeatableRead, Status: history.Committed,
+			Start: start, End: end, Stmts: stmts}
 	}
 	other := history.Stmt{Kind: history.Select, Shape: "SELECT 1"}
-	first := txn(1, 1000, 100, 5000, other, history.Stmt{Kind: history.Select, Shape: "SELECT v FROM t"}, history.Stmt{Kind: history.Update, Shape: "UPDATE t SET v = 7"})
+	first := txn(1, 1000, 100, 5000, other, history.Stmt{Kind: history.Select, Shape: "SELECT v FROM t"},
+		history.Stmt{Kind: history.Update, Shape: "UPDATE t SET v = 7"})
 	second := txn(2, 1110, 40, 2000, history.Stmt{Kind: history.Update, Shape: "UPDATE t SET v = 7"}, other)
 	f := &analyzer.Finding{Anomaly: analyzer.LostUpdate, Class: analyzer.Hazard, Witness: []analyzer.Edge{
 		{From: first, To: second, Kind: analyzer.RW, FromStmt: &first.Stmts[2], ToStmt: &second.Stmts[1]},
-		{From: second, To: first, Kind: analyzer.WR, FromStmt: &second.Stmts[1], ToStmt: &first.Stmts[3], Current: true}}}
+		{From: second, To: first, Kind: analyzer.WR, FromStmt: &second.Stmts[1], ToStmt: &first.Stmts[3],
+			Current: true}}}
 	at := func(ns int) time.Time { return started.Add(time.Duration(ns)) }
-	r := &round{generator: random.New(random.Engine{Name: "mariadb"}, random.Profile{}, 1), result: &analyzer.Result{Runs: []history.Info{{Started: started}}},
+	r := &round{generator: random.New(random.Engine{Name: "mariadb"}, random.Profile{}, 1),
+		result: &analyzer.Result{Runs: []history.Info{{Started: started}}},
 		outcome: &random.Outcome{Steps: []random.Step{
 			{Transaction: 1, SQL: "INSERT INTO t VALUES (1)", Sent: at(10), Ended: at(20)},
 			{Transaction: 1, SQL: "INSERT INTO t VALUES (1)", Sent: at(30), Ended: at(40), Error: "1062"},
@@ -94,13 +99,16 @@ func TestStepsFollowTheDependencies(t *testing.T) {
 		want  string
 	}{
 		"a write that was sent before the one that it waited for": {
-			[]random.Step{{SQL: "UPDATE", Sent: at(1), Ended: at(9)}, {Session: 1, SQL: "DELETE", Sent: at(2), Ended: at(3)}, {Session: 1, SQL: "COMMIT", Sent: at(4), Ended: at(5)}},
+			[]random.Step{{SQL: "UPDATE", Sent: at(1), Ended: at(9)}, {Session: 1, SQL: "DELETE", Sent: at(2),
+				Ended: at(3)}, {Session: 1, SQL: "COMMIT", Sent: at(4), Ended: at(5)}},
 			func(*part) {}, "S2 DELETE; S2 COMMIT; S1 UPDATE"},
 		"a reply that came late": {
-			[]random.Step{{SQL: "COMMIT", Sent: at(1), Ended: at(9)}, {Session: 1, SQL: "SELECT", Sent: at(2), Ended: at(5)}, {Session: 1, SQL: "COMMIT", Sent: at(6), Ended: at(7)}},
+			[]random.Step{{SQL: "COMMIT", Sent: at(1), Ended: at(9)}, {Session: 1, SQL: "SELECT", Sent: at(2),
+				Ended: at(5)}, {Session: 1, SQL: "COMMIT", Sent: at(6), Ended: at(7)}},
 			func(p *part) { p.order(0, 1) }, "S1 COMMIT; S2 SELECT; S2 COMMIT"},
 		"what contradicts itself": {
-			[]random.Step{{SQL: "SELECT", Sent: at(1), Ended: at(2)}, {Session: 1, SQL: "UPDATE", Sent: at(3), Ended: at(4)}},
+			[]random.Step{{SQL: "SELECT", Sent: at(1), Ended: at(2)}, {Session: 1, SQL: "UPDATE", Sent: at(3),
+				Ended: at(4)}},
 			func(p *part) { p.order(0, 1); p.order(1, 0) }, "S1 SELECT; S2 UPDATE"},
 	} {
 		a := newAccount(nil, test.steps, nil, history.RepeatableRead, "mariadb")

@@ -38,7 +38,8 @@ func TestFindingsBeyondSingleRowsAreTold(t *testing.T) {
 		{analyzer.Edge{Kind: analyzer.RW, From: committed, To: committed, FromStmt: sum, ToStmt: update}, true, false},
 		{analyzer.Edge{Kind: analyzer.WR, From: aborted, To: committed, FromStmt: update, ToStmt: sum}, true, true},
 		{analyzer.Edge{Kind: analyzer.WR, From: aborted, To: committed, FromStmt: update, ToStmt: plain}, false, true},
-		{analyzer.Edge{Kind: analyzer.WW, From: committed, To: committed, FromStmt: update, ToStmt: update}, false, false},
+		{analyzer.Edge{Kind: analyzer.WW, From: committed, To: committed, FromStmt: update, ToStmt: update}, false,
+			false},
 	} {
 		f := &analyzer.Finding{Witness: []analyzer.Edge{c.edge}}
 		if byAggregate(f) != c.aggregate || byAborted(f) != c.aborted {

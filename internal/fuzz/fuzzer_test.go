@@ -54,7 +54,8 @@ func TestRunsFindWhatIsThere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			tally, err := Run(t.Context(), openStage(t, url(t)), Options{Levels: []workload.Isolation{readCommitted, serializable}, Rounds: 6, Seed: 1, Dir: dir})
+			tally, err := Run(t.Context(), openStage(t, url(t)),
+				Options{Levels: []workload.Isolation{readCommitted, serializable}, Rounds: 6, Seed: 1, Dir: dir})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,7 +86,8 @@ func TestRunsTakeTiDBsModesInTurn(t *testing.T) {
 		t.Skip(testdb.NoTiDB)
 	}
 	dir := t.TempDir()
-	tally, err := Run(t.Context(), openStage(t, server.URL()), Options{Rounds: 4, Seed: 1, Dir: dir, Profile: random.Profile{Transactions: 40}})
+	tally, err := Run(t.Context(), openStage(t, server.URL()),
+		Options{Rounds: 4, Seed: 1, Dir: dir, Profile: random.Profile{Transactions: 40}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,8 +124,10 @@ func readScenario(t *testing.T, name string) *scenario.Scenario {
 // lostUpdate is a scenario with much that does not matter.
 func lostUpdate() *scenario.Scenario {
 	whole := &scenario.Scenario{Name: "whole", Sessions: []scenario.Session{{Name: "A"}, {Name: "B"}}, Setup: []string{
-		"CREATE TABLE t (id INT PRIMARY KEY, v INT)", "CREATE TABLE u (id INT PRIMARY KEY)", "INSERT INTO t (id, v) VALUES (1, 10)", "INSERT INTO t (id, v) VALUES (2, 20)"}}
-	for _, line := range []string{"A: BEGIN", "B: SELECT * FROM u", "A: SELECT v FROM t WHERE id = 1 ORDER BY v", "B: BEGIN", "B: UPDATE t SET v = v + 1 WHERE id = 1", "B: UPDATE t SET v = 7 WHERE id = 2",
+		"CREATE TABLE t (id INT PRIMARY KEY, v INT)", "CREATE TABLE u (id INT PRIMARY KEY)",
+		"INSERT INTO t (id, v) VALUES (1, 10)", "INSERT INTO t (id, v) VALUES (2, 20)"}}
+	for _, line := range []string{"A: BEGIN", "B: SELECT * FROM u", "A: SELECT v FROM t WHERE id = 1 ORDER BY v",
+		"B: BEGIN", "B: UPDATE t SET v = v + 1 WHERE id = 1", "B: UPDATE t SET v = 7 WHERE id = 2",
 		"B: COMMIT", "A: UPDATE t SET v = 9 WHERE id = 1 AND v > 0", "A: COMMIT"} {
 		session, sql, _ := strings.Cut(line, ": ")
 		whole.Steps = append(whole.Steps, scenario.Step{Session: session, SQL: sql})
@@ -167,7 +171,8 @@ func TestAScenarioIsMadeSmall(t *testing.T) {
 	}
 	s := openStage(t, testdb.MariaDB(t).URL())
 	whole := lostUpdate()
-	small, tried, err := Reduce(t.Context(), whole, history.ReadCommitted, "lost update", Shows(s, history.ReadCommitted, Like("lost update", "hazard")))
+	small, tried, err := Reduce(t.Context(), whole, history.ReadCommitted, "lost update",
+		Shows(s, history.ReadCommitted, Like("lost update", "hazard")))
 	if err != nil {
 		t.Fatal(err)
 	}

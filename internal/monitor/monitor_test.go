@@ -67,7 +67,8 @@ func TestWatchTellsWhatTheAnalysisFinds(t *testing.T) {
 	}
 	counts := m.Counts()
 	for _, f := range want.Findings {
-		if i := slices.IndexFunc(got.Findings, func(g *analyzer.Finding) bool { return g.ID == f.ID }); i < 0 || got.Findings[i].Count != f.Count {
+		if i := slices.IndexFunc(got.Findings, func(g *analyzer.Finding) bool { return g.ID == f.ID }); i < 0 ||
+			got.Findings[i].Count != f.Count {
 			t.Errorf("%s x%d is missing", f.Anomaly, f.Count)
 		}
 		if told[f.ID] == 0 && f.Patterns == 1 || counts[Kind{f.Anomaly, f.Class}] == 0 {

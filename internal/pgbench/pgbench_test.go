@@ -71,7 +71,8 @@ func TestRunAccountsForEveryTransaction(t *testing.T) {
 				t.Fatal(err)
 			}
 			r, err := Run(t.Context(), path, o)
-			if err != nil || r.Transactions != o.Clients*o.Transactions || r.Failed() != 0 || r.Rate <= 0 || r.Median <= 0 {
+			if err != nil || r.Transactions != o.Clients*o.Transactions || r.Failed() != 0 || r.Rate <= 0 ||
+				r.Median <= 0 {
 				t.Errorf("%s, %s: %+v, %v", o.Script, o.Protocol, r, err)
 			}
 			want := r.Transactions
@@ -122,7 +123,8 @@ func setUp(t *testing.T) (path string, o Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o = Options{Address: testdb.PostgreSQL(t).Addr(), User: "postgres", Database: testdb.NewPostgreSQLDatabase(t), Clients: 4, Transactions: 20}
+	o = Options{Address: testdb.PostgreSQL(t).Addr(), User: "postgres", Database: testdb.NewPostgreSQLDatabase(t),
+		Clients: 4, Transactions: 20}
 	if err := Init(t.Context(), path, o, 1); err != nil {
 		t.Fatal(err)
 	}

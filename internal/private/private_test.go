@@ -19,7 +19,8 @@ func TestFilesArePrivateWhateverTheUmask(t *testing.T) {
 	if err := os.WriteFile(there, []byte("longer than what follows"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]os.FileMode{dir: 0o700, filepath.Dir(dir): 0o700, there: 0o600, filepath.Join(dir, "new"): 0o600} {
+	for path, want := range map[string]os.FileMode{dir: 0o700, filepath.Dir(dir): 0o700, there: 0o600,
+		filepath.Join(dir, "new"): 0o600} {
 		if want == 0o600 {
 			if err := WriteFile(path, []byte("x")); err != nil {
 				t.Fatal(err)

@@ -28,9 +28,11 @@ func TestDialectIsTheOneThatReadsFiles(t *testing.T) {
 		err                      string
 	}{
 		{name: "either", statement: "UPDATE account SET n = n + 1 WHERE id = :a", want: dbms.PostgreSQLFamily},
-		{name: "either, as asked", dialect: "MariaDB", statement: "UPDATE account SET n = n + 1 WHERE id = :a", want: dbms.MySQLFamily},
+		{name: "either, as asked", dialect: "MariaDB", statement: "UPDATE account SET n = n + 1 WHERE id = :a",
+			want: dbms.MySQLFamily},
 		{name: "MySQL's alone", statement: "UPDATE `account` SET n = n + 1 WHERE id = :a", want: dbms.MySQLFamily},
-		{name: "not as asked", dialect: "postgresql", statement: "UPDATE `account` SET n = n + 1 WHERE id = :a", err: "bank.sql:2"},
+		{name: "not as asked", dialect: "postgresql", statement: "UPDATE `account` SET n = n + 1 WHERE id = :a",
+			err: "bank.sql:2"},
 		{name: "none", statement: "UPDATE account SET WHERE", err: "bank.sql:2"},
 		{name: "unknown", dialect: "oracle", err: `--dialect: "oracle" is none of postgresql, mysql`},
 	} {
@@ -60,7 +62,8 @@ func TestUnreadDefinitionsAreToldWithLines(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Len(t, p.Notes, 1)
-	require.True(t, strings.HasSuffix(p.Notes[0], "schema.sql (as postgresql), line 3: not read: there is no table missing"), p.Notes[0])
+	require.True(t, strings.HasSuffix(p.Notes[0],
+		"schema.sql (as postgresql), line 3: not read: there is no table missing"), p.Notes[0])
 }
 
 func TestTablesMustBeKnown(t *testing.T) {

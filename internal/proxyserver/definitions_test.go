@@ -26,7 +26,8 @@ func TestTheRecordingHoldsTheTables(t *testing.T) {
 			target, err := dsn.Parse(server())
 			require.NoError(t, err)
 			recording := filepath.Join(t.TempDir(), "rec")
-			srv, err := Start(t.Context(), Options{Upstream: target, Listen: "127.0.0.1:0", Recording: recording, Definitions: true, Drain: time.Second, Logger: zaptest.NewLogger(t)})
+			srv, err := Start(t.Context(), Options{Upstream: target, Listen: "127.0.0.1:0", Recording: recording,
+				Definitions: true, Drain: time.Second, Logger: zaptest.NewLogger(t)})
 			require.NoError(t, err)
 			const database = "isotap_defined"
 			do := func(database string, statements ...string) {

@@ -26,7 +26,8 @@ func TestStaleSocketIsReplacedAndNothingElse(t *testing.T) {
 		t.Fatalf("a stale socket: %v", err)
 	}
 	closeAll(all)
-	if _, err := listen("unix:"+file, defaultSocketMode, false); err == nil || !strings.Contains(err.Error(), "no socket") {
+	if _, err := listen("unix:"+file, defaultSocketMode, false); err == nil ||
+		!strings.Contains(err.Error(), "no socket") {
 		t.Errorf("a file: %v", err)
 	}
 	if text, err := os.ReadFile(file); string(text) != "precious" {
@@ -38,7 +39,8 @@ func TestStaleSocketIsReplacedAndNothingElse(t *testing.T) {
 }
 
 func TestListenersThatCannotBeAreNamed(t *testing.T) {
-	for listen, want := range map[string]string{"systemd": "LISTEN_FDS", "systemd:clients": "systemd:clients", "unix:@isotap": "abstract"} {
+	for listen, want := range map[string]string{"systemd": "LISTEN_FDS", "systemd:clients": "systemd:clients",
+		"unix:@isotap": "abstract"} {
 		all, err := listenAt(listen, defaultSocketMode, false)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", listen, errors.Join(err, closeAll(all)))

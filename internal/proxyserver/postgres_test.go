@@ -39,7 +39,8 @@ func observes(t *testing.T, b *postgresBackend, database, text string) history.O
 	if planner == nil {
 		t.Fatalf("%s has no planner", database)
 	}
-	script := planner.Plan([]byte(text), sqlpostgres.Session{Version: b.facts.Major, Role: "postgres", Path: rewrite.ListOf("pg_catalog", "public")})
+	script := planner.Plan([]byte(text), sqlpostgres.Session{Version: b.facts.Major, Role: "postgres",
+		Path: rewrite.ListOf("pg_catalog", "public")})
 	return script.Statements[0].Observation
 }
 
@@ -66,7 +67,9 @@ func TestPostgreSQLPlannersFollowTheirDatabasesSchemas(t *testing.T) {
 	}
 
 	testdb.Exec(t, inOne, "ALTER TABLE shared RENAME TO other")
-	if err := b.reload(t.Context(), session.Schema{Database: one, Tables: []rewrite.TableName{{Schema: "public", Table: "shared"}, {Schema: "public", Table: "other"}}}); err != nil {
+	if err := b.reload(t.Context(), session.Schema{Database: one,
+		Tables: []rewrite.TableName{{Schema: "public", Table: "shared"},
+			{Schema: "public", Table: "other"}}}); err != nil {
 		t.Fatal(err)
 	}
 	if o := observes(t, b, one, text); o != history.Opaque {
@@ -120,7 +123,8 @@ func TestABackendSaysWhatThePostgreSQLServerIs(t *testing.T) {
 	b := openPostgreSQL(t)
 	var info history.Info
 	b.describe(&info)
-	if info.Server.Engine != "postgresql" || info.Server.Version != testdb.PostgreSQL(t).Version() || info.Horizon == 0 || info.Server.System == 0 {
+	if info.Server.Engine != "postgresql" || info.Server.Version != testdb.PostgreSQL(t).Version() ||
+		info.Horizon == 0 || info.Server.System == 0 {
 		t.Errorf("%+v", info)
 	}
 	if err := b.ping(t.Context()); err != nil {

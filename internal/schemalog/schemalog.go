@@ -218,8 +218,8 @@ func (k *Log) read(ctx context.Context, d *database) {
 	}
 }
 
-// fresh returns what is to be recorded of a reading. used reports whether any table was used: databases without tables are
-// nothing to tell of.
+// fresh returns what is to be recorded of a reading. used reports whether any table was used: databases without tables
+// are nothing to tell of.
 func (k *Log) fresh(d *database, used bool, tables []definitions.Table, failed error) []history.Definition {
 	at := k.clock()
 	reason := ""

@@ -43,11 +43,14 @@ func TestWhatDiffersIsRecorded(t *testing.T) {
 		want     log
 	}{
 		{"once", []reading{{tables: []definitions.Table{item}}, {tables: []definitions.Table{item}}}, log{is(item)}},
-		{"again when it was changed", []reading{{tables: []definitions.Table{item}}, {tables: []definitions.Table{longer}}}, log{is(item), is(longer)}},
+		{"again when it was changed", []reading{{tables: []definitions.Table{item}},
+			{tables: []definitions.Table{longer}}}, log{is(item), is(longer)}},
 		{"though it has gone", []reading{{tables: []definitions.Table{item}}, {}}, log{is(item)}},
 		{"though the database has gone", []reading{{tables: []definitions.Table{item}}, {err: refused}}, log{is(item)}},
-		{"missing, once for each reason", []reading{{err: refused}, {err: refused}, {}}, log{missing("refused"), missing("the login sees no table there")}},
-		{"missing, and then there", []reading{{err: refused}, {tables: []definitions.Table{item}}}, log{missing("refused"), is(item)}},
+		{"missing, once for each reason", []reading{{err: refused}, {err: refused}, {}},
+			log{missing("refused"), missing("the login sees no table there")}},
+		{"missing, and then there", []reading{{err: refused}, {tables: []definitions.Table{item}}},
+			log{missing("refused"), is(item)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var have log
@@ -71,7 +74,8 @@ func TestWhatDiffersIsRecorded(t *testing.T) {
 // TestDatabaseWithoutTablesIsNothingToTell: a database without tables is nothing to tell of.
 func TestDatabaseWithoutTablesIsNothingToTell(t *testing.T) {
 	var have log
-	k := New(func(context.Context, string) ([]definitions.Table, error) { return nil, nil }, &have, func() int64 { return 0 }, zaptest.NewLogger(t))
+	k := New(func(context.Context, string) ([]definitions.Table, error) { return nil, nil }, &have,
+		func() int64 { return 0 }, zaptest.NewLogger(t))
 	k.Use("postgres")
 	k.Finish(t.Context())
 	require.Empty(t, have)

@@ -29,15 +29,18 @@ import (
 
 // The settings under which texts of the MySQL family are read.
 var (
-	sqlModes = []string{"", "ANSI_QUOTES", "NO_BACKSLASH_ESCAPES", "ANSI_QUOTES,NO_BACKSLASH_ESCAPES", "PIPES_AS_CONCAT,STRICT_TRANS_TABLES",
+	sqlModes = []string{"", "ANSI_QUOTES", "NO_BACKSLASH_ESCAPES", "ANSI_QUOTES,NO_BACKSLASH_ESCAPES",
+		"PIPES_AS_CONCAT,STRICT_TRANS_TABLES",
 		"ORACLE", "IGNORE_SPACE,STRICT_ALL_TABLES", "ANSI,NO_BACKSLASH_ESCAPES", "EMPTY_STRING_IS_NULL"}
-	mysqlCharsets = []string{"utf8mb4", "utf8mb4", "latin1", "gbk", "sjis", "cp932", "big5", "binary", "euckr", "gb2312", "eucjpms", "ujis", "cp1251", "tis620"}
+	mysqlCharsets = []string{"utf8mb4", "utf8mb4", "latin1", "gbk", "sjis", "cp932", "big5", "binary", "euckr",
+		"gb2312", "eucjpms", "ujis", "cp1251", "tis620"}
 	// mysqlWays are ways to make the settings, each some texts.
 	mysqlWays = [][]string{
 		{"SET sql_mode='%m'", "SET NAMES %c"},
 		{"SET NAMES %c", "SET @@session.sql_mode=\"%m\""},
 		{"EXECUTE IMMEDIATE 'SET NAMES %c'", "EXECUTE IMMEDIATE \"SET sql_mode='%m'\""},
-		{"PREPARE s1 FROM 'SET NAMES %c'", "EXECUTE s1", "PREPARE s2 FROM \"SET sql_mode='%m'\"", "EXECUTE s2", "DEALLOCATE PREPARE s1"},
+		{"PREPARE s1 FROM 'SET NAMES %c'", "EXECUTE s1", "PREPARE s2 FROM \"SET sql_mode='%m'\"", "EXECUTE s2",
+			"DEALLOCATE PREPARE s1"},
 		{"BEGIN NOT ATOMIC SET NAMES %c; SET sql_mode='%m'; END"},
 		{"/*!SET NAMES %c*/", "/*!50000 SET sql_mode='%m' */"},
 		{"SET CHARACTER SET %c", "SET @x=1, sql_mode='%m', @y=2"},
@@ -61,10 +64,13 @@ func TestMariaDBTexts(t *testing.T) {
 		f.names[i] = testdb.NewDatabase(t)
 		dbs[i] = testdb.Open(t, f.names[i])
 		execAll(t, dbs[i], "CREATE TABLE a (id INT PRIMARY KEY, v VARCHAR(100), w INT) ENGINE=InnoDB CHARACTER SET utf8mb4",
-			"CREATE TABLE b (id INT PRIMARY KEY, x INT) ENGINE=InnoDB", "CREATE TABLE canary (id INT PRIMARY KEY, n INT) ENGINE=InnoDB",
-			"CREATE PROCEDURE setm(m TEXT) SET sql_mode = m", "CREATE FUNCTION setf(m TEXT) RETURNS INT BEGIN SET sql_mode = m; RETURN 1; END",
+			"CREATE TABLE b (id INT PRIMARY KEY, x INT) ENGINE=InnoDB",
+			"CREATE TABLE canary (id INT PRIMARY KEY, n INT) ENGINE=InnoDB",
+			"CREATE PROCEDURE setm(m TEXT) SET sql_mode = m",
+			"CREATE FUNCTION setf(m TEXT) RETURNS INT BEGIN SET sql_mode = m; RETURN 1; END",
 			"CREATE FUNCTION setc() RETURNS INT BEGIN SET character_set_client = gbk; RETURN 1; END",
-			"CREATE TABLE setting (id INT)", "CREATE TRIGGER sets BEFORE INSERT ON setting FOR EACH ROW SET sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES'")
+			"CREATE TABLE setting (id INT)",
+			"CREATE TRIGGER sets BEFORE INSERT ON setting FOR EACH ROW SET sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES'")
 	}
 	if len(f.names[0]) != len(f.names[1]) {
 		t.Fatalf("names of other lengths: %q", f.names)
@@ -86,7 +92,8 @@ func TestMariaDBTexts(t *testing.T) {
 		f.dial[i] = func() (conn, error) { return dialMySQL(address, f.names[i]) }
 	}
 	f.reset = func(i int) error {
-		for _, s := range []string{"DELETE FROM a", "DELETE FROM b", "DELETE FROM canary", `INSERT INTO a (id, v, w) VALUES (1,'a',1),(2,'b',2),(3,'a''b',3),(4,'a\\',4),(5,'x',5)`,
+		for _, s := range []string{"DELETE FROM a", "DELETE FROM b", "DELETE FROM canary",
+			`INSERT INTO a (id, v, w) VALUES (1,'a',1),(2,'b',2),(3,'a''b',3),(4,'a\\',4),(5,'x',5)`,
 			"INSERT INTO b (id, x) VALUES (1,1),(2,2)", "INSERT INTO canary (id, n) VALUES (1,0)"} {
 			if _, err := dbs[i].Exec(s); err != nil {
 				return err
@@ -95,7 +102,8 @@ func TestMariaDBTexts(t *testing.T) {
 		return nil
 	}
 	f.dump = func(i int) (string, error) {
-		return dump(dbs[i], "SELECT id, HEX(v), w FROM a ORDER BY id", "SELECT id, x FROM b ORDER BY id", "SELECT id, n FROM canary ORDER BY id")
+		return dump(dbs[i], "SELECT id, HEX(v), w FROM a ORDER BY id", "SELECT id, x FROM b ORDER BY id",
+			"SELECT id, n FROM canary ORDER BY id")
 	}
 	f.setUp = func(r *rand.Rand) (string, []string) {
 		mode, charset := sqlModes[r.IntN(len(sqlModes))], mysqlCharsets[r.IntN(len(mysqlCharsets))]
@@ -131,8 +139,9 @@ func packetsOf(reply []byte) (payloads []string) {
 // startProxy starts isotap before a server and returns its address.
 func startProxy(t *testing.T, target dsn.Target) string {
 	t.Helper()
-	isotap, err := proxyserver.Start(context.Background(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: filepath.Join(t.TempDir(), "rec"),
-		Args: true, Drain: time.Second, Logger: zaptest.NewLogger(t, zaptest.Level(zap.ErrorLevel))})
+	isotap, err := proxyserver.Start(context.Background(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0",
+		Recording: filepath.Join(t.TempDir(), "rec"),
+		Args:      true, Drain: time.Second, Logger: zaptest.NewLogger(t, zaptest.Level(zap.ErrorLevel))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,8 +210,9 @@ func dialMySQL(address, database string) (conn, error) {
 	if _, err := m.read(); err != nil {
 		return nil, err
 	}
-	login := binary.LittleEndian.AppendUint32(nil, gomysql.CLIENT_PROTOCOL_41|gomysql.CLIENT_SECURE_CONNECTION|gomysql.CLIENT_PLUGIN_AUTH|
-		gomysql.CLIENT_CONNECT_WITH_DB|gomysql.CLIENT_TRANSACTIONS|gomysql.CLIENT_LONG_PASSWORD|gomysql.CLIENT_MULTI_STATEMENTS|gomysql.CLIENT_MULTI_RESULTS)
+	login := binary.LittleEndian.AppendUint32(nil,
+		gomysql.CLIENT_PROTOCOL_41|gomysql.CLIENT_SECURE_CONNECTION|gomysql.CLIENT_PLUGIN_AUTH|
+			gomysql.CLIENT_CONNECT_WITH_DB|gomysql.CLIENT_TRANSACTIONS|gomysql.CLIENT_LONG_PASSWORD|gomysql.CLIENT_MULTI_STATEMENTS|gomysql.CLIENT_MULTI_RESULTS)
 	login = append(append(login, 0, 0, 0, 1, 33), make([]byte, 23)...)
 	if err := m.write(1, append(login, "root\x00\x00"+database+"\x00mysql_native_password\x00"...)); err != nil {
 		return nil, err

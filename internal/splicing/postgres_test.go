@@ -20,16 +20,21 @@ import (
 
 // The settings under which texts of PostgreSQL are read.
 var (
-	postgresEncodings = []string{"UTF8", "UTF8", "LATIN1", "SJIS", "GBK", "BIG5", "SQL_ASCII", "UHC", "GB18030", "SHIFT_JIS_2004", "JOHAB", "EUC_JP", "WIN1251"}
+	postgresEncodings = []string{"UTF8", "UTF8", "LATIN1", "SJIS", "GBK", "BIG5", "SQL_ASCII", "UHC", "GB18030",
+		"SHIFT_JIS_2004", "JOHAB", "EUC_JP", "WIN1251"}
 	// postgresWays are ways to make the settings, each some texts.
 	postgresWays = [][]string{
 		{"SET standard_conforming_strings=%s", "SET backslash_quote=%b", "SET client_encoding='%c'"},
-		{"SELECT set_config('standard_conforming_strings','%s',false)", "SET client_encoding='%c'", "SET backslash_quote=%b"},
+		{"SELECT set_config('standard_conforming_strings','%s',false)", "SET client_encoding='%c'",
+			"SET backslash_quote=%b"},
 		{"DO $$ BEGIN PERFORM set_config('standard_conforming_strings','%s',false); PERFORM set_config('client_encoding','%c',false); PERFORM set_config('backslash_quote','%b',false); END $$"},
 		{"SET NAMES '%c'; SET standard_conforming_strings=%s; SET backslash_quote=%b"},
-		{"SET escape_string_warning=off", "SET standard_conforming_strings=%s", "SELECT setcfg('client_encoding','%c'), setcfg('backslash_quote','%b')"},
-		{"SET client_encoding='%c'", "UPDATE pg_settings SET setting='%s' WHERE name='standard_conforming_strings'", "SET backslash_quote=%b"},
-		{"BEGIN", "SET LOCAL standard_conforming_strings=%s", "SET LOCAL client_encoding='%c'", "SET LOCAL backslash_quote=%b"},
+		{"SET escape_string_warning=off", "SET standard_conforming_strings=%s",
+			"SELECT setcfg('client_encoding','%c'), setcfg('backslash_quote','%b')"},
+		{"SET client_encoding='%c'", "UPDATE pg_settings SET setting='%s' WHERE name='standard_conforming_strings'",
+			"SET backslash_quote=%b"},
+		{"BEGIN", "SET LOCAL standard_conforming_strings=%s", "SET LOCAL client_encoding='%c'",
+			"SET LOCAL backslash_quote=%b"},
 	}
 )
 
@@ -46,7 +51,8 @@ func TestPostgreSQLTexts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	execAll(t, first, "CREATE TABLE a (id INT PRIMARY KEY, v TEXT, w INT)", "CREATE TABLE b (id INT PRIMARY KEY, x INT)", "CREATE TABLE canary (id INT PRIMARY KEY, n INT)",
+	execAll(t, first, "CREATE TABLE a (id INT PRIMARY KEY, v TEXT, w INT)",
+		"CREATE TABLE b (id INT PRIMARY KEY, x INT)", "CREATE TABLE canary (id INT PRIMARY KEY, n INT)",
 		"CREATE FUNCTION setcfg(n text, v text) RETURNS text LANGUAGE sql AS 'SELECT set_config(n, v, false)'",
 		"CREATE FUNCTION splicing() RETURNS int LANGUAGE sql AS 'SELECT 1'")
 	first.Close() // a template must have no connections
@@ -68,7 +74,8 @@ func TestPostgreSQLTexts(t *testing.T) {
 		return err
 	}
 	f.dump = func(i int) (string, error) {
-		return dump(dbs[i], "SELECT id, v, w FROM a ORDER BY id", "SELECT id, x FROM b ORDER BY id", "SELECT id, n FROM canary ORDER BY id")
+		return dump(dbs[i], "SELECT id, v, w FROM a ORDER BY id", "SELECT id, x FROM b ORDER BY id",
+			"SELECT id, n FROM canary ORDER BY id")
 	}
 	f.setUp = func(r *rand.Rand) (string, []string) {
 		conforming := []string{"on", "off"}[r.IntN(2)]
@@ -78,7 +85,8 @@ func TestPostgreSQLTexts(t *testing.T) {
 		for _, s := range postgresWays[r.IntN(len(postgresWays))] {
 			session = append(session, strings.NewReplacer("%s", conforming, "%b", quote, "%c", encoding).Replace(s))
 		}
-		return fmt.Sprintf("standard_conforming_strings %s, backslash_quote %s, %s, %q", conforming, quote, encoding, session), session
+		return fmt.Sprintf("standard_conforming_strings %s, backslash_quote %s, %s, %q", conforming, quote, encoding,
+			session), session
 	}
 	f.normal = func(reply []byte) []byte { return reply }
 	// Some statements go out in another form (DISTINCT as GROUP BY, say), which is isotap's as a whole.

@@ -89,10 +89,12 @@ func (g *grammar) text(r *rand.Rand) string {
 	case n < 7:
 		s = fill(pick(g.chains), append(g.pieces, g.fragments...))
 	case n < 8:
-		s = fill(pick(g.templates), g.fragments) + pick([]string{";", "; ", " ;", "--;", "-- ;\n;"}) + fill(pick(g.chains), g.pieces)
+		s = fill(pick(g.templates), g.fragments) + pick([]string{";", "; ", " ;", "--;",
+			"-- ;\n;"}) + fill(pick(g.chains), g.pieces)
 	default:
 		for range 1 + r.IntN(6) {
-			s += pick([]string{fill(pick(g.templates), g.fragments), pick(g.fragments), pick(g.pieces), ";"}) + pick([]string{"", " ", ";", "\n", ","})
+			s += pick([]string{fill(pick(g.templates), g.fragments), pick(g.fragments), pick(g.pieces),
+				";"}) + pick([]string{"", " ", ";", "\n", ","})
 		}
 	}
 	if r.IntN(4) == 0 {
@@ -178,9 +180,11 @@ func (f *family) differ(texts []string, refused func(reply []byte) bool) (at int
 	direct, proxied := sides[0], sides[1]
 	for i := range max(len(direct.replies), len(proxied.replies)) {
 		switch {
-		case i >= len(direct.replies) || i >= len(proxied.replies) || !f.same(texts[i], direct.replies[i], proxied.replies[i]):
+		case i >= len(direct.replies) || i >= len(proxied.replies) ||
+			!f.same(texts[i], direct.replies[i], proxied.replies[i]):
 			return i, fmt.Sprintf("direct %q\n  isotap %q", nth(direct.replies, i), nth(proxied.replies, i)), nil
-		case !refused(direct.replies[i]) && !slices.ContainsFunc(proxied.sent[i], func(sent []byte) bool { return f.keeps(sent, []byte(texts[i])) }):
+		case !refused(direct.replies[i]) &&
+			!slices.ContainsFunc(proxied.sent[i], func(sent []byte) bool { return f.keeps(sent, []byte(texts[i])) }):
 			return i, fmt.Sprintf("the server was sent %q", proxied.sent[i]), nil
 		}
 	}
@@ -199,7 +203,8 @@ var (
 // same reports whether two replies to a text are the same, as far as SQL says what they are: rows that no order was
 // asked for may come in another.
 func (f *family) same(text string, a, b []byte) bool {
-	return bytes.Equal(a, b) || !ordered.MatchString(comment.ReplaceAllString(text, "")) && slices.Equal(f.inOrder(a), f.inOrder(b))
+	return bytes.Equal(a, b) || !ordered.MatchString(comment.ReplaceAllString(text, "")) &&
+		slices.Equal(f.inOrder(a), f.inOrder(b))
 }
 
 // inOrder returns the messages of a reply, those that may be rows of one result in the order of their bytes.

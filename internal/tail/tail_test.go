@@ -103,7 +103,8 @@ func (h *heap) Txn(_ context.Context, t *history.Txn) error {
 func (h *heap) all(t *testing.T, from, to uint32) {
 	t.Helper()
 	slices.Sort(h.seqs)
-	if uint32(len(h.seqs)) != to-from+1 || len(h.seqs) > 0 && (h.seqs[0] != from || h.seqs[len(h.seqs)-1] != to) || len(slices.Compact(slices.Clone(h.seqs))) != len(h.seqs) {
+	if uint32(len(h.seqs)) != to-from+1 || len(h.seqs) > 0 && (h.seqs[0] != from || h.seqs[len(h.seqs)-1] != to) ||
+		len(slices.Compact(slices.Clone(h.seqs))) != len(h.seqs) {
 		t.Errorf("%d transactions were followed, of %d to %d", len(h.seqs), from, to)
 	}
 	if len(h.runs) == 0 || h.runs[len(h.runs)-1].Ended.IsZero() {

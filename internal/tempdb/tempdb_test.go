@@ -48,11 +48,12 @@ func TestRunsAtOnceHaveDatabasesOfTheirOwn(t *testing.T) {
 			done.Go(func() {
 				begin := sync.OnceFunc(started.Done)
 				defer begin() // a run that does not get so far does not keep the others waiting
-				_, errs[i] = Run(ctx, target, Options{Database: "isotap_at_once"}, func(ctx context.Context, dsn string) error {
-					begin()
-					<-all
-					return insertAndCount(ctx, dsn, rows)
-				})
+				_, errs[i] = Run(ctx, target, Options{Database: "isotap_at_once"},
+					func(ctx context.Context, dsn string) error {
+						begin()
+						<-all
+						return insertAndCount(ctx, dsn, rows)
+					})
 			})
 		}
 		done.Wait()
@@ -97,12 +98,14 @@ func TestADatabaseOfAnothersIsLeftAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { admin.ExecContext(context.Background(), "DROP DATABASE isotap_taken") })
-		_, err := Run(t.Context(), target, Options{Database: "isotap_taken"}, func(ctx context.Context, dsn string) error {
-			if got, want := databases(t, target, "isotap_taken"), []string{"isotap_taken", "isotap_taken_2"}; !slices.Equal(got, want) {
-				t.Errorf("databases while it runs: %q, want %q", got, want)
-			}
-			return insertAndCount(ctx, dsn, 1)
-		})
+		_, err := Run(t.Context(), target, Options{Database: "isotap_taken"},
+			func(ctx context.Context, dsn string) error {
+				if got, want := databases(t, target, "isotap_taken"), []string{"isotap_taken",
+					"isotap_taken_2"}; !slices.Equal(got, want) {
+					t.Errorf("databases while it runs: %q, want %q", got, want)
+				}
+				return insertAndCount(ctx, dsn, 1)
+			})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,8 +13,10 @@ import (
 // try runs a workload, small.
 func try(t *testing.T, target dsn.Target, name string, plant bool, level history.Level) *WorkloadRun {
 	t.Helper()
-	did, err := RunWorkload(t.Context(), target, WorkloadOptions{Workload: name, Options: known.Options{Scale: 1, Plant: plant},
-		Config: workload.Config{Transactions: 200, Isolation: workload.Isolation{Level: level}, Think: workload.DefaultThink, Seed: 1}})
+	did, err := RunWorkload(t.Context(), target,
+		WorkloadOptions{Workload: name, Options: known.Options{Scale: 1, Plant: plant},
+			Config: workload.Config{Transactions: 200, Isolation: workload.Isolation{Level: level},
+				Think: workload.DefaultThink, Seed: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +49,8 @@ func TestBrokenInvariantsAndFindingsGoTogether(t *testing.T) {
 		} {
 			t.Run(tt.name, func(t *testing.T) {
 				did := try(t, target, tt.name, tt.plant, history.ReadCommitted)
-				if broken := did.Outcome.Broken(); len(broken) == 0 || tt.invariant != "" && !slices.Contains(broken, tt.invariant) {
+				if broken := did.Outcome.Broken(); len(broken) == 0 || tt.invariant != "" &&
+					!slices.Contains(broken, tt.invariant) {
 					t.Errorf("%q holds", tt.invariant)
 				}
 				if tt.anomaly != "" && !slices.Contains(did.anomalies(), tt.anomaly) {
@@ -81,7 +84,8 @@ func TestWorkloadsMadeForReadCommittedAreRightThere(t *testing.T) {
 		for _, k := range known.Kinds {
 			if k.Plants {
 				t.Run(k.Name, func(t *testing.T) {
-					if broken := try(t, target, k.Name, false, history.ReadCommitted).Outcome.Broken(); len(broken) > 0 {
+					if broken := try(t, target, k.Name, false,
+						history.ReadCommitted).Outcome.Broken(); len(broken) > 0 {
 						t.Errorf("broken: %q", broken)
 					}
 				})

@@ -113,7 +113,8 @@ type kind struct {
 	taken           string
 }
 
-// An installation is what a server is started with: its programs, the user that runs it (nil: our own), and its directory.
+// An installation is what a server is started with: its programs, the user that runs it (nil: our own), and its
+// directory.
 type installation struct {
 	bin  programs
 	user *account

@@ -10,7 +10,8 @@ import (
 )
 
 func TestPostgreSQLAsksForPasswordsWhereItIsTold(t *testing.T) {
-	s, err := StartPostgreSQL(t.Context(), PostgreSQLOptions{HBA: []string{"host all guarded 127.0.0.1/32 scram-sha-256"}})
+	s, err := StartPostgreSQL(t.Context(),
+		PostgreSQLOptions{HBA: []string{"host all guarded 127.0.0.1/32 scram-sha-256"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,8 @@ func TestAPostgreSQLIsNamedByItsURL(t *testing.T) {
 		t.Fatal(err)
 	}
 	var left int
-	if err := OpenPostgreSQL(t, "").QueryRow("SELECT count(*) FROM pg_database WHERE datname = $1", name).Scan(&left); err != nil || left != 0 {
+	if err := OpenPostgreSQL(t, "").QueryRow("SELECT count(*) FROM pg_database WHERE datname = $1",
+		name).Scan(&left); err != nil || left != 0 {
 		t.Errorf("%d databases are left, error %v", left, err)
 	}
 }

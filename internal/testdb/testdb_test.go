@@ -42,7 +42,8 @@ var families = []struct {
 }{
 	{"MariaDB", func(ctx context.Context, args ...string) (server, error) { return Start(ctx, Options{Args: args}) },
 		[]string{"--max-connections=17"}, []string{"--no_such_option"},
-		"SELECT VERSION(), @@tx_isolation, SUBSTRING_INDEX(CURRENT_USER(), '@', 1), @@max_connections", "MariaDB", "REPEATABLE-READ", "root", "mysql://root@"},
+		"SELECT VERSION(), @@tx_isolation, SUBSTRING_INDEX(CURRENT_USER(), '@', 1), @@max_connections", "MariaDB",
+		"REPEATABLE-READ", "root", "mysql://root@"},
 	{"PostgreSQL", func(ctx context.Context, args ...string) (server, error) {
 		return StartPostgreSQL(ctx, PostgreSQLOptions{Args: args})
 	}, []string{"-c", "max_connections=17"}, []string{"-c", "no_such_option=1"},
@@ -145,7 +146,8 @@ func stopTwice(t *testing.T, s server) {
 		c.Close()
 		t.Error("something still listens after Stop")
 	}
-	if after := sharedMemory(t); strings.HasPrefix(s.URL(), "postgres:") && len(before) > 0 && slices.Equal(before, after) {
+	if after := sharedMemory(t); strings.HasPrefix(s.URL(), "postgres:") && len(before) > 0 &&
+		slices.Equal(before, after) {
 		t.Errorf("shared memory after Stop: %v", after)
 	}
 }

@@ -120,7 +120,8 @@ func TestClientLostInAFileLosesItsTransaction(t *testing.T) {
 	}
 }
 
-// TestServerLostAfterPossibleCommitIsIndeterminate: server lost after an error that may have committed is indeterminate.
+// TestServerLostAfterPossibleCommitIsIndeterminate: server lost after an error that may have committed is
+// indeterminate.
 func TestServerLostAfterPossibleCommitIsIndeterminate(t *testing.T) {
 	c := begin(t)
 	c.query("BEGIN")

@@ -95,8 +95,8 @@ func (n namespace) clone() namespace {
 
 // names is what the client's names mean: speculative once everything sent has been done, confirmed as the server's
 // replies tell. A name is given in the former when a message is sent, and in the latter when its reply has come. An
-// error leaves out what was sent behind it: unsure is set then, and must be followed by agree before the next message is
-// sent with nothing pending.
+// error leaves out what was sent behind it: unsure is set then, and must be followed by agree before the next message
+// is sent with nothing pending.
 type names struct {
 	speculative namespace
 	confirmed   namespace

@@ -21,7 +21,8 @@ import (
 )
 
 // save makes a recording of one run and its transactions.
-func save(t *testing.T, dir string, info history.Info, sessions []history.Session, txns []*history.Txn, matches []history.Matches, definitions ...history.Definition) {
+func save(t *testing.T, dir string, info history.Info, sessions []history.Session, txns []*history.Txn,
+	matches []history.Matches, definitions ...history.Definition) {
 	t.Helper()
 	w, err := recorder.Restore(dir, info, recorder.Options{})
 	if err != nil {
@@ -86,7 +87,8 @@ func TestRandomHistoriesComeBackTheSame(t *testing.T) {
 		info.Started, info.Ended = time.Unix(1_700_000_000, 5).UTC(), time.Unix(1_700_000_009, 0).UTC()
 		dir := t.TempDir()
 		was, is := filepath.Join(dir, "was"), filepath.Join(dir, "is")
-		save(t, was, info, []history.Session{{ID: 1, Client: "c", User: "u", Start: 1, End: 2}}, histgen.Generate(rng, config), nil)
+		save(t, was, info, []history.Session{{ID: 1, Client: "c", User: "u", Start: 1, End: 2}},
+			histgen.Generate(rng, config), nil)
 		text := export(t, was)
 		if err := jsonlines.Import(t.Context(), strings.NewReader(text), "x", is); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
@@ -119,7 +121,8 @@ func fill(v reflect.Value, n *int) {
 	case *history.TxnID:
 		*at = history.MakeTxnID(7, uint32(*n))
 		return
-	case *history.Status, *history.Level, *history.Conflicts, *history.Kind, *history.Locking, *history.Observation, *history.Op:
+	case *history.Status, *history.Level, *history.Conflicts, *history.Kind, *history.Locking, *history.Observation,
+		*history.Op:
 		v.SetUint(1)
 		return
 	}
@@ -242,14 +245,18 @@ func TestBadLinesAreNamedAndLeaveNothingBehind(t *testing.T) {
 		{[]string{first, run, swap("00000a1", "1")}, `x:3: transaction id "1" is too short`},
 		{[]string{first, run, swap("committed", "done")}, `x:3: transaction 00000a1: status "done" is not known`},
 		{[]string{first, run, swap("SERIALIZABLE", "TOP")}, `x:3: transaction 00000a1: level "TOP" is not known`},
-		{[]string{first, run, swap("[]", `[{"num":1,"kind":"EAT","observation":"exact","shape":"","start":1,"end":1}]`)}, `statement 1: kind "EAT"`},
-		{[]string{first, run, swap("[]", `[{"num":1,"kind":"SELECT","observation":"exact","shape":"","start":1,"end":1,"accesses":[{"table":"t","row":"1","op":"read","version":"x.y.z"}]}]`)}, "statement 1: access 1: tag"},
+		{[]string{first, run, swap("[]",
+			`[{"num":1,"kind":"EAT","observation":"exact","shape":"","start":1,"end":1}]`)}, `statement 1: kind "EAT"`},
+		{[]string{first, run, swap("[]",
+			`[{"num":1,"kind":"SELECT","observation":"exact","shape":"","start":1,"end":1,"accesses":[{"table":"t","row":"1","op":"read","version":"x.y.z"}]}]`)}, "statement 1: access 1: tag"},
 		{[]string{first, run, swap("[]", placeOf(`{"ctid":"(0;1)"}`))}, `statement 1: access 1: ctid "(0;1)" is not`},
 		{[]string{first, run, swap("[]", placeOf(`{"new_ctid":"(0,65536)"}`))}, `ctid "(0,65536)" is not`},
 		{[]string{first, run, swap("[]", placeOf(`{"lsn":"16B3748"}`))}, `lsn "16B3748" is not`},
 		{[]string{first, run, swap("[]", placeOf(`{"lsn":"0/-1"}`))}, `lsn "0/-1" is not`},
-		{[]string{first, run, swap("[]", `[{"num":0,"kind":"SELECT","observation":"exact","shape":"","start":1,"end":1}]`)}, "numbered from 1"},
-		{[]string{first, run, swap("[]", `[{"num":1,"kind":"SELECT","observation":"exact","shape":7,"start":1,"end":1}]`)}, "neither a string"},
+		{[]string{first, run, swap("[]",
+			`[{"num":0,"kind":"SELECT","observation":"exact","shape":"","start":1,"end":1}]`)}, "numbered from 1"},
+		{[]string{first, run, swap("[]",
+			`[{"num":1,"kind":"SELECT","observation":"exact","shape":7,"start":1,"end":1}]`)}, "neither a string"},
 		{[]string{first, run, end}, "x:3: lines are missing"},
 		{[]string{first, `{"end":{"runs":0,"sessions":0,"txns":0}}`}, "x:2: there is no run"},
 		{[]string{first, run, txn, end, txn}, "x:5: a line stands behind"},
@@ -266,10 +273,12 @@ func TestBadLinesAreNamedAndLeaveNothingBehind(t *testing.T) {
 		}
 	}
 	dir := filepath.Join(t.TempDir(), "deep", "rec")
-	if err := jsonlines.Import(t.Context(), strings.NewReader(strings.Join([]string{first, run, "", txn, end}, "\n")), "x", dir); err != nil {
+	if err := jsonlines.Import(t.Context(), strings.NewReader(strings.Join([]string{first, run, "", txn, end}, "\n")),
+		"x", dir); err != nil {
 		t.Fatalf("good lines: %v", err)
 	}
-	if err := jsonlines.Import(t.Context(), strings.NewReader(first), "x", dir); err == nil || !strings.Contains(err.Error(), "is not empty") {
+	if err := jsonlines.Import(t.Context(), strings.NewReader(first), "x", dir); err == nil ||
+		!strings.Contains(err.Error(), "is not empty") {
 		t.Errorf("import into a recording: %v", err)
 	}
 	if !strings.Contains(export(t, dir), "00000a1") {
@@ -289,7 +298,8 @@ func TestTheDocumentedExampleCanBeImported(t *testing.T) {
 		}
 	}
 	dir := filepath.Join(t.TempDir(), "rec")
-	if err := jsonlines.Import(t.Context(), strings.NewReader(example.String()), "docs/recording-json.md", dir); err != nil {
+	if err := jsonlines.Import(t.Context(), strings.NewReader(example.String()), "docs/recording-json.md",
+		dir); err != nil {
 		t.Fatal(err)
 	}
 	if got := export(t, dir); got != example.String() {

@@ -16,8 +16,10 @@ import (
 func found(id, table string) *analyzer.Finding {
 	t := &history.Txn{ID: history.MakeTxnID(36*36*36*36*36, 7), Level: history.ReadCommitted,
 		Stmts: []history.Stmt{{Shape: "SELECT a < ? FROM t1"}, {Shape: "UPDATE t1 SET a = ?"}}}
-	return &analyzer.Finding{ID: id, Class: analyzer.Hazard, Anomaly: analyzer.LostUpdate, Tables: []string{table}, Patterns: 1, Count: 3,
-		Witness: []analyzer.Edge{{From: t, To: t, Kind: analyzer.RW, Row: history.Row{Table: table + "@4", ID: "9"}, FromStmt: &t.Stmts[0], ToStmt: &t.Stmts[1]}}}
+	return &analyzer.Finding{ID: id, Class: analyzer.Hazard, Anomaly: analyzer.LostUpdate, Tables: []string{table},
+		Patterns: 1, Count: 3,
+		Witness: []analyzer.Edge{{From: t, To: t, Kind: analyzer.RW, Row: history.Row{Table: table + "@4", ID: "9"},
+			FromStmt: &t.Stmts[0], ToStmt: &t.Stmts[1]}}}
 }
 
 func result(findings ...*analyzer.Finding) *analyzer.Result {
@@ -72,7 +74,8 @@ func TestBaselineKnowsWhatItWasMadeOf(t *testing.T) {
 // TestUpdateKeepsUnseenFindingsAndNotes: update keeps what was not seen and notes unless it replaces.
 func TestUpdateKeepsUnseenFindingsAndNotes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "b.json")
-	f := &File{Findings: []Entry{{ID: "n", Class: analyzer.Hazard, Anomaly: analyzer.G1a, Tables: []string{}, Note: "known"}, newEntry(found("a", "t"))}}
+	f := &File{Findings: []Entry{{ID: "n", Class: analyzer.Hazard, Anomaly: analyzer.G1a, Tables: []string{},
+		Note: "known"}, newEntry(found("a", "t"))}}
 	if err := f.WriteFile(path); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +101,8 @@ func TestFileIsSortedAndReadsBack(t *testing.T) {
 	violation := found("z", "shop.t1")
 	violation.Class = analyzer.Violation
 	var texts []string
-	for i, r := range []*analyzer.Result{result(found("b", "shop.t1"), found("a", "shop.t7"), many, violation), result(violation, many, found("a", "shop.t2"), found("b", "shop.t1"))} {
+	for i, r := range []*analyzer.Result{result(found("b", "shop.t1"), found("a", "shop.t7"), many, violation),
+		result(violation, many, found("a", "shop.t2"), found("b", "shop.t1"))} {
 		path := filepath.Join(dir, string(rune('a'+i)))
 		use(t, path, Add, r)
 		text, err := os.ReadFile(path)
@@ -110,13 +114,15 @@ func TestFileIsSortedAndReadsBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []Entry{newEntry(violation), newEntry(found("a", "shop.t1")), newEntry(found("b", "shop.t1")), newEntry(many)}
+		want := []Entry{newEntry(violation), newEntry(found("a", "shop.t1")), newEntry(found("b", "shop.t1")),
+			newEntry(many)}
 		if !reflect.DeepEqual(f.Findings, want) {
 			t.Errorf("got %+v, want %+v", f.Findings, want)
 		}
 	}
 	if texts[0] != texts[1] {
-		t.Errorf("another order of findings and other tables of the same design give another file:\n%s\n%s", texts[0], texts[1])
+		t.Errorf("another order of findings and other tables of the same design give another file:\n%s\n%s", texts[0],
+			texts[1])
 	}
 	if want := `"rw shop.t#: SELECT a < ? FROM t# (READ COMMITTED) -> UPDATE t# SET a = ? (READ COMMITTED)"`; !strings.Contains(texts[0], want) {
 		t.Errorf("%s\nlacks %s", texts[0], want)
@@ -156,7 +162,8 @@ func TestBadBaselinesAreRefusedWithTheReason(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(path, Add); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+		if _, err := Open(path, Add); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}

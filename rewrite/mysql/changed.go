@@ -325,8 +325,8 @@ func (st *statement) uncommented(s *Session) *statement {
 	return plain
 }
 
-// unclosed reports whether a quote is open at the end of the text, or what no statement has is in it. Parentheses may be
-// opened or closed elsewhere.
+// unclosed reports whether a quote is open at the end of the text, or what no statement has is in it. Parentheses may
+// be opened or closed elsewhere.
 func unclosed(text string, s *Session) bool {
 	st := scan(text, s.ANSIQuotes, s.NoBackslashEscapes)
 	return st.Open >= 0 || st.Strange

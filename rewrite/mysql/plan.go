@@ -137,8 +137,8 @@ type Result struct {
 type Source struct {
 	Table string // history.Row.Table
 	// Array says that a row carries the identities of many rows of the table, in one column: a JSON array of texts
-	// "rowid=wlist", NULLs among them, or NULL. The wlist is the end of the row's. Otherwise it carries one identity, in
-	// two columns: rowid and wlist.
+	// "rowid=wlist", NULLs among them, or NULL. The wlist is the end of the row's. Otherwise it carries one identity,
+	// in two columns: rowid and wlist.
 	Array bool
 	// Limit is the most identities that an array can hold: one that is full may lack some. 0: no bound.
 	Limit int
@@ -168,11 +168,11 @@ const Numbered = -1
 
 // An ImageSpec says of which columns the images hold values that a statement collects of the rows which it writes.
 type ImageSpec struct {
-	// Inserted are those of rows that it inserts, Updated of rows that it updates: lists of names as SQL spells them, in
-	// parentheses; empty where it collects no such images.
+	// Inserted are those of rows that it inserts, Updated of rows that it updates: lists of names as SQL spells them,
+	// in parentheses; empty where it collects no such images.
 	Inserted, Updated string
-	// Counted says that the first of Inserted is the column that the server numbers (AUTO_INCREMENT): it is collected as
-	// 0 where the server does. Consecutive says that then the numbers of its rows follow one another.
+	// Counted says that the first of Inserted is the column that the server numbers (AUTO_INCREMENT): it is collected
+	// as 0 where the server does. Consecutive says that then the numbers of its rows follow one another.
 	Counted, Consecutive bool
 }
 
@@ -219,8 +219,8 @@ type Conditions uint8
 const (
 	// NoConditions: it does not.
 	NoConditions Conditions = iota
-	// CountsConditions: in an expression, such as @@warning_count. Like any other statement it then leaves conditions of
-	// its own.
+	// CountsConditions: in an expression, such as @@warning_count. Like any other statement it then leaves conditions
+	// of its own.
 	CountsConditions
 	// KeepsConditions: a statement that leaves them as they are, such as GET DIAGNOSTICS.
 	KeepsConditions

@@ -82,7 +82,8 @@ func AddTempTables(tempTables rewrite.List, tables []rewrite.TableName) rewrite.
 	return tempTables
 }
 
-// DropTempTables returns Session.TempTables without tables that were dropped. One that has reached its bound stays as it is.
+// DropTempTables returns Session.TempTables without tables that were dropped. One that has reached its bound stays as
+// it is.
 func DropTempTables(tempTables rewrite.List, tables []rewrite.TableName) rewrite.List {
 	for _, t := range tables {
 		if len(tempTables) < maxTempTables {

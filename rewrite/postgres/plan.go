@@ -52,8 +52,8 @@ type Source struct {
 	// Whole says that whatever row there is carries all of the array: without a row, or with NULLs alone, it is not
 	// known what was read.
 	Whole bool
-	// Joint says, if it is more than 1, that so many sources share the column, this one and those behind it: of an array
-	// each element tells of one. They have -1, and take no column.
+	// Joint says, if it is more than 1, that so many sources share the column, this one and those behind it: of an
+	// array each element tells of one. They have -1, and take no column.
 	Joint int
 	// Physical is what identifies a version.
 	Physical *Physical
@@ -122,9 +122,9 @@ const (
 	ItemAction
 	// ItemLSN is the write-ahead log's position after the write.
 	ItemLSN
-	// ItemTag is the last tag of isotap_wlist in hexadecimal digits: that of the version that was read, or that a DELETE
-	// replaced. ItemNewTags are the last two of them, or the only one: that of the version which a write left, and
-	// before it that of the one which it replaced.
+	// ItemTag is the last tag of isotap_wlist in hexadecimal digits: that of the version that was read, or that a
+	// DELETE replaced. ItemNewTags are the last two of them, or the only one: that of the version which a write left,
+	// and before it that of the one which it replaced.
 	ItemTag
 	ItemNewTags
 	// ItemImage is the row as a write left it, as the text of its composite type.
@@ -143,8 +143,9 @@ type TxnEffect struct {
 	Level history.Level
 	// Chains says that the statement, where it ends a transaction, begins the next one with the same level: AND CHAIN.
 	Chains bool
-	// Global is the name of a prepared transaction: PREPARE TRANSACTION (Kind Other) gives the session's own transaction
-	// that name, COMMIT PREPARED and ROLLBACK PREPARED (Kind Commit and Rollback, without Ends) end the one that has it.
+	// Global is the name of a prepared transaction: PREPARE TRANSACTION (Kind Other) gives the session's own
+	// transaction that name, COMMIT PREPARED and ROLLBACK PREPARED (Kind Commit and Rollback, without Ends) end the one
+	// that has it.
 	Global string
 	// Savepoint is the name in SAVEPOINT, RELEASE SAVEPOINT and ROLLBACK TO, folded to lower case; Kind tells them
 	// apart: Savepoint, Other, Rollback.
@@ -153,8 +154,8 @@ type TxnEffect struct {
 
 // SessionEffect is what the statement does to the session's state, or asks of it.
 type SessionEffect struct {
-	// Changes says that the statement may change what the session's own tracking rests on (isolation level, search path,
-	// role, ...): ask the server again.
+	// Changes says that the statement may change what the session's own tracking rests on (isolation level, search
+	// path, role, ...): ask the server again.
 	Changes bool
 	// Calls says that the statement may run functions of the database's own, by name or by triggers, which may do what
 	// Changes says: ask the server again when one like it has run for the first time.
@@ -190,8 +191,8 @@ type SchemaEffect struct {
 	Created []string
 	// Open says that a star stands for columns which are not known, isotap's perhaps among them.
 	Open bool
-	// CreatesTemp are the temporary tables that the statement creates, folded names without a schema: from then on these
-	// names may not mean the base tables.
+	// CreatesTemp are the temporary tables that the statement creates, folded names without a schema: from then on
+	// these names may not mean the base tables.
 	CreatesTemp []rewrite.TableName
 	// DropsTemp are the tables that the statement drops, spelled as in CreatesTemp: if it succeeds, no temporary table
 	// has such a name any more. A rollback may bring it back.

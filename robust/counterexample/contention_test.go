@@ -40,9 +40,10 @@ func (l *load) Programs() []workload.Program {
 	var all []workload.Program
 	for i, p := range l.programs {
 		ways := robust.Unfold(p)
-		all = append(all, workload.Program{Name: p.Name, Weight: 1, Run: func(ctx context.Context, c *workload.Client) error {
-			return l.run(ctx, c, ways[c.Random.IntN(len(ways))], l.begins(i))
-		}})
+		all = append(all, workload.Program{Name: p.Name, Weight: 1,
+			Run: func(ctx context.Context, c *workload.Client) error {
+				return l.run(ctx, c, ways[c.Random.IntN(len(ways))], l.begins(i))
+			}})
 	}
 	return all
 }
@@ -51,7 +52,9 @@ func (l *load) Programs() []workload.Program {
 func (l *load) begins(program int) string {
 	level := history.ReadCommitted
 	if l.levels != nil {
-		level = map[robust.Level]history.Level{robust.ReadCommitted: level, robust.SnapshotIsolation: history.RepeatableRead, robust.Serializable: history.Serializable}[l.levels[program]]
+		level = map[robust.Level]history.Level{robust.ReadCommitted: level,
+			robust.SnapshotIsolation: history.RepeatableRead,
+			robust.Serializable:      history.Serializable}[l.levels[program]]
 	}
 	return "SET TRANSACTION ISOLATION LEVEL " + level.String()
 }
@@ -62,7 +65,8 @@ func (l *load) run(ctx context.Context, c *workload.Client, way *robust.LTP, beg
 	second := (first + 1 + c.Random.IntN(customers-1)) % customers
 	one, two := strconv.Itoa(first+1), strconv.Itoa(second+1)
 	values := map[string]string{":N1": one, ":x1": one, ":B": one, ":N2": two, ":x2": two,
-		":V": strconv.Itoa(c.Random.IntN(100)), ":T": strconv.Itoa(c.Random.IntN(100)), ":logId": strconv.FormatInt(l.unique.Add(1), 10)}
+		":V": strconv.Itoa(c.Random.IntN(100)), ":T": strconv.Itoa(c.Random.IntN(100)),
+		":logId": strconv.FormatInt(l.unique.Add(1), 10)}
 	return c.Transaction(ctx, func(tx workload.Handle) error {
 		if err := tx.Exec(ctx, begins); err != nil {
 			return err
@@ -136,7 +140,8 @@ func findsNothing(t *testing.T, r *analyzer.Result) {
 // under runs the load on PostgreSQL through isotap.
 func (l *load) under(t *testing.T, definitions, fill string) *analyzer.Result {
 	t.Helper()
-	config := workload.Config{Clients: 8, Transactions: 300, Think: time.Millisecond, Seed: 1, Isolation: workload.Isolation{Level: history.ReadCommitted}}
+	config := workload.Config{Clients: 8, Transactions: 300, Think: time.Millisecond, Seed: 1,
+		Isolation: workload.Isolation{Level: history.ReadCommitted}}
 	if *contention > 0 {
 		config.Transactions, config.Duration = 0, *contention
 	}
@@ -148,7 +153,8 @@ func (l *load) under(t *testing.T, definitions, fill string) *analyzer.Result {
 		}
 		defer db.Close()
 		// Amalgamate deadlocks with itself; the clients connect after this.
-		setup := append([]string{"ALTER DATABASE isotap_contention SET deadlock_timeout = '50ms'"}, strings.Split(definitions, ";")...)
+		setup := append([]string{"ALTER DATABASE isotap_contention SET deadlock_timeout = '50ms'"},
+			strings.Split(definitions, ";")...)
 		for i := range customers {
 			setup = append(setup, strings.Split(fmt.Sprintf(fill, i+1), ";")...)
 		}
@@ -166,6 +172,7 @@ func (l *load) under(t *testing.T, definitions, fill string) *analyzer.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d findings; of %d statements %d were observed exactly", len(result.Findings), result.Coverage.Statements, result.Coverage.Exact)
+	t.Logf("%d findings; of %d statements %d were observed exactly", len(result.Findings), result.Coverage.Statements,
+		result.Coverage.Exact)
 	return result
 }

@@ -20,7 +20,8 @@ func TestRemediesOfSmallBankLeaveNoCycle(t *testing.T) {
 	w, tables, definitions := benchmark(t, "smallbank")
 
 	t.Run("locks at READ COMMITTED", func(t *testing.T) {
-		promoted, tables := compiled(t, dbms.PostgreSQLFamily, definitions, promotedText(t, "smallbank", robust.Promote(w.Programs, setting)))
+		promoted, tables := compiled(t, dbms.PostgreSQLFamily, definitions,
+			promotedText(t, "smallbank", robust.Promote(w.Programs, setting)))
 		if !robust.Analyze(promoted.Programs, setting).Robust(robust.TypeII) {
 			t.Fatal("they are not robust with the locks")
 		}

@@ -57,7 +57,8 @@ func TestNonRobustSetsOfSmallBankShowOnPostgreSQL(t *testing.T) {
 	defer s.Close()
 	w, tables, _ := benchmark(t, "smallbank")
 	a := robust.Analyze(w.Programs, robust.Setting{ForeignKeys: true})
-	for test, level := range map[robust.Test]history.Level{robust.TypeII: history.ReadCommitted, robust.Snapshot: history.RepeatableRead} {
+	for test, level := range map[robust.Test]history.Level{robust.TypeII: history.ReadCommitted,
+		robust.Snapshot: history.RepeatableRead} {
 		for _, set := range a.Subsets(test, 0).Minimal {
 			name := ""
 			for _, p := range set {
@@ -92,7 +93,8 @@ func TestNonRobustSetsShowOnMariaDB(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, tables := compiled(t, dbms.MySQLFamily, `CREATE TABLE account (name VARCHAR(20) PRIMARY KEY, custid INT NOT NULL);
+	w, tables := compiled(t, dbms.MySQLFamily,
+		`CREATE TABLE account (name VARCHAR(20) PRIMARY KEY, custid INT NOT NULL);
 		CREATE TABLE savings (custid INT PRIMARY KEY, bal INT NOT NULL, changes INT NOT NULL);
 		CREATE TABLE checking (custid INT PRIMARY KEY, bal INT NOT NULL, changes INT NOT NULL);`, string(programs))
 	play(t, testdb.MariaDB(t).URL(), w, tables, 3)
@@ -112,7 +114,8 @@ func play(t *testing.T, url string, w *robust.Workload, tables *counterexample.T
 	defer s.Close()
 	a := robust.Analyze(w.Programs, robust.Setting{ForeignKeys: true})
 	shown := 0
-	for test, level := range map[robust.Test]history.Level{robust.TypeII: history.ReadCommitted, robust.Snapshot: history.RepeatableRead} {
+	for test, level := range map[robust.Test]history.Level{robust.TypeII: history.ReadCommitted,
+		robust.Snapshot: history.RepeatableRead} {
 		for _, set := range a.Subsets(test, 0).Minimal {
 			sc, err := counterexample.Scenario(fmt.Sprint(set), w, tables, a.Witness(test, set...))
 			if err != nil {
@@ -140,8 +143,10 @@ func play(t *testing.T, url string, w *robust.Workload, tables *counterexample.T
 func runsAsWritten(t *testing.T, p *runner.Result) {
 	t.Helper()
 	for _, r := range p.Trace.Results {
-		if r.Status != replay.OK || r.Blocked || len(r.Rows)+int(r.Affected) != 1 && r.SQL != "BEGIN" && r.SQL != "COMMIT" {
-			t.Errorf("step %d, %s: %v %s, it waited: %v, %d rows, %d affected", r.N, r.SQL, r.Status, r.Message, r.Blocked, len(r.Rows), r.Affected)
+		if r.Status != replay.OK || r.Blocked || len(r.Rows)+int(r.Affected) != 1 && r.SQL != "BEGIN" &&
+			r.SQL != "COMMIT" {
+			t.Errorf("step %d, %s: %v %s, it waited: %v, %d rows, %d affected", r.N, r.SQL, r.Status, r.Message,
+				r.Blocked, len(r.Rows), r.Affected)
 		}
 	}
 }
@@ -179,7 +184,8 @@ func hasCycle(t *testing.T, p *runner.Result, w *robust.Witness) {
 func rotated(cycle []analyzer.Edge, want [][]analyzer.DepKind) bool {
 	for i := range want {
 		turned := append(slices.Clone(want[i:]), want[:i]...)
-		if slices.EqualFunc(cycle, turned, func(e analyzer.Edge, kinds []analyzer.DepKind) bool { return slices.Contains(kinds, e.Kind) }) {
+		if slices.EqualFunc(cycle, turned,
+			func(e analyzer.Edge, kinds []analyzer.DepKind) bool { return slices.Contains(kinds, e.Kind) }) {
 			return true
 		}
 	}

@@ -31,11 +31,13 @@ func servers(t *testing.T, f func(*testing.T, server)) {
 	}
 	t.Run("mariadb", func(t *testing.T) {
 		database := testdb.NewDatabase(t)
-		open(t, testdb.MariaDB(t).URL()+database, testdb.Open(t, database), "CREATE TRIGGER audit BEFORE UPDATE ON shop FOR EACH ROW SET NEW.owner = 1")
+		open(t, testdb.MariaDB(t).URL()+database, testdb.Open(t, database),
+			"CREATE TRIGGER audit BEFORE UPDATE ON shop FOR EACH ROW SET NEW.owner = 1")
 	})
 	t.Run("postgresql", func(t *testing.T) {
 		database := testdb.NewPostgreSQLDatabase(t)
-		open(t, testdb.PostgreSQL(t).DSN(database), testdb.OpenPostgreSQL(t, database), "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
+		open(t, testdb.PostgreSQL(t).DSN(database), testdb.OpenPostgreSQL(t, database),
+			"CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
 			"CREATE TRIGGER audit BEFORE UPDATE ON shop FOR EACH ROW WHEN (NEW.id > 1) EXECUTE PROCEDURE note()")
 	})
 }
@@ -77,7 +79,8 @@ func TestWhatIsReadIsWhatFootprintsNeed(t *testing.T) {
 			used := make(map[string][]string)
 			for _, step := range fp.Steps {
 				for _, a := range step.Either {
-					used[a.Table.Name] = append(used[a.Table.Name], append(a.Read.Attributes(), a.PRead.Attributes()...)...)
+					used[a.Table.Name] = append(used[a.Table.Name],
+						append(a.Read.Attributes(), a.PRead.Attributes()...)...)
 				}
 			}
 			require.Contains(t, used["item"], "label", text)

@@ -47,7 +47,8 @@ func access(a *footprint.Access) string {
 		name string
 		of   robust.Set
 	}{{"P", a.PRead}, {"R", a.Read}, {"W", a.Write}} {
-		if set.of.Defined() && (a.Type != robust.Ins && a.Type != robust.KeyDel && a.Type != robust.PredDel || set.name != "W") {
+		if set.of.Defined() && (a.Type != robust.Ins && a.Type != robust.KeyDel && a.Type != robust.PredDel ||
+			set.name != "W") {
 			s += " " + set.name + set.of.String()
 		}
 	}
@@ -72,29 +73,37 @@ func TestWhatStatementsReadAndWrite(t *testing.T) {
 		{sql: "SELECT s.name FROM shop AS s WHERE ? = s.id FOR UPDATE", want: "key sel shop R{name} lock 2 id:$1"},
 		{sql: "SELECT open FROM shop WHERE id = 7 FOR SHARE", want: "key sel shop R{open} lock 1 id:=7"},
 		{sql: "SELECT open FROM shop WHERE name = 'a'", want: "key sel shop R{open} name:=a"},
-		{sql: "SELECT open FROM shop WHERE name = 7", want: "pred sel shop P{name} R{open}"}, // as numbers, more than one may be equal
+		{sql: "SELECT open FROM shop WHERE name = 7",
+			want: "pred sel shop P{name} R{open}"}, // as numbers, more than one may be equal
 		{sql: "SELECT open FROM shop WHERE note = ?", want: "pred sel shop P{note} R{open} note:$1"},
-		{sql: "SELECT * FROM shop WHERE id = ? AND open = 1", want: "key sel shop R{id, name, note, open} id:$1 open:=1"},
+		{sql: "SELECT * FROM shop WHERE id = ? AND open = 1",
+			want: "key sel shop R{id, name, note, open} id:$1 open:=1"},
 		{sql: "SELECT name FROM shop WHERE id = ? OR open = 1", want: "pred sel shop P{id, open} R{name}"},
 		{sql: "SELECT name FROM shop WHERE id IN (?)", want: "pred sel shop P{id} R{name}"}, // as a shape has a list
 		{sql: "SELECT name FROM shop WHERE id = ? + 1", want: "key sel shop R{name}"},
 		{sql: "SELECT name FROM shop WHERE id = open", want: "pred sel shop P{id, open} R{name}"},
 		{sql: "SELECT COUNT(*) FROM shop WHERE id = ?", want: "pred sel shop P{id} R{} id:$1"},
 		{sql: "SELECT name FROM shop WHERE id = ? FOR UPDATE SKIP LOCKED", want: "pred sel shop P{id} R{name} id:$1"},
-		{sql: "SELECT price FROM item WHERE shop_id = ? ORDER BY no LIMIT 1", want: "pred sel item P{shop_id} R{no, price} shop_id:$1"},
-		{sql: "SELECT name FROM shop WHERE (id) = (?) AND (id, open) = (?, ?)", want: "key sel shop R{id, name, open} id:$1 open:$3"},
+		{sql: "SELECT price FROM item WHERE shop_id = ? ORDER BY no LIMIT 1",
+			want: "pred sel item P{shop_id} R{no, price} shop_id:$1"},
+		{sql: "SELECT name FROM shop WHERE (id) = (?) AND (id, open) = (?, ?)",
+			want: "key sel shop R{id, name, open} id:$1 open:$3"},
 		{sql: "SELECT i.price FROM item i JOIN shop s ON s.id = i.shop_id WHERE s.id = ? AND i.no = 2",
 			want: "pred sel item P{no, shop_id} R{price} no:=2 shop_id:$1; pred sel shop P{id} R{} id:$1"},
-		{sql: "SELECT name FROM shop LEFT JOIN item ON shop_id = id WHERE id = ?", want: "pred sel shop P{id} R{name} id:$1; pred sel item P{shop_id} R{}"},
+		{sql: "SELECT name FROM shop LEFT JOIN item ON shop_id = id WHERE id = ?",
+			want: "pred sel shop P{id} R{name} id:$1; pred sel item P{shop_id} R{}"},
 		{sql: "SELECT name FROM shop WHERE id = ? AND EXISTS (SELECT 1 FROM item WHERE shop_id = id AND stock > ?)",
 			want: "pred sel item P{shop_id, stock} R{}; key sel shop R{id, name} id:$1"},
-		{sql: "SELECT name FROM (SELECT name, open FROM shop) AS t WHERE open = 1", want: "pred sel shop P{} R{name, open}"},
+		{sql: "SELECT name FROM (SELECT name, open FROM shop) AS t WHERE open = 1",
+			want: "pred sel shop P{} R{name, open}"},
 		{sql: "WITH t AS (SELECT no FROM item WHERE price = ?) SELECT name FROM shop, t WHERE id = no",
 			want: "pred sel item P{price} R{no} price:$1; pred sel shop P{id} R{name}"},
-		{sql: "SELECT name FROM shop UNION SELECT label FROM item", want: "pred sel shop P{} R{name}; pred sel item P{} R{label}"},
+		{sql: "SELECT name FROM shop UNION SELECT label FROM item",
+			want: "pred sel shop P{} R{name}; pred sel item P{} R{label}"},
 		{sql: "SELECT no FROM cheap", want: "pred sel item P{price} R{no}"},
 		{sql: "SELECT 1", want: ""},
-		{sql: "UPDATE item SET stock = stock - ? WHERE shop_id = ? AND no = ?", want: "key upd item R{stock} W{stock} no:$3 shop_id:$2"},
+		{sql: "UPDATE item SET stock = stock - ? WHERE shop_id = ? AND no = ?",
+			want: "key upd item R{stock} W{stock} no:$3 shop_id:$2"},
 		{sql: "UPDATE item SET stock = stock - ? WHERE shop_id = ? AND no = ? AND stock >= ?",
 			want: "key upd item R{stock} W{stock} no:$3 shop_id:$2 | key sel item R{stock} no:$3 shop_id:$2"},
 		{sql: "UPDATE item SET stock = 0 WHERE shop_id = ?", want: "pred upd item P{shop_id} R{} W{stock} shop_id:$1"},
@@ -102,20 +111,29 @@ func TestWhatStatementsReadAndWrite(t *testing.T) {
 		{sql: "UPDATE shop SET open = (SELECT COUNT(*) FROM item WHERE shop_id = ?) WHERE id = ?",
 			want: "pred sel item P{shop_id} R{} shop_id:$1; key upd shop R{} W{open} id:$2"},
 		{sql: "DELETE FROM shop WHERE id = ?", want: "key del shop id:$1"},
-		{sql: "DELETE FROM item WHERE shop_id = ?", want: "pred del item P{shop_id} shop_id:$1; pred del sale P{no, shop_id}"},
+		{sql: "DELETE FROM item WHERE shop_id = ?",
+			want: "pred del item P{shop_id} shop_id:$1; pred del sale P{no, shop_id}"},
 		{sql: "INSERT INTO sale VALUES (?, ?, 3, ? + 1)", want: "ins sale id:$1 no:=3 shop_id:$2"},
 		{sql: "INSERT INTO sale (id, n) VALUES (?, ?), (?, ?)", want: "ins sale *"},
-		{sql: "INSERT INTO bare (a) SELECT id FROM shop WHERE open = ?", want: "pred sel shop P{open} R{id} open:$1; ins bare *"},
-		{sql: "INSERT INTO shop (id, open) VALUES (?, ?) ON CONFLICT DO NOTHING", want: "pred sel shop P{id, name, note, open} R{}; ins shop id:$1 open:$2 ?",
+		{sql: "INSERT INTO bare (a) SELECT id FROM shop WHERE open = ?",
+			want: "pred sel shop P{open} R{id} open:$1; ins bare *"},
+		{sql: "INSERT INTO shop (id, open) VALUES (?, ?) ON CONFLICT DO NOTHING",
+			want: "pred sel shop P{id, name, note, open} R{}; ins shop id:$1 open:$2 ?",
 			only: []dbms.Family{dbms.PostgreSQLFamily}},
 		{sql: "INSERT INTO shop (id, open) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET open = shop.open + excluded.open",
-			want: "pred sel shop P{id} R{}; ins shop id:$1 open:$2 | pred upd shop P{id} R{open} W{open}", only: []dbms.Family{dbms.PostgreSQLFamily}},
-		{sql: "UPDATE shop SET open = open + 1 WHERE id = ? RETURNING open, name", want: "key upd shop R{name, open} W{open} id:$1", only: []dbms.Family{dbms.PostgreSQLFamily}},
-		{sql: "UPDATE shop SET open = 0 WHERE id = ? RETURNING open", want: "key upd shop R{} W{open} id:$1", only: []dbms.Family{dbms.PostgreSQLFamily}},
-		{sql: "UPDATE shop SET open = 0 WHERE id = ? RETURNING old.open", want: "key upd shop R{open} W{open} id:$1", only: []dbms.Family{dbms.PostgreSQLFamily}},
+			want: "pred sel shop P{id} R{}; ins shop id:$1 open:$2 | pred upd shop P{id} R{open} W{open}",
+			only: []dbms.Family{dbms.PostgreSQLFamily}},
+		{sql: "UPDATE shop SET open = open + 1 WHERE id = ? RETURNING open, name",
+			want: "key upd shop R{name, open} W{open} id:$1", only: []dbms.Family{dbms.PostgreSQLFamily}},
+		{sql: "UPDATE shop SET open = 0 WHERE id = ? RETURNING open", want: "key upd shop R{} W{open} id:$1",
+			only: []dbms.Family{dbms.PostgreSQLFamily}},
+		{sql: "UPDATE shop SET open = 0 WHERE id = ? RETURNING old.open", want: "key upd shop R{open} W{open} id:$1",
+			only: []dbms.Family{dbms.PostgreSQLFamily}},
 		{sql: "UPDATE item SET price = open FROM shop WHERE shop_id = id AND name = ?",
-			want: "pred upd item P{shop_id} R{} W{price}; pred sel shop P{id, name} R{open} name:$1", only: []dbms.Family{dbms.PostgreSQLFamily}},
-		{sql: "DELETE FROM sale USING item WHERE sale.no = item.no RETURNING item.price", want: "pred del sale P{no}; pred sel item P{no} R{price}",
+			want: "pred upd item P{shop_id} R{} W{price}; pred sel shop P{id, name} R{open} name:$1",
+			only: []dbms.Family{dbms.PostgreSQLFamily}},
+		{sql: "DELETE FROM sale USING item WHERE sale.no = item.no RETURNING item.price",
+			want: "pred del sale P{no}; pred sel item P{no} R{price}",
 			only: []dbms.Family{dbms.PostgreSQLFamily}},
 		{sql: "INSERT INTO shop (id, open) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET open = 1 RETURNING name, (SELECT MAX(n) FROM sale)",
 			want: "pred sel sale P{} R{n}; pred sel shop P{id} R{}; ins shop id:$1 open:$2 | pred upd shop P{id} R{name} W{open}", only: []dbms.Family{dbms.PostgreSQLFamily}},
@@ -124,23 +142,31 @@ func TestWhatStatementsReadAndWrite(t *testing.T) {
 		{sql: "MERGE INTO item i USING (SELECT b FROM bare WHERE a = ?) AS u ON i.no = u.b WHEN MATCHED AND i.price < 1 THEN DELETE WHEN MATCHED THEN DO NOTHING RETURNING i.label",
 			want: "pred sel bare P{a} R{b} a:$1; pred sel item P{no, price} R{label}; pred del item P{no, price}; pred del sale P{no, shop_id}", only: []dbms.Family{dbms.PostgreSQLFamily}},
 		{sql: "MERGE INTO shop USING bare ON id = a WHEN MATCHED THEN UPDATE SET id = b",
-			want: "pred sel shop P{id} R{}; pred sel bare P{a} R{b}; pred upd shop P{id} R{} W{id}", only: []dbms.Family{dbms.PostgreSQLFamily}},
+			want: "pred sel shop P{id} R{}; pred sel bare P{a} R{b}; pred upd shop P{id} R{} W{id}",
+			only: []dbms.Family{dbms.PostgreSQLFamily}},
 		{sql: "DELETE FROM sale WHERE id = ? RETURNING n, id", want: "key del sale id:$1"},
-		{sql: "DELETE FROM item WHERE price < ? RETURNING label, (SELECT open FROM shop WHERE id = ?)", want: "pred sel shop P{id} R{open} id:$2; pred del item P{price}; pred del sale P{no, shop_id}"},
+		{sql: "DELETE FROM item WHERE price < ? RETURNING label, (SELECT open FROM shop WHERE id = ?)",
+			want: "pred sel shop P{id} R{open} id:$2; pred del item P{price}; pred del sale P{no, shop_id}"},
 		{sql: "INSERT INTO sale (id, n) VALUES (?, ?) RETURNING id", want: "ins sale id:$1 n:$2"},
-		{sql: "REPLACE INTO bare (a) SELECT id FROM shop WHERE open = ? RETURNING *", want: "pred sel shop P{open} R{id} open:$1; pred del bare P{a, b} *; ins bare *",
+		{sql: "REPLACE INTO bare (a) SELECT id FROM shop WHERE open = ? RETURNING *",
+			want: "pred sel shop P{open} R{id} open:$1; pred del bare P{a, b} *; ins bare *",
 			only: []dbms.Family{dbms.MySQLFamily}},
 		{sql: "INSERT INTO shop (id, open) VALUES (?, ?) ON DUPLICATE KEY UPDATE open = 1 RETURNING name",
 			want: "pred sel shop P{id, name, note, open} R{}; ins shop id:$1 open:$2 | pred upd shop P{id, name, note, open} R{name} W{open}", only: []dbms.Family{dbms.MySQLFamily}},
 		{sql: "INSERT INTO shop (id, open) VALUES (?, ?) ON DUPLICATE KEY UPDATE open = open + VALUES(open)",
 			want: "pred sel shop P{id, name, note, open} R{}; ins shop id:$1 open:$2 | pred upd shop P{id, name, note, open} R{open} W{open}", only: []dbms.Family{dbms.MySQLFamily}},
-		{sql: "INSERT IGNORE INTO bare VALUES (?, ?)", want: "pred sel bare P{a, b} R{}; ins bare a:$1 b:$2 ?", only: []dbms.Family{dbms.MySQLFamily}},
-		{sql: "REPLACE INTO bare VALUES (?, ?)", want: "pred del bare P{a, b}; ins bare a:$1 b:$2", only: []dbms.Family{dbms.MySQLFamily}},
-		{sql: "UPDATE item JOIN shop ON shop_id = id SET item.price = shop.open WHERE shop.name = ?",
-			want: "pred upd item P{shop_id} R{} W{price}; pred sel shop P{id, name} R{open} name:$1", only: []dbms.Family{dbms.MySQLFamily}},
-		{sql: "DELETE i FROM item i JOIN shop ON shop_id = id WHERE open = 0", want: "pred del item P{shop_id}; pred del sale P{no, shop_id}; pred sel shop P{id, open} R{} open:=0",
+		{sql: "INSERT IGNORE INTO bare VALUES (?, ?)", want: "pred sel bare P{a, b} R{}; ins bare a:$1 b:$2 ?",
 			only: []dbms.Family{dbms.MySQLFamily}},
-		{sql: "SELECT name FROM shop WHERE id = ? LOCK IN SHARE MODE", want: "key sel shop R{name} lock 1 id:$1", only: []dbms.Family{dbms.MySQLFamily}},
+		{sql: "REPLACE INTO bare VALUES (?, ?)", want: "pred del bare P{a, b}; ins bare a:$1 b:$2",
+			only: []dbms.Family{dbms.MySQLFamily}},
+		{sql: "UPDATE item JOIN shop ON shop_id = id SET item.price = shop.open WHERE shop.name = ?",
+			want: "pred upd item P{shop_id} R{} W{price}; pred sel shop P{id, name} R{open} name:$1",
+			only: []dbms.Family{dbms.MySQLFamily}},
+		{sql: "DELETE i FROM item i JOIN shop ON shop_id = id WHERE open = 0",
+			want: "pred del item P{shop_id}; pred del sale P{no, shop_id}; pred sel shop P{id, open} R{} open:=0",
+			only: []dbms.Family{dbms.MySQLFamily}},
+		{sql: "SELECT name FROM shop WHERE id = ? LOCK IN SHARE MODE", want: "key sel shop R{name} lock 1 id:$1",
+			only: []dbms.Family{dbms.MySQLFamily}},
 	} {
 		families := c.only
 		if families == nil {
@@ -190,7 +216,8 @@ func TestWhatCannotBeReadIsToldWhy(t *testing.T) {
 		for _, family := range dbms.Families {
 			s := schema(t, family)
 			for n := range 31 {
-				if _, err := s.Read(family, fmt.Sprintf("CREATE VIEW twice%d AS SELECT a.n FROM twice%d a, twice%d b", n+1, n, n)); err != nil {
+				if _, err := s.Read(family, fmt.Sprintf("CREATE VIEW twice%d AS SELECT a.n FROM twice%d a, twice%d b",
+					n+1, n, n)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -206,8 +233,10 @@ func TestWhatCannotBeReadIsToldWhy(t *testing.T) {
 }
 
 func FuzzOf(f *testing.F) {
-	for _, sql := range []string{"SELECT name FROM shop AS s WHERE s.id = $1 AND open IN (1, 2) FOR UPDATE", "UPDATE item SET stock = stock - ? WHERE shop_id = ? AND no = ?",
-		"INSERT INTO shop (id, open) VALUES ($1, 2) ON CONFLICT (id) DO UPDATE SET open = excluded.open RETURNING *", "DELETE i FROM item i JOIN shop ON shop_id = id WHERE open = 0",
+	for _, sql := range []string{"SELECT name FROM shop AS s WHERE s.id = $1 AND open IN (1, 2) FOR UPDATE",
+		"UPDATE item SET stock = stock - ? WHERE shop_id = ? AND no = ?",
+		"INSERT INTO shop (id, open) VALUES ($1, 2) ON CONFLICT (id) DO UPDATE SET open = excluded.open RETURNING *",
+		"DELETE i FROM item i JOIN shop ON shop_id = id WHERE open = 0",
 		"MERGE INTO item i USING shop s ON i.shop_id = s.id WHEN MATCHED AND s.open > 0 THEN UPDATE SET stock = 1 WHEN NOT MATCHED THEN INSERT VALUES (1)",
 		"REPLACE INTO sale (id, n) VALUES (?, 2) RETURNING n + ?, (SELECT 1)",
 		"WITH t AS (SELECT no FROM cheap UNION SELECT n FROM sale) SELECT COUNT(*) FROM shop, t WHERE id = no GROUP BY open HAVING open > (SELECT 1)"} {
@@ -244,16 +273,19 @@ func TestKeysAndReferencesComeFromDefinitions(t *testing.T) {
 		if len(remarks) != 1 || !strings.HasPrefix(remarks[0], "line 13: not read: ") {
 			t.Errorf("%s: remarks %q", family, remarks)
 		}
-		for _, c := range []struct{ table, keys string }{{"shop", "[[id] [name]]"}, {"item", "[[shop_id no]]"}, {"bare", "[[c]]"}} {
+		for _, c := range []struct{ table, keys string }{{"shop", "[[id] [name]]"}, {"item", "[[shop_id no]]"},
+			{"bare", "[[c]]"}} {
 			if have := fmt.Sprint(s.Table("", c.table).Keys); have != c.keys {
 				t.Errorf("%s: keys of %s are %s, want %s", family, c.table, have, c.keys)
 			}
 		}
 		var have []string
 		for _, f := range s.Functions() {
-			have = append(have, fmt.Sprintf("%s: %s%v -> %s%v", f.Name, f.Child.Name, f.ChildColumns, f.Parent.Name, f.ParentColumns))
+			have = append(have, fmt.Sprintf("%s: %s%v -> %s%v", f.Name, f.Child.Name, f.ChildColumns, f.Parent.Name,
+				f.ParentColumns))
 		}
-		want := []string{"item_shop: item[shop_id] -> shop[id]", "sale(shop_id,no): sale[shop_id no] -> item[shop_id no]", "bare_shop: bare[a] -> shop[id]"}
+		want := []string{"item_shop: item[shop_id] -> shop[id]",
+			"sale(shop_id,no): sale[shop_id no] -> item[shop_id no]", "bare_shop: bare[a] -> shop[id]"}
 		if !slices.Equal(have, want) {
 			t.Errorf("%s: %q, want %q", family, have, want)
 		}
@@ -278,13 +310,17 @@ func TestTriggersAreKnownByTheirTable(t *testing.T) {
 // What the server writes through foreign keys is found where these make circles, and once for each.
 func TestCascadesMayComeBack(t *testing.T) {
 	for _, c := range []struct{ name, definitions, sql, want string }{
-		{"a table that refers to itself", "CREATE TABLE t (id INT PRIMARY KEY, up INT, FOREIGN KEY (up) REFERENCES t (id) ON DELETE CASCADE);", "DELETE FROM t WHERE id = 1",
+		{"a table that refers to itself",
+			"CREATE TABLE t (id INT PRIMARY KEY, up INT, FOREIGN KEY (up) REFERENCES t (id) ON DELETE CASCADE);",
+			"DELETE FROM t WHERE id = 1",
 			"key del t id:=1; pred del t P{up}; pred del t P{up}"},
 		{"a chain", "CREATE TABLE t (id INT PRIMARY KEY); CREATE TABLE u (id INT PRIMARY KEY, t INT, FOREIGN KEY (t) REFERENCES t (id) ON DELETE CASCADE);" +
-			"CREATE TABLE v (u INT, FOREIGN KEY (u) REFERENCES u (id) ON DELETE CASCADE);", "DELETE FROM t WHERE id = 1",
+			"CREATE TABLE v (u INT, FOREIGN KEY (u) REFERENCES u (id) ON DELETE CASCADE);",
+			"DELETE FROM t WHERE id = 1",
 			"key del t id:=1; pred del u P{t}; pred del v P{u}"},
-		{"two that refer to each other twice", "CREATE TABLE u (id INT PRIMARY KEY); CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, FOREIGN KEY (a) REFERENCES u (id) ON DELETE CASCADE, FOREIGN KEY (b) REFERENCES u (id) ON DELETE SET NULL);" +
-			"ALTER TABLE u ADD c INT; ALTER TABLE u ADD d INT; ALTER TABLE u ADD FOREIGN KEY (c) REFERENCES t (id) ON DELETE CASCADE; ALTER TABLE u ADD FOREIGN KEY (d) REFERENCES t (id) ON DELETE CASCADE;", "DELETE FROM t WHERE id = 1",
+		{"two that refer to each other twice",
+			"CREATE TABLE u (id INT PRIMARY KEY); CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, FOREIGN KEY (a) REFERENCES u (id) ON DELETE CASCADE, FOREIGN KEY (b) REFERENCES u (id) ON DELETE SET NULL);" +
+				"ALTER TABLE u ADD c INT; ALTER TABLE u ADD d INT; ALTER TABLE u ADD FOREIGN KEY (c) REFERENCES t (id) ON DELETE CASCADE; ALTER TABLE u ADD FOREIGN KEY (d) REFERENCES t (id) ON DELETE CASCADE;", "DELETE FROM t WHERE id = 1",
 			"key del t id:=1; pred del u P{c}; pred del u P{d}; pred del t P{a}; pred del t P{b}; pred del u P{c}; pred del u P{d}; pred del t P{a}; pred del t P{b}"},
 	} {
 		for _, family := range dbms.Families {

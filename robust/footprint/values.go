@@ -18,8 +18,8 @@ type Values struct {
 	Limited bool
 }
 
-// A ParamUse is where a parameter stands: it is compared with a column, put into it, or added to it. List says that it is
-// an array of the column's values.
+// A ParamUse is where a parameter stands: it is compared with a column, put into it, or added to it. List says that it
+// is an array of the column's values.
 type ParamUse struct {
 	Column *Column
 	List   bool

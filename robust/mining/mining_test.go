@@ -93,7 +93,8 @@ CREATE TABLE child (id INT PRIMARY KEY, parent INT NOT NULL, v INT, CONSTRAINT f
 func transaction(stmts ...[]string) *history.Txn {
 	t := &history.Txn{Status: history.Committed}
 	for _, s := range stmts {
-		kind := map[string]history.Kind{"SELECT": history.Select, "UPDATE": history.Update, "INSERT": history.Insert, "MERGE": history.Merge}[strings.Fields(s[0])[0]]
+		kind := map[string]history.Kind{"SELECT": history.Select, "UPDATE": history.Update, "INSERT": history.Insert,
+			"MERGE": history.Merge}[strings.Fields(s[0])[0]]
 		stmt := history.Stmt{Shape: s[0], Kind: kind, Args: s[1:], Rows: 1}
 		if strings.HasSuffix(s[0], "/* none */") {
 			stmt.Shape, stmt.Rows = strings.TrimSuffix(s[0], "/* none */"), 0
@@ -118,13 +119,17 @@ func TestStatementsAreTakenForWhatTheRecordingShows(t *testing.T) {
 		txns []*history.Txn
 		want string
 	}{
-		{"values that are always equal tie rows", parents("1", "1", "2", "2", "3", "'3'"), "key upd parent; ins child -f-> 1"},
+		{"values that are always equal tie rows", parents("1", "1", "2", "2", "3", "'3'"),
+			"key upd parent; ins child -f-> 1"},
 		{"values that once were not", parents("1", "1", "2", "2", "3", "4"), "key upd parent; ins child"},
-		{"arguments that were not recorded", []*history.Txn{transaction([]string{parent}, []string{child})}, "key upd parent; ins child"},
+		{"arguments that were not recorded", []*history.Txn{transaction([]string{parent}, []string{child})},
+			"key upd parent; ins child"},
 		{"NULL", parents("NULL", "NULL", "1", "1"), "key upd parent; ins child"},
-		{"a row that was not there", []*history.Txn{transaction([]string{"SELECT v FROM parent WHERE id = ?/* none */", "1"})}, "pred sel parent"},
-		{"what the grammar does not read", []*history.Txn{transaction([]string{"MERGE INTO child SOMEHOW"})}, "pred upd child; pred del child\n" +
-			"pred upd child; pred del child; ins child\npred upd child; pred del child; ins child; ins child"},
+		{"a row that was not there", []*history.Txn{transaction([]string{"SELECT v FROM parent WHERE id = ?/* none */",
+			"1"})}, "pred sel parent"},
+		{"what the grammar does not read", []*history.Txn{transaction([]string{"MERGE INTO child SOMEHOW"})},
+			"pred upd child; pred del child\n" +
+				"pred upd child; pred del child; ins child\npred upd child; pred del child; ins child; ins child"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			schema, _, err := footprint.ReadSchema(dbms.PostgreSQLFamily, tables)

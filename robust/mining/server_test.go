@@ -40,8 +40,10 @@ var benchmarks = []benchmark{
 	{"smallbank", 120, [][2]string{{"UPDATE checking SET bal = ?", "Amalgamate"}, {"UPDATE savings", "TransactSavings"},
 		{"SELECT bal, changes FROM savings WHERE custid = ?; SELECT bal, changes FROM checking WHERE custid = ?; UPDATE", "WriteCheck"},
 		{"UPDATE checking", "DepositChecking"}, {"SELECT bal", "Balance"}}, "[[Balance DepositChecking]]"},
-	{"tpcc", 250, [][2]string{{"INSERT INTO new_order", "NewOrder"}, {"UPDATE warehouse", "Payment"}, {"DELETE", "Delivery"},
-		{"JOIN stock", "StockLevel"}, {"FROM orders", "OrderStatus"}, {"FROM new_order", "Delivery"}}, "[[NewOrder Payment] [OrderStatus Payment StockLevel]]"},
+	{"tpcc", 250, [][2]string{{"INSERT INTO new_order", "NewOrder"}, {"UPDATE warehouse", "Payment"},
+		{"DELETE", "Delivery"},
+		{"JOIN stock", "StockLevel"}, {"FROM orders", "OrderStatus"}, {"FROM new_order", "Delivery"}},
+		"[[NewOrder Payment] [OrderStatus Payment StockLevel]]"},
 }
 
 // TestMinedProgramsAreTheTrafficsPrograms: what is mined from traffic is what its programs are.
@@ -101,24 +103,26 @@ func (b *benchmark) record(t *testing.T, target dsn.Target) (recording, tables s
 	}
 	recording = filepath.Join(t.TempDir(), "recording")
 	database := "isotap_mining_" + b.name
-	_, err = tempdb.Run(t.Context(), target, tempdb.Options{Database: database, Recording: recording}, func(ctx context.Context, dsn string) error {
-		db, err := workload.DialectOf(dsn).Open(dsn, false)
-		if err != nil {
+	_, err = tempdb.Run(t.Context(), target, tempdb.Options{Database: database, Recording: recording},
+		func(ctx context.Context, dsn string) error {
+			db, err := workload.DialectOf(dsn).Open(dsn, false)
+			if err != nil {
+				return err
+			}
+			defer db.Close()
+			create, fill := w.Setup()
+			if err := workload.Setup(ctx, db, create, fill); err != nil {
+				return err
+			}
+			direct := target
+			direct.Database = database
+			if tables, err = definitions.Read(ctx, direct); err != nil {
+				return err
+			}
+			_, err = workload.Run(ctx, dsn, w, workload.Config{Clients: 1, Transactions: b.transactions, Seed: 1,
+				Isolation: workload.Isolation{Level: history.ReadCommitted}})
 			return err
-		}
-		defer db.Close()
-		create, fill := w.Setup()
-		if err := workload.Setup(ctx, db, create, fill); err != nil {
-			return err
-		}
-		direct := target
-		direct.Database = database
-		if tables, err = definitions.Read(ctx, direct); err != nil {
-			return err
-		}
-		_, err = workload.Run(ctx, dsn, w, workload.Config{Clients: 1, Transactions: b.transactions, Seed: 1, Isolation: workload.Isolation{Level: history.ReadCommitted}})
-		return err
-	})
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +180,8 @@ func subsets(w *robust.Workload, s robust.Setting) string {
 				programs = append(programs, named[name]...)
 			}
 		}
-		if a.Robust(robust.TypeII, programs...) && !slices.ContainsFunc(sets, func(larger uint) bool { return larger&set == set }) {
+		if a.Robust(robust.TypeII, programs...) &&
+			!slices.ContainsFunc(sets, func(larger uint) bool { return larger&set == set }) {
 			sets = append(sets, set)
 		}
 	}

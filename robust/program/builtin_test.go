@@ -74,7 +74,8 @@ func TestForeignKeysFromSQLMatchByHand(t *testing.T) {
 				have = append(have, fmt.Sprintf("%s = %s(%s)", c.Parent.Name, c.ForeignKey, c.Child.Name))
 			}
 			for _, c := range p.ForeignKeys {
-				if want := fmt.Sprintf("%s = %s(%s)", c.Parent.Name, c.ForeignKey, c.Child.Name); !slices.Contains(have, want) {
+				if want := fmt.Sprintf("%s = %s(%s)", c.Parent.Name, c.ForeignKey, c.Child.Name); !slices.Contains(have,
+					want) {
 					t.Errorf("%s %s: %s is not among %q", name, p.Name, want, have)
 				}
 			}
@@ -87,9 +88,11 @@ func TestSummaryGraphsFromSQLMatchByHand(t *testing.T) {
 	for name, hand := range byHand(t) {
 		sql := fromSQL(t, name)
 		for _, s := range robust.Settings {
-			want, have := robust.Summarize(robust.Unfold(hand.Programs...), s), robust.Summarize(robust.Unfold(sql.Programs...), s)
+			want, have := robust.Summarize(robust.Unfold(hand.Programs...), s),
+				robust.Summarize(robust.Unfold(sql.Programs...), s)
 			if len(want.Nodes) != len(have.Nodes) || !slices.Equal(want.Edges, have.Edges) {
-				t.Errorf("%s, %s: %d nodes, %d edges (%d), want %d, %d (%d)", name, s, len(have.Nodes), len(have.Edges), have.Counterflows(), len(want.Nodes), len(want.Edges), want.Counterflows())
+				t.Errorf("%s, %s: %d nodes, %d edges (%d), want %d, %d (%d)", name, s, len(have.Nodes), len(have.Edges),
+					have.Counterflows(), len(want.Nodes), len(want.Edges), want.Counterflows())
 			}
 		}
 	}
@@ -101,7 +104,8 @@ func TestRobustSubsetsFromSQLMatchByHand(t *testing.T) {
 		sql := fromSQL(t, name)
 		for _, s := range robust.Settings {
 			for _, test := range []robust.Test{robust.TypeII, robust.TypeI, robust.Snapshot} {
-				want, have := robust.Analyze(hand.Programs, s).Subsets(test, 0), robust.Analyze(sql.Programs, s).Subsets(test, 0)
+				want, have := robust.Analyze(hand.Programs, s).Subsets(test, 0),
+					robust.Analyze(sql.Programs, s).Subsets(test, 0)
 				if !reflect.DeepEqual(have, want) {
 					t.Errorf("%s, %s, %s: %v, want %v", name, s, test, have, want)
 				}
@@ -118,9 +122,12 @@ func TestAuctionsOfManyItemsMatchByHand(t *testing.T) {
 	}
 	sql := fromSQL(t, "auction:3")
 	for _, s := range robust.Settings {
-		want, have := robust.Summarize(robust.Unfold(hand.Programs...), s), robust.Summarize(robust.Unfold(sql.Programs...), s)
-		if len(want.Nodes) != len(have.Nodes) || len(want.Edges) != len(have.Edges) || want.Counterflows() != have.Counterflows() {
-			t.Errorf("%s: %d nodes, %d edges (%d), want %d, %d (%d)", s, len(have.Nodes), len(have.Edges), have.Counterflows(), len(want.Nodes), len(want.Edges), want.Counterflows())
+		want, have := robust.Summarize(robust.Unfold(hand.Programs...), s),
+			robust.Summarize(robust.Unfold(sql.Programs...), s)
+		if len(want.Nodes) != len(have.Nodes) || len(want.Edges) != len(have.Edges) ||
+			want.Counterflows() != have.Counterflows() {
+			t.Errorf("%s: %d nodes, %d edges (%d), want %d, %d (%d)", s, len(have.Nodes), len(have.Edges),
+				have.Counterflows(), len(want.Nodes), len(want.Edges), want.Counterflows())
 		}
 	}
 	for _, name := range []string{"auction:0", "auction:x", "tpcc:2"} {

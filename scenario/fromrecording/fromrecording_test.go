@@ -28,7 +28,8 @@ func loseUpdate(ctx context.Context, dsn string) error {
 	for _, sql := range []string{
 		"CREATE TABLE maker (id INT PRIMARY KEY)", "CREATE TABLE beside (id INT PRIMARY KEY)",
 		"CREATE TABLE stock (id INT PRIMARY KEY, n INT NOT NULL, maker INT REFERENCES maker (id))",
-		"INSERT INTO maker (id) VALUES (7)", "INSERT INTO beside (id) VALUES (1)", "INSERT INTO stock (id, n, maker) VALUES (1, 10, 7), (2, 20, NULL), (3, 30, 7)",
+		"INSERT INTO maker (id) VALUES (7)", "INSERT INTO beside (id) VALUES (1)",
+		"INSERT INTO stock (id, n, maker) VALUES (1, 10, 7), (2, 20, NULL), (3, 30, 7)",
 		"UPDATE stock SET n = n + 1 WHERE id IN (1, 3)",
 	} {
 		if _, err := db.ExecContext(ctx, sql); err != nil {
@@ -40,7 +41,8 @@ func loseUpdate(ctx context.Context, dsn string) error {
 		return err
 	}
 	defer one.Close()
-	for _, sql := range []string{"BEGIN", "SELECT n FROM stock WHERE id = 1", "", "UPDATE stock SET n = 10 WHERE id = 1", "COMMIT", "UPDATE stock SET n = 0 WHERE id = 2"} {
+	for _, sql := range []string{"BEGIN", "SELECT n FROM stock WHERE id = 1", "",
+		"UPDATE stock SET n = 10 WHERE id = 1", "COMMIT", "UPDATE stock SET n = 0 WHERE id = 2"} {
 		c := one.ExecContext
 		if sql == "" {
 			c, sql = db.ExecContext, "UPDATE stock SET n = 5 WHERE id = 1"
@@ -64,7 +66,8 @@ func TestScenarioShowsTheRecordingsFinding(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := filepath.Join(t.TempDir(), "rec")
-			result, err := tempdb.Run(t.Context(), target, tempdb.Options{Database: "isotap_retrace", Recording: dir, Definitions: true}, loseUpdate)
+			result, err := tempdb.Run(t.Context(), target, tempdb.Options{Database: "isotap_retrace", Recording: dir,
+				Definitions: true}, loseUpdate)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +84,9 @@ func TestScenarioShowsTheRecordingsFinding(t *testing.T) {
 				t.Fatal(err)
 			}
 			setup := strings.Join(s.Setup, "\n")
-			if !strings.Contains(setup, "VALUES (1, 10, 7), (2, 20, NULL), (3, 30, 7)") || !strings.Contains(setup, "IN (1, 3)") || strings.Contains(setup, "beside") || strings.Contains(setup, "n = 0") {
+			if !strings.Contains(setup, "VALUES (1, 10, 7), (2, 20, NULL), (3, 30, 7)") ||
+				!strings.Contains(setup, "IN (1, 3)") || strings.Contains(setup, "beside") ||
+				strings.Contains(setup, "n = 0") {
 				t.Errorf("the set-up is\n%s", setup)
 			}
 			on, err := runner.Open(t.Context(), target, runner.Options{})
@@ -96,8 +101,10 @@ func TestScenarioShowsTheRecordingsFinding(t *testing.T) {
 			if !slices.Equal(p.Anomalies(), []string{"lost update"}) {
 				t.Errorf("its replay shows %v", p.Anomalies())
 			}
-			with, err := Scenario(t.Context(), r, result.Findings[0], []string{"INSERT INTO stock (id, n) VALUES (1, 1)"})
-			if err != nil || slices.ContainsFunc(with.Setup, func(sql string) bool { return strings.HasPrefix(sql, "UPDATE") }) {
+			with, err := Scenario(t.Context(), r, result.Findings[0],
+				[]string{"INSERT INTO stock (id, n) VALUES (1, 1)"})
+			if err != nil || slices.ContainsFunc(with.Setup,
+				func(sql string) bool { return strings.HasPrefix(sql, "UPDATE") }) {
 				t.Errorf("%v, with rows of one's own: %v", err, with)
 			}
 		})
@@ -107,8 +114,9 @@ func TestScenarioShowsTheRecordingsFinding(t *testing.T) {
 func TestStatementsThatNameTheirSchemaAreNotPlayed(t *testing.T) {
 	tables := &tables{schemas: []string{"shop"}}
 	for sql, stays := range map[string]bool{
-		"UPDATE shop.stock SET n = 1": false, "UPDATE `shop`.`stock` SET n = 1": false, `SELECT * FROM a,"shop".b`: false,
-		"UPDATE stock SET n = 1": true, "UPDATE stock AS workshop SET workshop.n = 1": true, "SELECT a.shop.b": true,
+		"UPDATE shop.stock SET n = 1": false, "UPDATE `shop`.`stock` SET n = 1": false,
+		`SELECT * FROM a,"shop".b`: false,
+		"UPDATE stock SET n = 1":   true, "UPDATE stock AS workshop SET workshop.n = 1": true, "SELECT a.shop.b": true,
 	} {
 		if err := tables.stays(sql); (err == nil) != stays {
 			t.Errorf("%s: %v", sql, err)

@@ -70,7 +70,8 @@ func TestScenariosComeAsTheyAreExpectedOnTiDB(t *testing.T) {
 	if server == nil {
 		t.Skip(testdb.NoTiDB)
 	}
-	for mode, settings := range map[string]scenario.Settings{"pessimistic": nil, "optimistic": {"tidb_txn_mode": "optimistic"}} {
+	for mode, settings := range map[string]scenario.Settings{"pessimistic": nil,
+		"optimistic": {"tidb_txn_mode": "optimistic"}} {
 		t.Run(mode, func(t *testing.T) { play(t, server.URL(), settings) })
 	}
 }

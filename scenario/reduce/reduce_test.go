@@ -13,11 +13,13 @@ import (
 // big has three transactions in each of two sessions, of which the second of A and the first of B matter.
 func big() *scenario.Scenario {
 	s := &scenario.Scenario{Sessions: []scenario.Session{{Name: "A"}, {Name: "B"}, {Name: "C"}}, Setup: []string{
-		"CREATE TABLE t (id INT PRIMARY KEY, v INT UNIQUE)", "CREATE TABLE u (id INT)", "INSERT INTO t VALUES (1, 2)", "INSERT INTO u VALUES (1)"},
+		"CREATE TABLE t (id INT PRIMARY KEY, v INT UNIQUE)", "CREATE TABLE u (id INT)", "INSERT INTO t VALUES (1, 2)",
+		"INSERT INTO u VALUES (1)"},
 		Expect: scenario.Outcome{Anomalies: []string{"lost update"}}}
 	for _, line := range []string{
 		"A: BEGIN", "A: SELECT 1", "A: COMMIT", "B: BEGIN", "A: BEGIN", "C: SELECT 1",
-		"A: SELECT id, v FROM t WHERE id = 1 AND v IN (1, 2, 3) ORDER BY v LIMIT 3", "B: UPDATE t SET v = COALESCE(v + 1, 2), id = id WHERE id = 1 OR EXISTS (SELECT 1 FROM u)",
+		"A: SELECT id, v FROM t WHERE id = 1 AND v IN (1, 2, 3) ORDER BY v LIMIT 3",
+		"B: UPDATE t SET v = COALESCE(v + 1, 2), id = id WHERE id = 1 OR EXISTS (SELECT 1 FROM u)",
 		"B: COMMIT", "A: UPDATE t SET v = 3 WHERE id = 1", "B: SELECT 1", "A: COMMIT", "A: BEGIN", "A: ROLLBACK"} {
 		session, sql, _ := strings.Cut(line, ": ")
 		s.Steps = append(s.Steps, scenario.Step{Session: session, SQL: sql, Reply: scenario.Reply{Waits: true}})
@@ -33,11 +35,13 @@ func matters(_ context.Context, s *scenario.Scenario) (bool, error) {
 		switch {
 		case len(want) == 0:
 		case words[0] == "SELECT" && strings.Contains(x.SQL, "FROM t") && want[0] == x.Session+" SELECT FROM t",
-			words[0] == "UPDATE" && strings.Contains(x.SQL, "SET v =") && strings.HasPrefix(want[0], x.Session+" UPDATE"):
+			words[0] == "UPDATE" && strings.Contains(x.SQL, "SET v =") &&
+				strings.HasPrefix(want[0], x.Session+" UPDATE"):
 			want = want[1:]
 		}
 	}
-	return len(want) == 0 && slices.ContainsFunc(s.Setup, func(sql string) bool { return strings.HasPrefix(sql, "CREATE TABLE t (id INT") }), nil
+	return len(want) == 0 && slices.ContainsFunc(s.Setup,
+		func(sql string) bool { return strings.HasPrefix(sql, "CREATE TABLE t (id INT") }), nil
 }
 
 func TestOnlyWhatMattersIsLeft(t *testing.T) {
@@ -57,7 +61,8 @@ func TestOnlyWhatMattersIsLeft(t *testing.T) {
 	if strings.Join(got, "\n") != want {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
 	}
-	if strings.Join(s.Setup, "\n") != "CREATE TABLE t (id INT)" || len(s.Sessions) != 2 || len(s.Expect.Anomalies) != 0 {
+	if strings.Join(s.Setup, "\n") != "CREATE TABLE t (id INT)" || len(s.Sessions) != 2 ||
+		len(s.Expect.Anomalies) != 0 {
 		t.Errorf("left: %q, %v, %v", s.Setup, s.Sessions, s.Expect)
 	}
 	if len(whole.Steps) != 14 || !whole.Steps[0].Waits {
@@ -71,7 +76,8 @@ func TestWhatMakesRowsBecomesSetup(t *testing.T) {
 	whole := big()
 	whole.Steps = append([]scenario.Step{{Session: "before", SQL: "INSERT INTO t VALUES (7, 7)"}}, whole.Steps...)
 	s, _, err := Reduce(t.Context(), whole, func(ctx context.Context, s *scenario.Scenario) (bool, error) {
-		made := slices.Contains(s.Setup, "INSERT INTO t VALUES (7, 7)") || s.Steps[0].SQL == "INSERT INTO t VALUES (7, 7)"
+		made := slices.Contains(s.Setup, "INSERT INTO t VALUES (7, 7)") ||
+			s.Steps[0].SQL == "INSERT INTO t VALUES (7, 7)"
 		ok, err := matters(ctx, s)
 		return made && ok, err
 	})
@@ -105,7 +111,10 @@ func TestBeginAndCommitAreNoStatements(t *testing.T) {
 
 func TestAnErrorEndsTheReduction(t *testing.T) {
 	failed := errors.New("the server is gone")
-	s, tried, err := Reduce(t.Context(), big(), func(context.Context, *scenario.Scenario) (bool, error) { return false, failed })
+	s, tried, err := Reduce(t.Context(), big(), func(context.Context, *scenario.Scenario) (bool, error) {
+		return false,
+			failed
+	})
 	if !errors.Is(err, failed) || tried != 1 || len(s.Steps) != 14 {
 		t.Errorf("%v after %d, %d steps", err, tried, len(s.Steps))
 	}
@@ -113,7 +122,9 @@ func TestAnErrorEndsTheReduction(t *testing.T) {
 
 func TestStatementsAreMadeSimplerWithinTheirGrammar(t *testing.T) {
 	for sql, want := range map[string][]string{
-		"SELECT a FROM t WHERE x = 'it''s' AND y BETWEEN 1 AND 2": {"SELECT a FROM t", "SELECT * FROM t WHERE x = 'it''s' AND y BETWEEN 1 AND 2", "SELECT a FROM t WHERE x = 'it''s'", "SELECT a FROM t WHERE y BETWEEN 1 AND 2"},
+		"SELECT a FROM t WHERE x = 'it''s' AND y BETWEEN 1 AND 2": {"SELECT a FROM t",
+			"SELECT * FROM t WHERE x = 'it''s' AND y BETWEEN 1 AND 2", "SELECT a FROM t WHERE x = 'it''s'",
+			"SELECT a FROM t WHERE y BETWEEN 1 AND 2"},
 		"UPDATE t SET a = LOWER(b), c = 1":                        {"UPDATE t SET a = LOWER(b)", "UPDATE t SET c = 1"},
 		"INSERT INTO t (a, b) VALUES (1, (SELECT MAX(a) FROM u))": {"INSERT INTO t (a, b) VALUES (1, 1)"},
 	} {

@@ -11,9 +11,12 @@ import (
 func someTrace() Trace {
 	rows := [][]Value{{{Text: "1"}, {Null: true}}, {{Text: "2"}, {Text: "NULL"}}}
 	return Trace{Scenario: "c", Level: history.ReadCommitted, Results: []Result{
-		{N: 1, Session: "A", SQL: "SELECT a, b FROM t", Status: OK, Columns: []Column{{Name: "a"}, {Name: "b"}}, Rows: rows, Autocommit: true},
-		{N: 2, Session: "A", SQL: "SELECT a, b FROM t order  by a", Status: OK, Columns: []Column{{Name: "a"}, {Name: "b"}}, Rows: slices.Clone(rows)},
-		{N: 3, Session: "B", SQL: "UPDATE t SET b = 1", Status: Failed, Blocked: true, DoneAfter: 4, Code: 1205, State: "HY000", Message: "m"},
+		{N: 1, Session: "A", SQL: "SELECT a, b FROM t", Status: OK, Columns: []Column{{Name: "a"}, {Name: "b"}},
+			Rows: rows, Autocommit: true},
+		{N: 2, Session: "A", SQL: "SELECT a, b FROM t order  by a", Status: OK,
+			Columns: []Column{{Name: "a"}, {Name: "b"}}, Rows: slices.Clone(rows)},
+		{N: 3, Session: "B", SQL: "UPDATE t SET b = 1", Status: Failed, Blocked: true, DoneAfter: 4, Code: 1205,
+			State: "HY000", Message: "m"},
 		{N: 4, Session: "A", SQL: "INSERT INTO t VALUES ()", Status: OK, Affected: 1, InsertID: 3},
 	}}
 }
@@ -27,12 +30,17 @@ func TestCompareSeesEveryField(t *testing.T) {
 		{"nothing", func(*Trace) {}, ""},
 		{"row order where it is open", func(t *Trace) { t.Results[0].Rows = swapped(t.Results[0].Rows) }, ""},
 		{"row order under ORDER BY", func(t *Trace) { t.Results[1].Rows = swapped(t.Results[1].Rows) }, "2 rows"},
-		{"NULL and its name", func(t *Trace) { t.Results[0].Rows = [][]Value{{{Text: "1"}, {Text: "NULL"}}, t.Results[0].Rows[1]} }, "1 rows"},
-		{"a row too many", func(t *Trace) { t.Results[0].Rows = append(t.Results[0].Rows, t.Results[0].Rows[0]) }, "1 rows"},
+		{"NULL and its name", func(t *Trace) {
+			t.Results[0].Rows = [][]Value{{{Text: "1"}, {Text: "NULL"}},
+				t.Results[0].Rows[1]}
+		}, "1 rows"},
+		{"a row too many", func(t *Trace) { t.Results[0].Rows = append(t.Results[0].Rows, t.Results[0].Rows[0]) },
+			"1 rows"},
 		{"values swapped between rows", func(t *Trace) {
 			t.Results[0].Rows = [][]Value{{{Text: "2"}, {Null: true}}, {{Text: "1"}, {Text: "NULL"}}}
 		}, "1 rows"},
-		{"a column's flags", func(t *Trace) { t.Results[0].Columns = []Column{{Name: "a", Flags: 1}, {Name: "b"}} }, "1 columns"},
+		{"a column's flags", func(t *Trace) { t.Results[0].Columns = []Column{{Name: "a", Flags: 1}, {Name: "b"}} },
+			"1 columns"},
 		{"an empty result for none", func(t *Trace) { t.Results[3].Columns = []Column{{Name: "a"}} }, "4 columns"},
 		{"status", func(t *Trace) { t.Results[0].Status = Blocked }, "1 status"},
 		{"error code", func(t *Trace) { t.Results[2].Code = 1213 }, "3 error"},

@@ -82,7 +82,8 @@ func TestStepsWaitQueueAndResume(t *testing.T) {
 	testOutlines(t, r, server, []outlineTest{
 		{
 			"nobody waits",
-			script("A: BEGIN", "A: UPDATE t SET v = 11 WHERE id = 1", "B: UPDATE t SET v = 21 WHERE id = 2", "A: COMMIT"),
+			script("A: BEGIN", "A: UPDATE t SET v = 11 WHERE id = 1", "B: UPDATE t SET v = 21 WHERE id = 2",
+				"A: COMMIT"),
 			"ok ok ok ok",
 		},
 		{
@@ -93,15 +94,18 @@ func TestStepsWaitQueueAndResume(t *testing.T) {
 		rowLock, queueFreesAThird,
 		{
 			"a deadlock ends the waiting victim",
-			script("A: BEGIN", "B: BEGIN", "A: UPDATE t SET v = 11 WHERE id = 1", "A: INSERT INTO t VALUES (3, 0), (4, 0), (5, 0)",
-				"B: UPDATE t SET v = 21 WHERE id = 2", "B: UPDATE t SET v = 12 WHERE id = 1", "A: UPDATE t SET v = 22 WHERE id = 2"),
+			script("A: BEGIN", "B: BEGIN", "A: UPDATE t SET v = 11 WHERE id = 1",
+				"A: INSERT INTO t VALUES (3, 0), (4, 0), (5, 0)",
+				"B: UPDATE t SET v = 21 WHERE id = 2", "B: UPDATE t SET v = 12 WHERE id = 1",
+				"A: UPDATE t SET v = 22 WHERE id = 2"),
 			"ok ok ok ok ok error+blocked(A)@7 ok",
 		},
 		{tableLock.name, tableLock.s, "ok ok ok+blocked@4 ok ok"}, // whom it waits for InnoDB does not know
 		onlyTheEndReleases,
 		{
 			"a lock that nothing releases",
-			script("A: DO GET_LOCK(CONCAT('isotap ', DATABASE()), 0)", "B: DO GET_LOCK(CONCAT('isotap ', DATABASE()), 60)", "B: SELECT 1"),
+			script("A: DO GET_LOCK(CONCAT('isotap ', DATABASE()), 0)",
+				"B: DO GET_LOCK(CONCAT('isotap ', DATABASE()), 60)", "B: SELECT 1"),
 			"ok blocked+blocked not_run+queued",
 		},
 	})
@@ -120,14 +124,16 @@ func TestPostgreSQLsStepsWaitQueueAndResume(t *testing.T) {
 			// The second to wait looks for a deadlock first, and so is its victim.
 			"a deadlock ends at its own step",
 			script("A: SET deadlock_timeout = '10min'", "B: SET deadlock_timeout = '10ms'", "A: BEGIN", "B: BEGIN",
-				"A: UPDATE t SET v = 11 WHERE id = 1", "B: UPDATE t SET v = 21 WHERE id = 2", "A: UPDATE t SET v = 22 WHERE id = 2",
+				"A: UPDATE t SET v = 11 WHERE id = 1", "B: UPDATE t SET v = 21 WHERE id = 2",
+				"A: UPDATE t SET v = 22 WHERE id = 2",
 				"B: UPDATE t SET v = 12 WHERE id = 1"),
 			"ok ok ok ok ok ok ok+blocked(B)@8 error",
 		},
 		tableLock, onlyTheEndReleases,
 		{
 			"a deferrable transaction waits for a safe snapshot",
-			script("A: BEGIN ISOLATION LEVEL SERIALIZABLE", "A: UPDATE t SET v = 11 WHERE id = 1", "B: BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE",
+			script("A: BEGIN ISOLATION LEVEL SERIALIZABLE", "A: UPDATE t SET v = 11 WHERE id = 1",
+				"B: BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY DEFERRABLE",
 				"B: SELECT v FROM t", "A: COMMIT"),
 			"ok ok ok ok+blocked(A)@5 ok",
 		},
@@ -135,12 +141,14 @@ func TestPostgreSQLsStepsWaitQueueAndResume(t *testing.T) {
 			"a parallel worker waits",
 			script("A: CREATE FUNCTION share() RETURNS void PARALLEL SAFE LANGUAGE sql AS 'SELECT pg_advisory_xact_lock_shared(hashtext(current_schema))'",
 				"B: SELECT set_config(name, 'on', false) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')",
-				"A: SELECT pg_advisory_lock(hashtext(current_schema))", "B: SELECT share()", "A: SELECT pg_advisory_unlock_all()"),
+				"A: SELECT pg_advisory_lock(hashtext(current_schema))", "B: SELECT share()",
+				"A: SELECT pg_advisory_unlock_all()"),
 			"ok ok ok ok+blocked(A)@5 ok",
 		},
 		{
 			"a lock that nothing releases",
-			script("A: SELECT pg_advisory_lock(hashtext(current_schema))", "B: SELECT pg_advisory_lock(hashtext(current_schema))", "B: SELECT 1"),
+			script("A: SELECT pg_advisory_lock(hashtext(current_schema))",
+				"B: SELECT pg_advisory_lock(hashtext(current_schema))", "B: SELECT 1"),
 			"ok blocked+blocked(A) not_run+queued",
 		},
 	})
@@ -169,7 +177,8 @@ var (
 	}
 	tableLock = outlineTest{
 		"a table's lock",
-		script("A: BEGIN", "A: SELECT * FROM t", "B: ALTER TABLE t ADD COLUMN w INT", "A: COMMIT", "T9: SELECT * FROM t"),
+		script("A: BEGIN", "A: SELECT * FROM t", "B: ALTER TABLE t ADD COLUMN w INT", "A: COMMIT",
+			"T9: SELECT * FROM t"),
 		"ok ok ok+blocked(A)@4 ok ok",
 	}
 	onlyTheEndReleases = outlineTest{
@@ -220,7 +229,8 @@ func TestFinalSessionSeesWhatOthersCommitted(t *testing.T) {
 					t.Fatalf("columns %+v", last.Columns)
 				}
 				got := last.Columns[0]
-				if (Column{Name: got.Name, Schema: got.Schema, TableOID: got.TableOID, Attribute: got.Attribute}) != want {
+				if (Column{Name: got.Name, Schema: got.Schema, TableOID: got.TableOID,
+					Attribute: got.Attribute}) != want {
 					t.Errorf("column %+v", got)
 				}
 			}
@@ -230,14 +240,16 @@ func TestFinalSessionSeesWhatOthersCommitted(t *testing.T) {
 
 func TestPostgreSQLsReplyIsInTheResult(t *testing.T) {
 	r, server := newRunner(t, dbms.PostgreSQLFamily)
-	c := script("A: BEGIN; UPDATE t SET v = 0", "A: BEGIN", "A: SELECT 'x' AS s, NULL, 1.50 WHERE true", "A: INSERT INTO t VALUES (1, 1)", "A: SELECT 1", "A: ROLLBACK")
+	c := script("A: BEGIN; UPDATE t SET v = 0", "A: BEGIN", "A: SELECT 'x' AS s, NULL, 1.50 WHERE true",
+		"A: INSERT INTO t VALUES (1, 1)", "A: SELECT 1", "A: ROLLBACK")
 	trace, err := r.Run(t.Context(), server, c, history.ReadCommitted, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := make([]string, len(trace.Results))
 	for i, r := range trace.Results {
-		got[i] = fmt.Sprintf("%s %q %d %v %v %t %t %s", r.Status, r.Tag, r.Affected, r.Rows, r.Notices, r.InTxn, r.TxnFailed, r.ErrorCode())
+		got[i] = fmt.Sprintf("%s %q %d %v %v %t %t %s", r.Status, r.Tag, r.Affected, r.Rows, r.Notices, r.InTxn,
+			r.TxnFailed, r.ErrorCode())
 	}
 	want := []string{
 		`ok "BEGIN;UPDATE 2" 2 [] [] true false `,
@@ -274,10 +286,11 @@ func TestReadyComesBetweenSetUpAndSessions(t *testing.T) {
 	r, server := newRunner(t, dbms.MySQLFamily)
 	db := testdb.Open(t, "")
 	c := script("A: SELECT v FROM t WHERE id = 1")
-	trace, err := r.Run(t.Context(), server, c, history.RepeatableRead, Options{SetUpDirect: true, Ready: func(ctx context.Context, database string) error {
-		_, err := db.ExecContext(ctx, "UPDATE "+database+".t SET v = 99")
-		return err
-	}})
+	trace, err := r.Run(t.Context(), server, c, history.RepeatableRead,
+		Options{SetUpDirect: true, Ready: func(ctx context.Context, database string) error {
+			_, err := db.ExecContext(ctx, "UPDATE "+database+".t SET v = 99")
+			return err
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +300,8 @@ func TestReadyComesBetweenSetUpAndSessions(t *testing.T) {
 }
 
 func TestFailuresEndTheRunAndLeaveNothing(t *testing.T) {
-	for f, sleep := range map[dbms.Family]string{dbms.MySQLFamily: "SELECT SLEEP(100)", dbms.PostgreSQLFamily: "SELECT pg_sleep(100)"} {
+	for f, sleep := range map[dbms.Family]string{dbms.MySQLFamily: "SELECT SLEEP(100)",
+		dbms.PostgreSQLFamily: "SELECT pg_sleep(100)"} {
 		t.Run(string(f), func(t *testing.T) {
 			r, server := newRunner(t, f)
 			testFailures(t, r, server, sleep)
@@ -308,11 +322,15 @@ func testFailures(t *testing.T, r *Runner, server Server, sleep string) {
 		options    Options
 	}{
 		{"a set-up statement fails", "set-up", broken, history.RepeatableRead, server, Options{}},
-		{"the set-up is refused", "not ready", script("A: SELECT 1"), history.RepeatableRead, server, Options{Ready: func(context.Context, string) error { return refused }}},
-		{"a session statement fails", "SET nonsense", script("A: SELECT 1"), history.RepeatableRead, server, Options{Session: []string{"SET nonsense"}}},
+		{"the set-up is refused", "not ready", script("A: SELECT 1"), history.RepeatableRead, server,
+			Options{Ready: func(context.Context, string) error { return refused }}},
+		{"a session statement fails", "SET nonsense", script("A: SELECT 1"), history.RepeatableRead, server,
+			Options{Session: []string{"SET nonsense"}}},
 		{"no such level", "no such level", script("A: SELECT 1"), history.LevelUnknown, server, Options{}},
-		{"nobody listens", "connecting to 127.0.0.1:1", script("A: SELECT 1"), history.RepeatableRead, Server{Family: server.Family, Addr: "127.0.0.1:1", User: "root"}, Options{}},
-		{"the context ends", "deadline", script("A: BEGIN", "A: UPDATE t SET v = 1", "A: "+sleep), history.RepeatableRead, server, Options{}},
+		{"nobody listens", "connecting to 127.0.0.1:1", script("A: SELECT 1"), history.RepeatableRead,
+			Server{Family: server.Family, Addr: "127.0.0.1:1", User: "root"}, Options{}},
+		{"the context ends", "deadline", script("A: BEGIN", "A: UPDATE t SET v = 1", "A: "+sleep),
+			history.RepeatableRead, server, Options{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -324,8 +342,10 @@ func testFailures(t *testing.T, r *Runner, server Server, sleep string) {
 			}
 		})
 	}
-	jobs := []Job{{script("A: SELECT 1"), history.RepeatableRead}, {broken, history.RepeatableRead}, {script("A: SELECT 1"), history.RepeatableRead}}
-	if _, err := r.RunAll(t.Context(), server, jobs, 1, Options{}); err == nil || !strings.Contains(err.Error(), "set-up") {
+	jobs := []Job{{script("A: SELECT 1"), history.RepeatableRead}, {broken, history.RepeatableRead},
+		{script("A: SELECT 1"), history.RepeatableRead}}
+	if _, err := r.RunAll(t.Context(), server, jobs, 1, Options{}); err == nil ||
+		!strings.Contains(err.Error(), "set-up") {
 		t.Errorf("RunAll: %v", err)
 	}
 	if left := leftBehind(t, server); left != 0 {
@@ -361,7 +381,8 @@ func TestRunnersAtOnceLearnOfWaits(t *testing.T) {
 		r, _ := newRunner(t, dbms.MySQLFamily)
 		all = append(all, r)
 	}
-	waits := script("A: BEGIN", "A: UPDATE t SET v = 11 WHERE id = 1", "B: UPDATE t SET v = 12 WHERE id = 1", "A: COMMIT")
+	waits := script("A: BEGIN", "A: UPDATE t SET v = 11 WHERE id = 1", "B: UPDATE t SET v = 12 WHERE id = 1",
+		"A: COMMIT")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var done sync.WaitGroup

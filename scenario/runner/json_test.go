@@ -15,13 +15,21 @@ import (
 // played is a result in which no list of the document is empty.
 func played() *Result {
 	return &Result{
-		Scenario: &scenario.Scenario{Name: "a", File: "a.yaml", Expect: scenario.Outcome{Anomalies: []string{"write skew"}}},
-		Server:   history.Server{Engine: "tidb", Version: "8"}, Level: history.RepeatableRead, Settings: scenario.Settings{"tidb_txn_mode": "optimistic"},
+		Scenario: &scenario.Scenario{Name: "a", File: "a.yaml",
+			Expect: scenario.Outcome{Anomalies: []string{"write skew"}}},
+		Server: history.Server{Engine: "tidb", Version: "8"}, Level: history.RepeatableRead,
+		Settings: scenario.Settings{"tidb_txn_mode": "optimistic"},
 		Trace: replay.Trace{Database: "isotap_replay_1", Results: []replay.Result{
-			{N: 1, Session: "T1", SQL: "SELECT a < b", Status: replay.OK, Columns: []replay.Column{{Name: "a < b"}}, Rows: [][]replay.Value{{{Text: "1"}, {Null: true}}}},
-			{N: 2, Session: "T2", SQL: "COMMIT", Status: replay.Failed, Blocked: true, WaitedFor: []string{"T1"}, DoneAfter: replay.AtEnd, Code: 9007, State: "HY000", Message: "conflict", Notices: []replay.Notice{{Severity: "NOTICE", Code: "00000", Message: "x"}}},
+			{N: 1, Session: "T1", SQL: "SELECT a < b", Status: replay.OK, Columns: []replay.Column{{Name: "a < b"}},
+				Rows: [][]replay.Value{{{Text: "1"}, {Null: true}}}},
+			{N: 2, Session: "T2", SQL: "COMMIT", Status: replay.Failed, Blocked: true, WaitedFor: []string{"T1"},
+				DoneAfter: replay.AtEnd, Code: 9007, State: "HY000", Message: "conflict",
+				Notices: []replay.Notice{{Severity: "NOTICE", Code: "00000", Message: "x"}}},
 		}},
-		Result: &analyzer.Result{Findings: []*analyzer.Finding{{ID: "f", Anomaly: analyzer.LostUpdate, Class: analyzer.Hazard, Summary: "of isotap_replay_1.t", Tables: []string{"isotap_replay_1.t"}, Advice: []string{"isotap_replay_1.t: no", "Lock. It is not enough here, another cycle remains: T1 read t row e1, and so on."}}}},
+		Result: &analyzer.Result{Findings: []*analyzer.Finding{{ID: "f", Anomaly: analyzer.LostUpdate,
+			Class: analyzer.Hazard, Summary: "of isotap_replay_1.t", Tables: []string{"isotap_replay_1.t"},
+			Advice: []string{"isotap_replay_1.t: no",
+				"Lock. It is not enough here, another cycle remains: T1 read t row e1, and so on."}}}},
 	}
 }
 
@@ -30,7 +38,9 @@ func TestJSONSaysWhatHappened(t *testing.T) {
 	if err := JSON(&b, []*Result{played()}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"schema": "isotap-replay/1"`, `"sql": "SELECT a < b"`, "null\n            ]", `"done_after": 0`, `"summary": "of t"`, `"Lock. It is not enough here, another cycle remains."`, `"found lost update, expected write skew"`} {
+	for _, want := range []string{`"schema": "isotap-replay/1"`, `"sql": "SELECT a < b"`, "null\n            ]",
+		`"done_after": 0`, `"summary": "of t"`, `"Lock. It is not enough here, another cycle remains."`,
+		`"found lost update, expected write skew"`} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %s in\n%s", want, b.String())
 		}
@@ -78,7 +88,9 @@ func TestJUnitFailsWhereSomethingIsNotExpected(t *testing.T) {
 	if err := JUnit(&b, []*Result{played(), as}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`tests="2" failures="1"`, `name="a, tidb 8, REPEATABLE READ, tidb_txn_mode=optimistic"`, `file="a.yaml"`, `message="found lost update, expected write skew"`} {
+	for _, want := range []string{`tests="2" failures="1"`,
+		`name="a, tidb 8, REPEATABLE READ, tidb_txn_mode=optimistic"`, `file="a.yaml"`,
+		`message="found lost update, expected write skew"`} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %s in\n%s", want, b.String())
 		}

@@ -85,7 +85,8 @@ func TestScenariosComeAsTheyAreExpected(t *testing.T) {
 }
 
 func TestWhatIsNotAsExpectedIsSaid(t *testing.T) {
-	text := strings.NewReplacer(`[["10"]]`, `[[null]]`, "rows: 1", "rows: 2", "affected: 1", "affected: 2", "waits: true", "waits: false", "[lost update]", "[write skew]").Replace(lostUpdate)
+	text := strings.NewReplacer(`[["10"]]`, `[[null]]`, "rows: 1", "rows: 2", "affected: 1", "affected: 2",
+		"waits: true", "waits: false", "[lost update]", "[write skew]").Replace(lostUpdate)
 	p, err := open(t)["mariadb"].Play(t.Context(), read(t, text), history.ReadCommitted)
 	if err != nil {
 		t.Fatal(err)

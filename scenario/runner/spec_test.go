@@ -51,7 +51,8 @@ func TestSpecsArePlayedThroughIsotapAndDirectly(t *testing.T) {
 		if err := p.Text(&b); err != nil {
 			t.Fatal(err)
 		}
-		if got := b.String(); !strings.Contains(got, "counts as waiting until 5: ok") || direct == strings.Contains(got, "found") {
+		if got := b.String(); !strings.Contains(got, "counts as waiting until 5: ok") ||
+			direct == strings.Contains(got, "found") {
 			t.Errorf("text\n%s", got)
 		}
 	}

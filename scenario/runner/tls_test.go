@@ -11,8 +11,9 @@ import (
 // The connections that go past isotap are encrypted as its own are.
 func TestServersThatTakeTLSOnlyArePlayedOn(t *testing.T) {
 	testdb.Only(t, "it starts a server", "mariadb")
-	server, err := testdb.StartPostgreSQL(t.Context(), testdb.PostgreSQLOptions{Authority: testdb.OpenAuthority(t), HBA: []string{"local all all trust",
-		"hostssl all all 127.0.0.1/32 trust", "host all all all reject"}})
+	server, err := testdb.StartPostgreSQL(t.Context(), testdb.PostgreSQLOptions{Authority: testdb.OpenAuthority(t),
+		HBA: []string{"local all all trust",
+			"hostssl all all 127.0.0.1/32 trust", "host all all all reject"}})
 	if err != nil {
 		t.Fatal(err)
 	}

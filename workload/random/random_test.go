@@ -27,8 +27,10 @@ type server struct {
 func servers(t *testing.T) []server {
 	t.Helper()
 	return []server{
-		{Engine{Name: "mariadb"}, func(database string) *sql.DB { return testdb.Open(t, database) }, func() string { return testdb.NewDatabase(t) }},
-		{Engine{Name: "postgresql"}, func(database string) *sql.DB { return testdb.OpenPostgreSQL(t, database) }, func() string { return testdb.NewPostgreSQLDatabase(t) }},
+		{Engine{Name: "mariadb"}, func(database string) *sql.DB { return testdb.Open(t, database) },
+			func() string { return testdb.NewDatabase(t) }},
+		{Engine{Name: "postgresql"}, func(database string) *sql.DB { return testdb.OpenPostgreSQL(t, database) },
+			func() string { return testdb.NewPostgreSQLDatabase(t) }},
 	}
 }
 
@@ -51,7 +53,8 @@ func TestTheSameSeedGivesTheSame(t *testing.T) {
 
 // Also of databases of one table, whose writes may read no other.
 func TestTransactionsAreDrawnForEveryEngine(t *testing.T) {
-	for _, e := range []Engine{{Name: "mariadb"}, {Name: "mysql"}, {Name: "mysql", Version: "5.6.24"}, {Name: "tidb"}, {Name: "tidb", Optimistic: true}, {Name: "postgresql"}} {
+	for _, e := range []Engine{{Name: "mariadb"}, {Name: "mysql"}, {Name: "mysql", Version: "5.6.24"}, {Name: "tidb"},
+		{Name: "tidb", Optimistic: true}, {Name: "postgresql"}} {
 		for seed := range uint64(40) {
 			g := New(e, Profile{}, seed)
 			for n := range g.Transactions() {
@@ -60,7 +63,8 @@ func TestTransactionsAreDrawnForEveryEngine(t *testing.T) {
 					t.Fatalf("%v, seed %d: a transaction begins with %q", e, seed, all[0])
 				}
 				for _, sql := range all {
-					if !e.skipsLocked() && strings.Contains(sql, "SKIP LOCKED") || e.old() && (strings.Contains(sql, " OVER ") || strings.HasPrefix(sql, "WITH")) {
+					if !e.skipsLocked() && strings.Contains(sql, "SKIP LOCKED") || e.old() &&
+						(strings.Contains(sql, " OVER ") || strings.HasPrefix(sql, "WITH")) {
 						t.Fatalf("%v, seed %d: %s", e, seed, sql)
 					}
 				}
@@ -190,7 +194,8 @@ func TestNearlyAllStatementsSucceed(t *testing.T) {
 						t.Fatalf("seed %d: %s: %v", seed, text, err)
 					}
 				}
-				o, err := Run(t.Context(), g, history.RepeatableRead, Patience, func(ctx context.Context, _ int) (*sql.Conn, error) { return db.Conn(ctx) })
+				o, err := Run(t.Context(), g, history.RepeatableRead, Patience,
+					func(ctx context.Context, _ int) (*sql.Conn, error) { return db.Conn(ctx) })
 				if err != nil {
 					t.Fatal(err)
 				}

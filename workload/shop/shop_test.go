@@ -26,8 +26,10 @@ type family struct {
 }
 
 var families = []family{
-	{"mysql", testdb.Open, testdb.NewDatabase, func(tb testdb.TB, database string) string { return testdb.MariaDB(tb).DSN(database) }},
-	{"postgresql", testdb.OpenPostgreSQL, testdb.NewPostgreSQLDatabase, func(tb testdb.TB, database string) string { return testdb.PostgreSQL(tb).DSN(database) }},
+	{"mysql", testdb.Open, testdb.NewDatabase,
+		func(tb testdb.TB, database string) string { return testdb.MariaDB(tb).DSN(database) }},
+	{"postgresql", testdb.OpenPostgreSQL, testdb.NewPostgreSQLDatabase,
+		func(tb testdb.TB, database string) string { return testdb.PostgreSQL(tb).DSN(database) }},
 }
 
 // onEach runs a test for each family.
@@ -141,7 +143,8 @@ func TestMistakesShowWithFewAndWithManyClients(t *testing.T) {
 		for _, tt := range []struct{ clients, programs int }{{minClients, 2}, {30, len(programs)}} {
 			o := run(t, f.shop(t), Config{Clients: tt.clients, Transactions: tt.clients * 30})
 			if len(o.Programs) != tt.programs || o.Clients != tt.clients {
-				t.Errorf("%d clients ran %d programs, want %d and %d", o.Clients, len(o.Programs), tt.clients, tt.programs)
+				t.Errorf("%d clients ran %d programs, want %d and %d", o.Clients, len(o.Programs), tt.clients,
+					tt.programs)
 			}
 			if o.LostUnits() <= 0 {
 				t.Errorf("%d clients lost %d units", tt.clients, o.LostUnits())
@@ -201,7 +204,8 @@ func TestRunSaysWhatItCannotDo(t *testing.T) {
 			{"nobody listens", nobody, Config{}, "before opening the shop"},
 		} {
 			t.Run(tt.name, func(t *testing.T) {
-				if _, err := Run(t.Context(), tt.dsn, tt.config); err == nil || !strings.Contains(err.Error(), tt.want) {
+				if _, err := Run(t.Context(), tt.dsn, tt.config); err == nil ||
+					!strings.Contains(err.Error(), tt.want) {
 					t.Errorf("error %v does not say %q", err, tt.want)
 				}
 			})
@@ -224,7 +228,8 @@ func TestClientErrorEndsTheRun(t *testing.T) {
 		goleak.VerifyNone(t, before)
 		var mysqlError *mysql.MySQLError
 		var postgresqlError *pgconn.PgError
-		missing := errors.As(err, &mysqlError) && mysqlError.Number == 1146 || errors.As(err, &postgresqlError) && postgresqlError.Code == "42P01"
+		missing := errors.As(err, &mysqlError) && mysqlError.Number == 1146 || errors.As(err, &postgresqlError) &&
+			postgresqlError.Code == "42P01"
 		if !missing || !strings.Contains(err.Error(), "cart") {
 			t.Errorf("error %v", err)
 		}
