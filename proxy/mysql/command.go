@@ -312,102 +312,51 @@ func (s *Session) values(o *observed) sqlmysql.Values {
 	return v
 }
 
-// A multiStatement is a text of several statements on its way. A server runs them one after the other until one
-// fails; isotap sends them so, each as a command of its own, and makes one reply of their replies. Each
-// is thus planned, tagged and recorded as if it had come alone.
-type multiStatement struct {
-	text []byte // the client's, from some statement on
-	ends []int  // where the statements that are not yet done end
-	from int    // where the statement under way begins
-	seq  byte   // number of the next packet of the reply
-	env  sqlmysql.Session
-	buf  []byte
-}
-
 // beginMulti begins to send the statements of a text one by one, where the plan knows the text's statements and the
 // server would run them.
 func (s *Session) beginMulti(command []byte, ends []int) bool {
 	if len(ends) < 2 || s.caps&gomysql.CLIENT_MULTI_STATEMENTS == 0 {
 		return false
 	}
-	s.multi = &multiStatement{text: append([]byte(nil), command[1:]...), ends: ends, seq: packets(len(command)),
-		env: s.settings.env}
+	s.multi = newMultiStatement(command, ends, s.settings.env)
 	s.sendPart()
 	return true
 }
 
-// last reports whether the statement under way is the text's last.
-func (c *multiStatement) last() bool { return len(c.ends) == 1 }
-
 // sendPart sends the statement that is next, or what must be known before it: goOn comes back then.
 func (s *Session) sendPart() {
-	c := s.multi
-	c.buf = append(append(c.buf[:0], gomysql.COM_QUERY), c.text[c.from:c.ends[0]]...)
-	if plan := s.plan(c.buf[1:]); !s.restoreConditions(plan) {
-		s.run(plan, c.buf)
+	command := s.multi.command()
+	if plan := s.plan(command[1:]); !s.restoreConditions(plan) {
+		s.run(plan, command)
 	}
 }
 
-// link makes an exchange's reply a part of the text's reply.
-func (c *multiStatement) link(x *exchange) {
-	x.part, x.more, x.renumber = true, !c.last(), true
-}
-
-// partDone takes the end of a statement's reply, and reports whether the statement is to be sent again, as
-// part of the text that the client wrote: an error in its syntax may come from where it was cut (a
-// compound statement has semicolons of its own), and tells the text behind it.
+// partDone takes the end of the reply of one of a text's statements, and reports whether the statement is to be sent
+// again.
 func (s *Session) partDone(x *exchange) (again bool) {
-	c := s.multi
-	switch {
-	case c == nil || !x.part:
-	case x.failed && !x.begun:
-		c.ends = []int{len(c.text)}
+	if s.multi == nil || !x.part {
+		return false
+	}
+	switch s.multi.done(x) {
+	case partSentAgain:
 		s.sendPart()
 		return true
-	case x.failed || c.last():
+	case lastPart:
 		s.multi = nil
-	default:
-		c.from, c.ends, c.seq = c.ends[0]+1, c.ends[1:], x.seq
 	}
 	return false
 }
 
 // nextPart goes on with the next statement of the text. What a statement changed may change what the rest means.
 func (s *Session) nextPart() {
-	c := s.multi
 	if s.settings.stale {
 		s.askSettings()
 		return
 	}
-	c.env.TempTables = s.settings.env.TempTables
-	if !s.settings.known || s.settings.env != c.env {
-		c.text, c.from, c.env = c.text[c.from:], 0, s.settings.env
-		if c.ends = s.plan(c.text).Upstream.Parts; c.ends == nil {
-			c.ends = []int{len(c.text)}
-		}
+	if s.multi.outdated(&s.settings) {
+		s.multi.cutAgain(s.plan(s.multi.rest()).Upstream.Parts, s.settings.env)
 	}
 	s.sendPart()
-}
-
-// continued returns the packet at the end of a part's result, or of its column definitions, with the flag
-// that says that more results follow. okFormat says that it is an OK packet, whatever it begins with.
-func (x *exchange) continued(payload []byte, okFormat bool) []byte {
-	if !x.more {
-		return payload
-	}
-	status := 3
-	if okFormat {
-		r := reader{b: payload, pos: 1}
-		r.lenenc()
-		r.lenenc()
-		status = r.pos
-	}
-	if status >= len(payload) {
-		return payload
-	}
-	payload = append([]byte(nil), payload...)
-	payload[status] |= byte(gomysql.SERVER_MORE_RESULTS_EXISTS)
-	return payload
 }
 
 // setOption follows COM_SET_OPTION, which turns texts of several statements on and off.

@@ -61,7 +61,7 @@ func (s *Session) readReply(x *exchange, seq byte, payload []byte) (done bool, e
 	case prepareReply:
 		return s.prepareReply(x, seq, payload)
 	case refusedReply:
-		return true, s.replyError(x, 1, appendErr(nil, x.refusal))
+		return true, s.replyError(x, 1, appendErr(nil, *x.refusal))
 	}
 	return s.queryReply(x, seq, payload)
 }

@@ -45,7 +45,7 @@ func (s *Session) execute(payload []byte) error {
 		o.downgrade(history.Opaque, reason)
 	}
 	if !o.rewritten && p.refusal != nil {
-		s.answer(o, *p.refusal)
+		s.answer(o, p.refusal)
 		p.originalID, p.refusal = 0, nil
 		return nil
 	}
@@ -220,7 +220,7 @@ func (s *Session) planHolds(p *prepared) bool {
 
 // answer gives the client an error for a statement that could not even be prepared. The server is pinged
 // in its place, so that commands go on in their order.
-func (s *Session) answer(o *observed, e serverError) {
+func (s *Session) answer(o *observed, e *serverError) {
 	x := s.statement(o)
 	x.grammar, x.refusal = refusedReply, e
 	s.send(x, []byte{gomysql.COM_PING})

@@ -52,7 +52,7 @@ type exchange struct {
 	// companionOf is the client's statement that the exchange is the companion of.
 	companionOf *observed
 	// refusal is what the client gets in the place of the reply, under refusedReply.
-	refusal serverError
+	refusal *serverError
 	// settles is the plan of the failed statement whose effect on the transaction the exchange finds out.
 	settles *sqlmysql.Plan
 	// hasLongData says that a parameter came by COM_STMT_SEND_LONG_DATA: the statement cannot be run again.

@@ -28,8 +28,8 @@
 //   - auth.go takes passwords between connections of which only one is safe.
 //   - settings.go has what the session's statements are read under, prepared.go the prepared statements, params.go
 //     their parameters.
-//   - pending.go has the commands whose replies are due, reply.go how far a reply has come, identities.go takes the
-//     identities out of its rows, mask.go isotap's columns.
+//   - multi.go has a text of several statements, pending.go the commands whose replies are due, reply.go how far a
+//     reply has come, identities.go takes the identities out of its rows, mask.go isotap's columns.
 //   - statement.go is the record of a statement, txn.go the transaction that it belongs to, writes.go compares what it
 //     collected with what the server counted, captures.go has who waits for what was collected.
 //   - counts.go answers for ROW_COUNT() and FOUND_ROWS() from memory, conditions.go for SHOW WARNINGS.

@@ -1,0 +1,80 @@
+package mysql
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/isotap/isotap/history"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
+)
+
+// settingsRow is a server's answer to what settingsQuery asks every server.
+func settingsRow(more ...string) (row []byte) {
+	for _, v := range append([]string{"READ-COMMITTED", "NO_BACKSLASH_ESCAPES", "utf8mb4", "shop", "1048576", "1024",
+		noSelectLimit}, more...) {
+		row = appendString(row, v)
+	}
+	return row
+}
+
+func TestSettingsAreKnownOnceTheyAreAnswered(t *testing.T) {
+	in := settings{stale: true, tempTables: "t"}
+	in.ask()
+	if in.stale || in.known || in.level != history.LevelUnknown {
+		t.Fatalf("while they are asked for: %+v", in)
+	}
+	r := reader{b: settingsRow("behind")}
+	if err := in.take(&r, settingsQuery{dialect: sqlmysql.MySQL}); err != nil {
+		t.Fatal(err)
+	}
+	if !in.known || in.level != history.ReadCommitted || in.env.Schema != "shop" || in.env.MaxPacket != 1<<20 ||
+		!in.env.NoBackslashEscapes || in.env.TempTables != "t" || in.selectLimit {
+		t.Errorf("%+v", in)
+	}
+	if rest := string(r.lenencBytes()); rest != "behind" {
+		t.Errorf("the reader stands at %q", rest)
+	}
+}
+
+func TestSettingsThatCannotBeReadStayUnknown(t *testing.T) {
+	for name, row := range map[string][]byte{
+		"cut short": settingsRow()[:20], "no row": nil,
+		"no number": []byte(strings.Replace(string(settingsRow()), "1048576", "a lot!!", 1)),
+		"no level":  []byte(strings.Replace(string(settingsRow()), "READ-COMMITTED", "READ-SOMETHING", 1)),
+	} {
+		in := settings{}
+		in.ask()
+		if err := in.take(&reader{b: row}, settingsQuery{}); err == nil || in.known {
+			t.Errorf("%s: known: %t, error %v", name, in.known, err)
+		}
+	}
+}
+
+func TestConflictsFollowFromEachServersSettings(t *testing.T) {
+	for name, test := range map[string]struct {
+		query settingsQuery
+		more  []string
+		want  history.Conflicts
+	}{
+		"not asked for": {settingsQuery{dialect: sqlmysql.MariaDB}, nil, history.ConflictsUnknown},
+		"MariaDB, on": {settingsQuery{dialect: sqlmysql.MariaDB, conflicts: true}, []string{"1"},
+			history.ConflictsRefused},
+		"MariaDB, off": {settingsQuery{dialect: sqlmysql.MariaDB, conflicts: true}, []string{"0"},
+			history.ConflictsAccepted},
+		"TiDB": {settingsQuery{dialect: sqlmysql.TiDB, conflicts: true}, []string{"optimistic", "ON"},
+			history.ConflictsAtCommit},
+		"TiDB, repeated": {settingsQuery{dialect: sqlmysql.TiDB, conflicts: true}, []string{"optimistic", "OFF"},
+			history.ConflictsAccepted},
+		"TiDB, locking": {settingsQuery{dialect: sqlmysql.TiDB, conflicts: true}, []string{"pessimistic", "ON"},
+			history.ConflictsAccepted},
+	} {
+		var in settings
+		if err := in.take(&reader{b: settingsRow(test.more...)}, test.query); err != nil || in.conflicts != test.want {
+			t.Errorf("%s: %v, want %v (%v)", name, in.conflicts, test.want, err)
+		}
+		// As many columns are asked for as are read.
+		if got := strings.Count(test.query.sql(), "CAST("); got != 7+len(test.more) {
+			t.Errorf("%s: %d columns", name, got)
+		}
+	}
+}
