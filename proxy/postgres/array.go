@@ -8,7 +8,7 @@ import (
 
 // array takes the identities in an array: texts of the items, separated by semicolons. It is of source i, the first
 // of those given.
-func (s *sightings) array(v []byte, i int, sources []sqlpostgres.Source, format byte) {
+func (s *rowIdentities) array(v []byte, i int, sources []sqlpostgres.Source, format byte) {
 	if v == nil {
 		return // the aggregate met no row
 	}
@@ -42,7 +42,7 @@ func (s *sightings) array(v []byte, i int, sources []sqlpostgres.Source, format 
 }
 
 // identities takes those out of an element.
-func (s *sightings) identities(text []byte, i int, source *sqlpostgres.Source) {
+func (s *rowIdentities) identities(text []byte, i int, source *sqlpostgres.Source) {
 	for from := 0; from < len(text); {
 		at := unescaped(text[from:], sqlpostgres.ElementSeparator)
 		if at < 0 {
@@ -60,7 +60,7 @@ func (s *sightings) identities(text []byte, i int, source *sqlpostgres.Source) {
 }
 
 // first reports whether an element was not there before: groups overlap, and joins repeat rows.
-func (s *sightings) first(source int, element []byte) bool {
+func (s *rowIdentities) first(source int, element []byte) bool {
 	key := collected{source, string(element)}
 	if s.elements[key] || s.tooMany() {
 		return false
@@ -73,8 +73,8 @@ func (s *sightings) first(source int, element []byte) bool {
 }
 
 // element takes one identity out of an array.
-func (s *sightings) element(text []byte, i int, source *sqlpostgres.Source) {
-	seen := sighting{source: i, op: operation(source.Kind, source)}
+func (s *rowIdentities) element(text []byte, i int, source *sqlpostgres.Source) {
+	seen := rowIdentity{source: i, op: operation(source.Kind, source)}
 	start, keys := len(s.arena), 0
 	for n, item := range source.Physical.Items {
 		part := text

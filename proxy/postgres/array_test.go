@@ -25,7 +25,7 @@ func TestElementsOfArraysMayHoldSeveralIdentities(t *testing.T) {
 		{array: `{"(0,1);7;a;,*"}`, rows: []string{"a"}, partial: true},
 		{array: `{"(0,1)"}`, unread: true},
 	} {
-		s := sightings{of: &txnstate.Unrecorded{}}
+		s := rowIdentities{of: &txnstate.Unrecorded{}}
 		s.array([]byte(c.array), 0, []sqlpostgres.Source{source}, 0)
 		var rows []string
 		start := 0
@@ -42,7 +42,7 @@ func TestElementsOfArraysMayHoldSeveralIdentities(t *testing.T) {
 // TestLoneArrayIsMissed: an array that is the only one is missed.
 func TestLoneArrayIsMissed(t *testing.T) {
 	sources := []sqlpostgres.Source{{Array: true}, {Array: true, Whole: true}}
-	s := sightings{of: &txnstate.Unrecorded{}}
+	s := rowIdentities{of: &txnstate.Unrecorded{}}
 	for _, c := range []struct {
 		source int
 		array  []byte

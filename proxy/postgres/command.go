@@ -123,7 +123,7 @@ func (s *Session) sendBefore(m message) {
 		s.runsAlone()
 	}
 	if m.kind == msgQuery || m.kind == msgParse {
-		s.mayList(m.body)
+		s.names.mayList(m.body)
 	}
 	if begins(m.kind) {
 		s.beginSegment()

@@ -13,13 +13,13 @@ func (s *Session) completed(x *pendingReply, tag string) {
 	r := &s.result
 	s.accept(x, r)
 	st := s.observe(r)
-	countRows(r, &st, tag)
+	r.countRows(&st, tag)
 	fetched := s.takeRows(r, &st)
 	s.takeCursors(x, r, &st, tag)
 	fetched.record(&s.txn, s.settings.txnLevel(), r.plan, &st, true)
-	s.tear(r.plan)
+	s.names.interruptPieces(r.plan)
 	s.settle(r.plan, tag, &st)
-	s.declared(r, r.form.plan(x.at), &st)
+	s.names.declared(&s.txn, r, r.form.plan(x.at), &st)
 	s.takeNames(r.plan, tag)
 	s.withhold(x)
 }
@@ -39,7 +39,7 @@ func (s *Session) accept(x *pendingReply, r *resultInProgress) {
 func (s *Session) takeRows(r *resultInProgress, st *history.Stmt) *pieces {
 	part := piecesOf(r)
 	part.before(&s.seen, r, st)
-	s.takeSightings(r, st, false)
+	s.takeIdentities(r, st, false)
 	r.doubt(st)
 	s.txn.snapshot = s.txn.snapshot || st.Observation != history.Nothing
 	return part
@@ -47,7 +47,7 @@ func (s *Session) takeRows(r *resultInProgress, st *history.Stmt) *pieces {
 
 // takeCursors takes what a statement did to cursors, and read from one.
 func (s *Session) takeCursors(x *pendingReply, r *resultInProgress, st *history.Stmt, tag string) {
-	s.moved(x, r, tag)
+	s.names.moved(r.form.plan(x.at), r.cursor, tag)
 	s.fetched(r, st)
 	if tag == "DECLARE CURSOR" && st.Locking != history.NoLock {
 		st.Observation, st.Reason = history.Nothing, history.Reason{} // it reads nothing yet
@@ -83,7 +83,7 @@ func (s *Session) observe(c *resultInProgress) history.Stmt {
 	}
 	downgrade(&st, history.Opaque, c.form.reason)
 	if c.cursor == nil && p.Predicates != nil {
-		st.Predicates = s.closed(p, c.portal)
+		st.Predicates = closed(p, c.portal, s.settings.literals)
 	}
 	from := c.portal // whose parameters the plan's arguments name
 	if c.cursor != nil {
@@ -217,7 +217,7 @@ func (s *Session) failed(x *pendingReply, e *serverError) {
 	if s.cfg.Args { // the server quotes values
 		st.Error.Message = e.message
 	}
-	s.takeSightings(&s.result, &st, true)
+	s.takeIdentities(&s.result, &st, true)
 	s.result.doubt(&st)
 	s.fetched(&s.result, &st)
 	s.record(&st)
@@ -248,7 +248,7 @@ func (s *Session) suspended() {
 	if r.plan != nil {
 		s.ranOne(r.plan)
 	}
-	s.tear(r.plan)
+	s.names.interruptPieces(r.plan)
 }
 
 // ranOne takes a statement that has run for what it may have changed of the settings.
@@ -270,7 +270,7 @@ func (s *Session) ranOne(p *sqlpostgres.Plan) {
 			s.settings.calls.ran = append(s.settings.calls.ran, shape)
 			s.settings.changed()
 			s.settings.stale = true
-			if !s.executesKnown(p) {
+			if !s.names.executesKnown(p) {
 				s.names.forgetAll() // a function may do as DEALLOCATE and PREPARE do
 			}
 		}
@@ -325,7 +325,7 @@ func (s *Session) begin(x *pendingReply) {
 		}
 		c.form, c.plan, c.format = &c.portal.form, c.portal.plan, c.portal.format
 		c.hidden, c.cut = c.form.hidden(c.form.plan(0)), c.portal.cutOf()
-		if f := s.executed(c.form.plan(0)); f != nil { // its rows come without a description
+		if f := s.names.confirmed.executed(c.form.plan(0)); f != nil { // its rows come without a description
 			c.hidden, c.plan = f.hidden(f.plan(0)), withoutSources(c.plan)
 			c.swallow = c.hidden > 0 && f.plan(0).Result.Reply == rewrite.Returning
 			return
@@ -333,5 +333,42 @@ func (s *Session) begin(x *pendingReply) {
 		c.applyLayout(c.portal.layoutOf())
 	}
 	c.swallow = c.hidden > 0 && c.form.plan(x.at).Result.Reply == rewrite.Returning
-	s.fetches(x, c)
+	c.fetch(s.names.confirmed, x.kind == pendingQuery)
+}
+
+// fetched takes what a statement has read from a cursor.
+func (s *Session) fetched(c *resultInProgress, st *history.Stmt) {
+	if c.cursor == nil {
+		return
+	}
+	if plan := c.cursor.plan; plan.Session.Changes || plan.Session.Calls { // its query is run now, not by the DECLARE
+		s.settings.changed()
+		s.settings.stale = true
+	}
+	c.cursor.fetched(&s.txn, c.plan, st)
+}
+
+// takeIdentities takes what the rows of a statement have shown.
+func (s *Session) takeIdentities(c *resultInProgress, st *history.Stmt, failed bool) {
+	if tooLarge := s.seen.put(c, st, failed, s.settings.literals); tooLarge {
+		s.planner.TooLarge(c.plan.Shape)
+	}
+}
+
+// closed returns the predicates of a plan with the parameters of a portal in their places; nil portal: there are none.
+// A predicate of a parameter whose value cannot be read is left out.
+func closed(p *sqlpostgres.Plan, portal *portal, literal history.LiteralSettings) []history.Predicate {
+	var out []history.Predicate
+	var literals []string
+	if portal != nil {
+		literals = portal.literals
+	}
+	for i := range p.Predicates {
+		open := &p.Predicates[i]
+		if where, ok := open.Close(literals); ok {
+			out = append(out, history.Predicate{Table: open.Table, Of: open.Of, As: open.As, Where: where,
+				Settings: literal})
+		}
+	}
+	return out
 }

@@ -184,3 +184,99 @@ func (p *portal) redeclarable() bool {
 	return p.cursor != nil && p.cursor.redeclaration.settled && p.form.hidden(p.form.plan(0)) > 0 && !p.cursor.hold &&
 		p.cursor.redeclaration.position <= maxPassed
 }
+
+// shownForm returns the form whose rows the only statement of another one shows, and its plan: that of the cursor which
+// it reads, or itself.
+func (n namespace) shownForm(f *form, plan *sqlpostgres.Plan) (*form, *sqlpostgres.Plan) {
+	if c := n.read(plan); c != nil && plan.Session.Cursor.Verb == sqlpostgres.FetchCursor {
+		return &c.form, c.form.plan(0)
+	}
+	return f, plan
+}
+
+// unsettleCursors notes that a new DECLARE may see what those before did not. There may be thousands of portals: only
+// sessions that have declared a cursor look through them.
+func (n *names) unsettleCursors() {
+	if !n.declares {
+		return
+	}
+	for _, p := range n.confirmed.portals {
+		if p.cursor != nil {
+			p.cursor.redeclaration.settled = false
+		}
+	}
+}
+
+// interruptPieces takes a statement that has run for what it may have fetched from portals, by their names.
+func (n *names) interruptPieces(p *sqlpostgres.Plan) {
+	if p != nil && !p.Session.Calls && !p.Session.Changes &&
+		(p.Session.Cursor == nil || p.Session.Cursor.Verb == sqlpostgres.DeclareCursor ||
+			p.Session.Cursor.Verb == sqlpostgres.CloseCursor) {
+		return
+	}
+	for _, portal := range n.confirmed.portals {
+		portal.pieces.interrupted = true
+	}
+}
+
+// moved takes a statement that has succeeded for what it did to cursors; read is the one that it has read, if any.
+func (n *names) moved(p *sqlpostgres.Plan, read *portal, tag string) {
+	quiet := still(p)
+	if read != nil {
+		read.cursor.redeclaration.moved(p, tag)
+		quiet = quiet && still(read.plan)
+	}
+	if !quiet {
+		n.unsettleCursors()
+	}
+}
+
+// declared takes a DECLARE that was recorded in a transaction as st.
+func (n *names) declared(t *transaction, c *resultInProgress, sent *sqlpostgres.Plan, st *history.Stmt) {
+	if c.plan == nil || c.plan.Session.Cursor == nil || c.cursor != nil {
+		return
+	}
+	n.unsure = true
+	p := n.confirmed.follow(c.form, sent, c.plan)
+	if p == nil {
+		return
+	}
+	if c.portal != nil {
+		p.args = c.portal.args
+	}
+	if st.Observation == history.Opaque {
+		p.reason = st.Reason
+	}
+	if t.open != nil && len(t.open.Stmts) > 0 && !t.unrecorded.Full() {
+		p.cursor.txn, p.cursor.begun = t.open, len(t.open.Stmts)
+		p.cursor.at = p.cursor.begun - 1
+	}
+}
+
+// fetched takes what a statement has read from the cursor by a plan, and puts it where it belongs. A statement all of
+// whose reads are told by the DECLARE leaves no record of its own.
+func (p *portal) fetched(t *transaction, by *sqlpostgres.Plan, st *history.Stmt) {
+	switch d := p.cursor; {
+	case p.plan.Observation == history.Nothing:
+		st.Observation, st.Reason = history.Nothing, history.Reason{}
+	case p.plan.Locking != history.NoLock:
+	case d.txn == nil || d.txn != t.open:
+		downgrade(st, history.Opaque, history.ReasonHeldCursor)
+		st.Accesses, st.TupleIDs = nil, nil
+	default:
+		credit(t, &d.txn.Stmts[d.at], st, p.plan.Observation == history.Exact && by != p.plan)
+	}
+}
+
+// credit moves what a statement read to the record of the DECLARE. A MOVE shows no rows.
+func credit(t *transaction, declare, st *history.Stmt, moved bool) {
+	t.append(declare, st, declare)
+	declare.Rows += st.Rows
+	st.Accesses, st.TupleIDs = nil, nil
+	if st.Observation == history.Inexact {
+		downgrade(declare, history.Inexact, st.Reason)
+	}
+	if !st.Void && (moved || st.Observation == history.Exact) {
+		st.Observation, st.Reason = history.Nothing, history.Reason{}
+	}
+}

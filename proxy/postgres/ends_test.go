@@ -37,8 +37,8 @@ func startup(minor uint32, user string, parameters ...string) string {
 	return untyped(3<<16|minor, strings.Join(append(parameters, "user", user, "database", "postgres"), "\x00")+"\x00\x00")
 }
 
-// said sends text to an address, piece by piece, and gives all that is answered up to the end.
-func said(t *testing.T, address string, pieces ...string) string {
+// exchanged sends text to an address, piece by piece, and gives all that is answered up to the end.
+func exchanged(t *testing.T, address string, pieces ...string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
 	if err != nil {
@@ -91,7 +91,7 @@ func TestBeginningsAreAnsweredAsByTheServer(t *testing.T) {
 		"a message too long":      {"\x7f\xff\xff\xff\x00\x03\x00\x00"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			direct, through := said(t, plain.Addr(), pieces...), said(t, proxied, pieces...)
+			direct, through := exchanged(t, plain.Addr(), pieces...), exchanged(t, proxied, pieces...)
 			if got, want := kinds(through), kinds(direct); got != want {
 				t.Errorf("through the proxy %s\ndirectly          %s", got, want)
 			}
@@ -138,24 +138,24 @@ func TestBytesBehindARequestForTLSAreRefused(t *testing.T) {
 		t.Skip("slow: make check runs it")
 	}
 	address := throughProxy(t, secureServer(t), roads{client: session.MayTLS})
-	if got := kinds(said(t, address, sslRequest+startup(0, "trusted"))); !strings.Contains(got, "received unencrypted data after SSL request") {
+	if got := kinds(exchanged(t, address, sslRequest+startup(0, "trusted"))); !strings.Contains(got, "received unencrypted data after SSL request") {
 		t.Errorf("answered %s", got)
 	}
-	if got := kinds(said(t, address, gssRequest+startup(0, "trusted"))); !strings.Contains(got, "received unencrypted data after GSSAPI") {
+	if got := kinds(exchanged(t, address, gssRequest+startup(0, "trusted"))); !strings.Contains(got, "received unencrypted data after GSSAPI") {
 		t.Errorf("answered %s", got)
 	}
 	// GSSAPI's encryption would hide everything, so that it is not offered; each may be asked for once.
 	plain := throughProxy(t, secureServer(t), roads{})
 	for _, requests := range [][]string{{gssRequest, sslRequest}, {sslRequest, gssRequest}, {gssRequest}} {
-		got := kinds(said(t, plain, append(requests, startup(0, "trusted")+terminate)...))
+		got := kinds(exchanged(t, plain, append(requests, startup(0, "trusted")+terminate)...))
 		if !strings.HasPrefix(got, strings.Repeat("N, ", len(requests))+"R ") {
 			t.Errorf("answered %s", got)
 		}
 	}
-	if got := kinds(said(t, plain, sslRequest, sslRequest)); !strings.Contains(got, "unsupported frontend protocol 1234.5679") {
+	if got := kinds(exchanged(t, plain, sslRequest, sslRequest)); !strings.Contains(got, "unsupported frontend protocol 1234.5679") {
 		t.Errorf("one that asks for TLS twice is answered %s", got)
 	}
-	if got := kinds(said(t, address, gssRequest, noneRequest)); !strings.Contains(got, "unsupported frontend protocol 1234.5681") {
+	if got := kinds(exchanged(t, address, gssRequest, noneRequest)); !strings.Contains(got, "unsupported frontend protocol 1234.5681") {
 		t.Errorf("a request that there is not is answered %s", got)
 	}
 }
@@ -337,10 +337,10 @@ func TestEndsOfSessionsAreTheServersOwn(t *testing.T) {
 // TestLoginMayNotTakeForEver ends those who say nothing, and those who do not say their password.
 func TestLoginMayNotTakeForEver(t *testing.T) {
 	address := throughProxy(t, secureServer(t), roads{}, func(c *proxy.Config) { c.LoginTimeout = 200 * time.Millisecond })
-	if got := said(t, address, ""); got != "" {
+	if got := exchanged(t, address, ""); got != "" {
 		t.Errorf("who says nothing is told %q", got)
 	}
-	got := kinds(said(t, address, startup(0, "clear")))
+	got := kinds(exchanged(t, address, startup(0, "clear")))
 	if !strings.Contains(got, "57014") || !strings.Contains(got, "authentication due to timeout") {
 		t.Errorf("who does not give the password is told %s", got)
 	}

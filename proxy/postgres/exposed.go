@@ -78,8 +78,9 @@ func (s *Session) unfolded(f *form) bool {
 // describePortalFirst has the server describe a portal that may show isotap's columns, or whose plan no description has
 // borne out yet, and that the client has not asked about, before its rows come.
 func (s *Session) describePortalFirst(name string, p *portal) {
+	shown, _ := s.names.speculative.shownForm(&p.form, p.form.plan(0))
 	exposes := p.of != nil && !p.of.asked && !p.of.shown && s.unfolded(&p.form)
-	if unseen := s.txn.status != txnFailed && !p.describesRows() && !s.isCleared(s.speculativeForm(p)); !p.sent &&
+	if unseen := s.txn.status != txnFailed && !p.describesRows() && !s.isCleared(shown); !p.sent &&
 		(exposes || unseen) {
 		s.expect(pendingReply{kind: pendingDescribePortal, own: true, silent: true, name: name})
 		s.toServer = appendNamed(s.toServer, msgDescribe, ofPortal, name)
@@ -97,17 +98,6 @@ func (s *Session) withoutTags(m message) message {
 	}
 	body := tags.ReplaceAll(m.body, nil)
 	return message{kind: m.kind, body: body, raw: appendMessage(nil, m.kind, body...)}
-}
-
-// describes returns the statement whose rows a Describe is about; nil where none is known.
-func (s *Session) describes(x *pendingReply) *statement {
-	if x.kind == pendingDescribeStatement {
-		return s.names.speculative.statements[x.name]
-	}
-	if p := s.names.speculative.portals[x.name]; p != nil {
-		return p.of
-	}
-	return nil
 }
 
 // describedCut returns the columns to be taken out of a description, and out of the rows of the statement that it is
@@ -179,7 +169,7 @@ func (s *Session) isCleared(f *form) bool {
 
 // laidOut returns the layout of the rows that a Describe is about, and keeps it for them.
 func (s *Session) laidOut(x *pendingReply, f *form, plan *sqlpostgres.Plan, description []byte, hidden int) layout {
-	shown, by := s.shownForm(f, plan)
+	shown, by := s.names.confirmed.shownForm(f, plan)
 	l := s.defend(shown, by, description, hidden)
 	if !l.known {
 		return l
@@ -194,22 +184,4 @@ func (s *Session) laidOut(x *pendingReply, f *form, plan *sqlpostgres.Plan, desc
 		c.layout = l
 	}
 	return l
-}
-
-// shownForm returns the form whose rows the only statement of another one shows, and its plan: that of the cursor which
-// it reads, or itself.
-func (s *Session) shownForm(f *form, plan *sqlpostgres.Plan) (*form, *sqlpostgres.Plan) {
-	if c := s.names.confirmed.read(plan); c != nil && plan.Session.Cursor.Verb == sqlpostgres.FetchCursor {
-		return &c.form, c.form.plan(0)
-	}
-	return f, plan
-}
-
-// speculativeForm returns the form whose rows a portal will show once all that was sent is done.
-func (s *Session) speculativeForm(p *portal) *form {
-	plan := p.form.plan(0)
-	if c := s.names.speculative.read(plan); c != nil && plan.Session.Cursor.Verb == sqlpostgres.FetchCursor {
-		return &c.form
-	}
-	return &p.form
 }

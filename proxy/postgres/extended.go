@@ -83,7 +83,7 @@ func (s *Session) bind(m message) {
 	codes := b.codes
 	if m.more == 0 {
 		f := &p.form
-		if e := s.executed(f.plan(0)); e != nil {
+		if e := s.names.confirmed.executed(f.plan(0)); e != nil {
 			f = e
 		}
 		plan, hidden := s.names.speculative.resultOf(f)
@@ -123,7 +123,7 @@ func (s *Session) describe(m message) {
 	if s.describesNothing(&x) {
 		return
 	}
-	if st := s.describes(&x); st != nil {
+	if st := x.describedIn(s.names.speculative); st != nil {
 		st.asked = true
 	}
 	if p := s.names.speculative.portals[x.name]; x.kind == pendingDescribePortal && p != nil {

@@ -17,15 +17,11 @@ func appendMapped(b []byte, m message, e *serverError, script *sqlpostgres.Scrip
 	return endMessage(append(b, m.body[e.to:]...), start)
 }
 
-func (s *Session) utf8() bool {
-	return s.settings.env.Encoding == "" || s.settings.env.Encoding == "UTF8"
-}
-
 // forwardMapped sends an error or a notice to the client as it would read for the client's own text.
 func (s *Session) forwardMapped(x *pendingReply, m message, e *serverError) {
 	if f := x.formIn(s.names.confirmed); f != nil && e.position > 0 {
 		if sent := f.upstream(); sent != nil {
-			s.toClient = appendMapped(s.toClient, m, e, sent, s.utf8())
+			s.toClient = appendMapped(s.toClient, m, e, sent, s.settings.utf8())
 			return
 		}
 	}
@@ -52,7 +48,7 @@ func (s *Session) asBound(x *pendingReply, m message, e *serverError) message {
 // uncounted returns the text of an error about a Bind with the wrong number of format codes without the hidden columns.
 func (s *Session) uncounted(x *pendingReply, text string) string {
 	_, hidden := s.names.confirmed.resultOf(&x.portal.form)
-	if f := s.executed(x.portal.form.plan(0)); f != nil {
+	if f := s.names.confirmed.executed(x.portal.form.plan(0)); f != nil {
 		hidden = f.hidden(f.plan(0))
 	}
 	codes, rest, ok := cutNumber(text)
@@ -139,7 +135,7 @@ func (s *Session) failure(x *pendingReply, m message) error {
 	case x.kind == pendingQuery && x.form.instead != "":
 		m, e = asExecuted(x.form, m, e)
 	}
-	s.forwardMapped(x, s.named(x, m, &e), &e)
+	s.forwardMapped(x, named(x, x.formIn(s.names.confirmed), m, &e), &e)
 	s.endOfFailure(x)
 	return nil
 }

@@ -227,7 +227,7 @@ func FuzzRow(f *testing.F) {
 			t.Fatalf("a row of %d bytes became one of %d", len(body), len(s.toClient))
 		}
 		st := history.Stmt{Observation: history.Exact}
-		s.takeSightings(&s.result, &st, false)
+		s.takeIdentities(&s.result, &st, false)
 		if len(st.Accesses) != len(st.TupleIDs) {
 			t.Fatalf("%d accesses at %d places", len(st.Accesses), len(st.TupleIDs))
 		}
@@ -240,7 +240,7 @@ func FuzzDescription(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte, hidden int) {
 		s := newTestSession(nil)
 		s.names.confirmed.statements["s"] = &statement{}
-		if n := s.hiddenFields(nil, body); n < 0 {
+		if n := s.names.hiddenFields(nil, body); n < 0 {
 			t.Fatal(n)
 		}
 		if hidden < 0 {

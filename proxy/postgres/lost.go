@@ -49,7 +49,7 @@ func (s *Session) recordLost() {
 	st := s.observe(&s.result)
 	st.Rows = s.result.rows
 	downgrade(&st, history.Inexact, history.ReasonServerLost)
-	s.takeSightings(&s.result, &st, true)
+	s.takeIdentities(&s.result, &st, true)
 	for i := range st.Accesses {
 		st.Accesses[i].Inexact = true
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -281,4 +282,49 @@ func (p *portal) layoutOf() layout {
 		return p.of.layout
 	}
 	return p.layout
+}
+
+// hiddenFields says how many of the last fields of a description are hidden columns of a statement that the client
+// prepared by the protocol and runs by EXECUTE, or FETCHes from. Nothing else shows the rows of another statement.
+func (n *names) hiddenFields(p *sqlpostgres.Plan, description []byte) int {
+	switch {
+	case p != nil && p.Session.Prepared == nil && p.Session.Cursor == nil && p.Reason != history.ReasonExecute:
+		return 0
+	case p != nil && p.Session.Prepared != nil &&
+		n.bySQL[p.Session.Prepared.Name] != nil: // the client's own text
+		return 0
+	case len(n.confirmed.statements) == 0 && len(n.confirmed.portals) == 0:
+		return 0
+	}
+	r := reader{b: description}
+	hidden := 0
+	for range r.uint16() {
+		if hidden++; !rewrite.IsColumn(string(r.cString())) {
+			hidden = 0
+		}
+		r.bytes(fieldBytes)
+	}
+	return hidden
+}
+
+// executed returns the form of the statement that an EXECUTE runs which the client prepared by the protocol; nil
+// where the plan is none of that.
+func (n namespace) executed(p *sqlpostgres.Plan) *form {
+	if p == nil || p.Reason != history.ReasonExecute || len(p.Shape) < len("EXECUTE ") {
+		return nil
+	}
+	name := p.Shape[len("EXECUTE "):]
+	if quoted, _, ok := strings.Cut(strings.TrimPrefix(name, `"`), `"`); ok && name[0] == '"' {
+		name = quoted
+	} else {
+		end := strings.IndexAny(name, " (;")
+		if end >= 0 {
+			name = name[:end]
+		}
+		name = strings.ToLower(name)
+	}
+	if st := n.statements[name]; st != nil {
+		return &st.form
+	}
+	return nil
 }

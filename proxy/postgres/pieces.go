@@ -19,8 +19,8 @@ type pieces struct {
 	reason      history.Reason
 	rows        uint64
 	arrays      uint64
-	// torn says that some rows may have been fetched in another way.
-	torn bool
+	// interrupted says that some rows may have been fetched in another way.
+	interrupted bool
 }
 
 // piecesOf returns the pieces that the result which comes in is one of; nil where each is a statement of its own: what
@@ -33,7 +33,7 @@ func piecesOf(c *resultInProgress) *pieces {
 }
 
 // before counts what earlier pieces have shown among what this one has, before it is judged.
-func (g *pieces) before(s *sightings, c *resultInProgress, st *history.Stmt) {
+func (g *pieces) before(s *rowIdentities, c *resultInProgress, st *history.Stmt) {
 	if g == nil {
 		return
 	}
@@ -79,7 +79,7 @@ func (g *pieces) record(t *transaction, level history.Level, plan *sqlpostgres.P
 	}
 	record.Observation, record.Reason, record.Rows = g.observation, g.reason, record.Rows+st.Rows
 	record.Affected = st.Affected
-	if whole := last && !g.torn; whole {
+	if whole := last && !g.interrupted; whole {
 		record.Predicates = st.Predicates
 	} else if !shownInPart(plan) {
 		downgrade(record, history.Inexact, history.ReasonRowLimit)

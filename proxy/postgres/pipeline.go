@@ -89,6 +89,17 @@ func (x *pendingReply) formIn(confirmed namespace) *form {
 	return nil
 }
 
+// describedIn returns the statement whose rows a Describe is about, by these names; nil where none is known.
+func (x *pendingReply) describedIn(n namespace) *statement {
+	if x.kind == pendingDescribeStatement {
+		return n.statements[x.name]
+	}
+	if p := n.portals[x.name]; p != nil {
+		return p.of
+	}
+	return nil
+}
+
 // maxPending bounds the replies that may be pending before the client must wait. The server sends what fills its
 // own buffer of 8 KiB without being asked, so that some of so many replies are on their way.
 const maxPending = 1 << 14

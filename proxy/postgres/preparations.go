@@ -1,8 +1,10 @@
 package postgres
 
 import (
+	"bytes"
 	"maps"
 	"slices"
+	"strings"
 
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
@@ -63,4 +65,49 @@ func (n *names) forgetAll() {
 	for _, name := range slices.Sorted(maps.Keys(n.bySQL)) {
 		n.forget(name)
 	}
+}
+
+// mayList takes a text of the client's that may look at what is prepared: what isotap has prepared beside SQL's own is
+// gone before it runs, and nothing is prepared so again in the session.
+func (n *names) mayList(text []byte) {
+	n.cursorsListed = n.cursorsListed || containsFold(text, "pg_cursors")
+	if n.listed || !containsFold(text, preparedStatements) {
+		return
+	}
+	n.listed, n.requests = true, nil
+	for _, name := range slices.Sorted(maps.Keys(n.bySQL)) {
+		p := n.bySQL[name]
+		for _, f := range p.forms {
+			n.orphans = append(n.orphans, f.name)
+		}
+		p.forms = nil
+	}
+}
+
+// preparedStatements is the view that lists what a session has prepared.
+const preparedStatements = "pg_prepared_statements"
+
+// containsFold reports whether a text holds a name that begins with pg_, in any case, without an allocation.
+func containsFold(text []byte, name string) bool {
+	for rest := text; ; {
+		at := bytes.IndexByte(rest, '_')
+		if at < 0 {
+			return false
+		}
+		if from := at - len("pg"); from >= 0 && len(rest)-from >= len(name) &&
+			strings.EqualFold(string(rest[from:from+len(name)]), name) {
+			return true
+		}
+		rest = rest[at+1:]
+	}
+}
+
+// executesKnown reports whether a statement runs one that the client prepared by SQL, which runs no functions of the
+// database's own.
+func (n *names) executesKnown(p *sqlpostgres.Plan) bool {
+	if p.Session.Prepared == nil {
+		return false
+	}
+	known := n.bySQL[p.Session.Prepared.Name]
+	return known != nil && !known.calls
 }

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"bytes"
-	"maps"
 	"slices"
 	"strings"
 
@@ -53,41 +52,6 @@ func (s *Session) requestVariant(p *preparation, script *sqlpostgres.Script) {
 		variantRequest{p, variant{s.names.ownName(), form{script: script, rewritten: true}}})
 }
 
-// preparedStatements is the view that lists what a session has prepared.
-const preparedStatements = "pg_prepared_statements"
-
-// mayList takes a text of the client's that may look at what is prepared: what isotap has prepared beside SQL's own is
-// gone before it runs, and nothing is prepared so again in the session.
-func (s *Session) mayList(text []byte) {
-	s.names.cursorsListed = s.names.cursorsListed || containsFold(text, "pg_cursors")
-	if s.names.listed || !containsFold(text, preparedStatements) {
-		return
-	}
-	s.names.listed, s.names.requests = true, nil
-	for _, name := range slices.Sorted(maps.Keys(s.names.bySQL)) {
-		p := s.names.bySQL[name]
-		for _, f := range p.forms {
-			s.names.orphans = append(s.names.orphans, f.name)
-		}
-		p.forms = nil
-	}
-}
-
-// containsFold reports whether a text holds a name that begins with pg_, in any case, without an allocation.
-func containsFold(text []byte, name string) bool {
-	for rest := text; ; {
-		at := bytes.IndexByte(rest, '_')
-		if at < 0 {
-			return false
-		}
-		if from := at - len("pg"); from >= 0 && len(rest)-from >= len(name) &&
-			strings.EqualFold(string(rest[from:from+len(name)]), name) {
-			return true
-		}
-		rest = rest[at+1:]
-	}
-}
-
 // prepareInHaste has a PREPARE of isotap's own not wait for whoever has locked a table: the client may have something
 // else to do meanwhile.
 const prepareInHaste = "SET LOCAL lock_timeout = '10ms'; PREPARE "
@@ -112,16 +76,6 @@ func (s *Session) variantPrepared(w *variantRequest, a *answer) {
 	case doubtful(a.failed.code):
 		s.scripts.refuse(w.form.form.script, a.failed.code)
 	}
-}
-
-// executesKnown reports whether a statement runs one that the client prepared by SQL, which runs no functions of the
-// database's own.
-func (s *Session) executesKnown(p *sqlpostgres.Plan) bool {
-	if p.Session.Prepared == nil {
-		return false
-	}
-	known := s.names.bySQL[p.Session.Prepared.Name]
-	return known != nil && !known.calls
 }
 
 // executing returns the form of a text of one EXECUTE: what isotap prepared runs in the place of the client's

@@ -223,16 +223,16 @@ func TestTransactionsAreRecordedAsTheServerRanThem(t *testing.T) {
 	}
 }
 
-// said is what a client or the server says to a session without a network, and what came of it.
-type said struct {
+// exchanged is what a client or the server says to a session without a network, and what came of it.
+type exchanged struct {
 	*Session
 	t    *testing.T
 	txns []*history.Txn
 }
 
-func newSaid(t *testing.T, s *Session) *said { return &said{Session: s, t: t} }
+func newSaid(t *testing.T, s *Session) *exchanged { return &exchanged{Session: s, t: t} }
 
-func (s *said) query(sql string) {
+func (s *exchanged) query(sql string) {
 	s.t.Helper()
 	if n, err := s.FromClient(0, appendMessage(nil, msgQuery, []byte(sql+"\x00")...)); err != nil || n == 0 {
 		s.t.Fatalf("the session took %d bytes: %v", n, err)
@@ -240,7 +240,7 @@ func (s *said) query(sql string) {
 	s.heed()
 }
 
-func (s *said) server(kind byte, body string) {
+func (s *exchanged) server(kind byte, body string) {
 	s.t.Helper()
 	if err := s.FromServer(0, appendMessage(nil, kind, []byte(body)...)); err != nil {
 		s.t.Fatal(err)
@@ -248,7 +248,7 @@ func (s *said) server(kind byte, body string) {
 	s.heed()
 }
 
-func (s *said) heed() {
+func (s *exchanged) heed() {
 	for _, e := range s.Events() {
 		if e.Txn != nil {
 			s.txns = append(s.txns, e.Txn)
@@ -259,7 +259,7 @@ func (s *said) heed() {
 const insertedRow = "\x00\x03\x00\x00\x00\x05(0,1)\x00\x00\x00\x030/1\x00\x00\x00\x01t"
 
 // insert has the session insert a row, in a transaction block or not.
-func (s *said) insert(status string) {
+func (s *exchanged) insert(status string) {
 	s.t.Helper()
 	s.query("i")
 	s.server(msgDataRow, insertedRow)
@@ -267,7 +267,7 @@ func (s *said) insert(status string) {
 	s.server(msgReadyForQuery, status)
 }
 
-func (s *said) begin() {
+func (s *exchanged) begin() {
 	s.t.Helper()
 	s.query("b")
 	s.server(msgCommandComplete, "BEGIN\x00")
@@ -278,20 +278,20 @@ func (s *said) begin() {
 func TestLostServerLeavesUnansweredOpen(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		say  func(s *said)
+		say  func(s *exchanged)
 		want string
 	}{
-		{"amid a block", func(s *said) { s.begin(); s.insert("T") }, "aborted"},
-		{"amid a block's statement", func(s *said) { s.begin(); s.insert("T"); s.query("i") }, "aborted"},
-		{"amid COMMIT", func(s *said) { s.begin(); s.insert("T"); s.query("c") }, "indeterminate"},
-		{"amid a text with COMMIT", func(s *said) { s.begin(); s.insert("T"); s.query("s;c") }, "indeterminate"},
-		{"amid an autocommitted statement", func(s *said) { s.query("i"); s.server(msgDataRow, insertedRow) }, "indeterminate"},
-		{"before ReadyForQuery", func(s *said) {
+		{"amid a block", func(s *exchanged) { s.begin(); s.insert("T") }, "aborted"},
+		{"amid a block's statement", func(s *exchanged) { s.begin(); s.insert("T"); s.query("i") }, "aborted"},
+		{"amid COMMIT", func(s *exchanged) { s.begin(); s.insert("T"); s.query("c") }, "indeterminate"},
+		{"amid a text with COMMIT", func(s *exchanged) { s.begin(); s.insert("T"); s.query("s;c") }, "indeterminate"},
+		{"amid an autocommitted statement", func(s *exchanged) { s.query("i"); s.server(msgDataRow, insertedRow) }, "indeterminate"},
+		{"before ReadyForQuery", func(s *exchanged) {
 			s.query("i")
 			s.server(msgDataRow, insertedRow)
 			s.server(msgCommandComplete, "INSERT 0 1\x00")
 		}, "indeterminate"},
-		{"with the server's last words", func(s *said) {
+		{"with the server's last words", func(s *exchanged) {
 			s.begin()
 			s.insert("T")
 			s.server(msgErrorResponse, "SFATAL\x00VFATAL\x00C57P01\x00Mbye\x00\x00")
@@ -312,7 +312,7 @@ func TestLostServerLeavesUnansweredOpen(t *testing.T) {
 // TestPreparedTransactionsAreEndedByOtherSessions hands transactions from session to session.
 func TestPreparedTransactionsAreEndedByOtherSessions(t *testing.T) {
 	table := &Prepared{}
-	session := func() *said {
+	session := func() *exchanged {
 		s := newSaid(t, loggedIn(t))
 		s.cfg.Prepared = table
 		return s

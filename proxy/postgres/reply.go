@@ -22,7 +22,7 @@ func (s *Session) passes(p []byte) int {
 	n := 0
 	for len(p)-n >= headBytes {
 		kind := p[n]
-		if kind != msgCopyData && (kind != msgDataRow || !s.result.set || s.trims()) {
+		if kind != msgCopyData && (kind != msgDataRow || !s.result.set || s.result.trims()) {
 			break
 		}
 		size, err := sizeOf(p[n:], serverLimit)
@@ -57,7 +57,7 @@ func (s *Session) replyBytes(p []byte) (int, error) {
 		return n, nil
 	}
 	streams := longFromServer
-	if s.trims() {
+	if s.result.trims() {
 		streams = longCopied
 	}
 	m, used, err := s.server.next(p, serverLimit, streams)
@@ -164,12 +164,12 @@ func (s *Session) description(x *pendingReply, m message) error {
 	case msgNoData:
 		s.forward(x, m)
 	case msgRowDescription:
-		if e := s.executed(plan); e != nil {
+		if e := s.names.confirmed.executed(plan); e != nil {
 			f, plan = e, e.plan(0)
 		}
 		hidden := f.hiddenOrNone(plan)
 		if hidden == 0 || plan.Session.Cursor != nil {
-			hidden = s.hiddenFields(plan, m.body)
+			hidden = s.names.hiddenFields(plan, m.body)
 		}
 		if hidden > 0 && plan != nil && plan.Result.Reply == rewrite.Returning {
 			s.forward(x, message{raw: noData})
@@ -207,19 +207,19 @@ func (s *Session) resultMessage(x *pendingReply, m message) error {
 			c.cut = exposed(m.body, int(binary.BigEndian.Uint16(m.body))-c.hidden)
 		}
 		if !c.swallow {
-			f, plan := s.shownForm(c.form, c.form.plan(x.at))
+			f, plan := s.names.confirmed.shownForm(c.form, c.form.plan(x.at))
 			c.applyLayout(s.defend(f, plan, m.body, c.hidden))
 		}
 		switch {
 		case c.swallow:
-		case s.trims():
+		case s.result.trims():
 			return s.trimDescription(x, m, c.hidden, c.cut)
 		default:
 			s.forward(x, m)
 		}
 	case msgDataRow:
 		c.rows++
-		if s.trims() {
+		if s.result.trims() {
 			return s.trimRow(x, m)
 		}
 		s.forward(x, m)
@@ -251,7 +251,7 @@ func (s *Session) resultMessage(x *pendingReply, m message) error {
 // resultEnd takes the message that ends a statement's result.
 func (s *Session) resultEnd(x *pendingReply, m message) error {
 	s.pipeline.copyIn.ended()
-	m = s.retagged(m)
+	m = s.result.retagged(m, s.seen.absent)
 	s.forward(x, m)
 	switch m.kind {
 	case msgCommandComplete:
@@ -285,7 +285,7 @@ func (s *Session) ready(x *pendingReply, m message) error {
 	}
 	s.txn.status = txnStatus(m.body[0])
 	if x.kind == pendingCall {
-		s.unsettleCursors()
+		s.names.unsettleCursors()
 		s.settings.changed()
 	}
 	s.pipeline.copyIn.ended()

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 
@@ -8,18 +9,18 @@ import (
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
-// resultInProgress is the statement whose result comes in.
+// resultInProgress is the statement whose result comes in. It is empty between results: nothing holds before set.
 type resultInProgress struct {
 	set     bool
 	form    *form
-	portal  *portal // nil for a statement of a Query
-	cursor  *portal // that the statement reads; nil: none
-	plan    *sqlpostgres.Plan
-	hidden  int   // columns at the end that the client does not see
-	swallow bool  // the client gets no rows at all
-	cut     []int // columns before the hidden ones that are isotap's, and that the client does not see either
-	wrong   bool  // its plan does not know of some of isotap's columns
-	format  byte  // of the hidden columns
+	portal  *portal           // nil for a statement of a Query
+	cursor  *portal           // that the statement reads; nil: none
+	plan    *sqlpostgres.Plan // by which its rows are understood; nil: by none
+	hidden  int               // columns at the end that the client does not see
+	swallow bool              // the client gets no rows at all
+	cut     []int             // columns before the hidden ones that are isotap's, and that the client does not see either
+	wrong   bool              // its plan does not know of some of isotap's columns
+	format  byte              // of the hidden columns
 	rows    uint64
 	started int64
 }
@@ -48,13 +49,13 @@ func (c *resultInProgress) doubt(st *history.Stmt) {
 	}
 }
 
-// countRows takes how many rows a statement gave the client, and how many it wrote.
-func countRows(r *resultInProgress, st *history.Stmt, tag string) {
-	st.Rows = r.rows
-	if r.plan != nil && counts(r.plan) {
+// countRows puts down how many rows a statement gave the client, and by its tag how many it wrote.
+func (c *resultInProgress) countRows(st *history.Stmt, tag string) {
+	st.Rows = c.rows
+	if c.plan != nil && counts(c.plan) {
 		st.Affected = rowsOf(tag)
 	}
-	if r.swallow {
+	if c.swallow {
 		st.Rows = 0
 	}
 }
@@ -107,3 +108,48 @@ func writes(source *sqlpostgres.Source) bool {
 	}
 	return false
 }
+
+// fetch has the result that begins understood as that of the cursor that is read; query says that the statement came in
+// a Query.
+func (c *resultInProgress) fetch(n namespace, query bool) {
+	if c.portal != nil && c.portal.cursor != nil {
+		c.cursor = c.portal // Execute of the cursor itself
+		return
+	}
+	if c.cursor = n.read(c.plan); c.cursor == nil ||
+		c.plan.Session.Cursor.Verb == sqlpostgres.MoveCursor {
+		return
+	}
+	p := c.cursor
+	c.plan, c.hidden = p.plan, p.form.hidden(p.form.plan(0))
+	c.applyLayout(p.layout)
+	if query && p.cursor.binary {
+		c.format = 1
+	}
+}
+
+// wraps returns the plan of the statement whose result comes in, if it is such a one; nil otherwise.
+func (c *resultInProgress) wraps() *sqlpostgres.Plan {
+	if p := c.plan; p != nil && p.Result.Tag != "" && c.hidden > 0 {
+		return p
+	}
+	return nil
+}
+
+// retagged returns the end of a result as the client's statement has it. absent says that all that came is the row that
+// stands for none: the result is at its end.
+func (c *resultInProgress) retagged(m message, absent bool) message {
+	p := c.wraps()
+	if p == nil || m.kind == msgPortalSuspended && !absent {
+		return m
+	}
+	var rows uint64
+	if tag := string(bytes.TrimSuffix(m.body, []byte{0})); !absent {
+		rows = rowsOf(tag)
+	}
+	body := append([]byte(p.Result.Tag+strconv.FormatUint(rows, 10)), 0)
+	return message{kind: msgCommandComplete, body: body, raw: appendMessage(nil, msgCommandComplete, body...)}
+}
+
+// trims reports whether rows of the statement whose result comes in are changed.
+func (c *resultInProgress) trims() bool { return c.hidden > 0 || len(c.cut) > 0 }

@@ -1,10 +1,8 @@
 package postgres
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/isotap/isotap/history"
@@ -73,29 +71,6 @@ func (s *Session) trimRow(x *pendingReply, m message) error {
 	return nil
 }
 
-// hiddenFields says how many of the last fields of a description are hidden columns of a statement that the client
-// prepared by the protocol and runs by EXECUTE, or FETCHes from. Nothing else shows the rows of another statement.
-func (s *Session) hiddenFields(p *sqlpostgres.Plan, description []byte) int {
-	switch {
-	case p != nil && p.Session.Prepared == nil && p.Session.Cursor == nil && p.Reason != history.ReasonExecute:
-		return 0
-	case p != nil && p.Session.Prepared != nil &&
-		s.names.bySQL[p.Session.Prepared.Name] != nil: // the client's own text
-		return 0
-	case len(s.names.confirmed.statements) == 0 && len(s.names.confirmed.portals) == 0:
-		return 0
-	}
-	r := reader{b: description}
-	n := 0
-	for range r.uint16() {
-		if n++; !rewrite.IsColumn(string(r.cString())) {
-			n = 0
-		}
-		r.bytes(fieldBytes)
-	}
-	return n
-}
-
 // findHiddenFields looks for such columns in the result of a statement that was sent as the client wrote it.
 func (s *Session) findHiddenFields(c *resultInProgress, description []byte) {
 	switch {
@@ -105,10 +80,10 @@ func (s *Session) findHiddenFields(c *resultInProgress, description []byte) {
 	case c.hidden > 0:
 		return
 	}
-	if f := s.executed(c.plan); f != nil {
+	if f := s.names.confirmed.executed(c.plan); f != nil {
 		c.hidden = f.hidden(f.plan(0))
 	} else {
-		c.hidden = s.hiddenFields(c.plan, description)
+		c.hidden = s.names.hiddenFields(c.plan, description)
 	}
 	if c.hidden > 0 {
 		c.swallow = len(description) > 1 && c.hidden == int(binary.BigEndian.Uint16(description))
@@ -116,60 +91,24 @@ func (s *Session) findHiddenFields(c *resultInProgress, description []byte) {
 	}
 }
 
-// executed returns the form of the statement that an EXECUTE runs which the client prepared by the protocol; nil
-// where the plan is none of that.
-func (s *Session) executed(p *sqlpostgres.Plan) *form {
-	if p == nil || p.Reason != history.ReasonExecute || len(p.Shape) < len("EXECUTE ") {
-		return nil
-	}
-	name := p.Shape[len("EXECUTE "):]
-	if quoted, _, ok := strings.Cut(strings.TrimPrefix(name, `"`), `"`); ok && name[0] == '"' {
-		name = quoted
-	} else {
-		end := strings.IndexAny(name, " (;")
-		if end >= 0 {
-			name = name[:end]
-		}
-		name = strings.ToLower(name)
-	}
-	if st := s.names.confirmed.statements[name]; st != nil {
-		return &st.form
-	}
-	return nil
-}
-
-// trims reports whether rows of the statement whose result comes in are changed.
-func (s *Session) trims() bool { return s.result.hidden > 0 || len(s.result.cut) > 0 }
-
 // A statement with parts that write goes upstream within a SELECT. Its reply is made what the statement's own would be.
 
-// wraps returns the plan of the statement whose result comes in, if it is such a one; nil otherwise.
-func (s *Session) wraps() *sqlpostgres.Plan {
-	if p := s.result.plan; p != nil && p.Result.Tag != "" && s.result.hidden > 0 {
-		return p
+// compare reports whether a description has the hidden columns of the cursor that is read. A function may have
+// opened another one under its name.
+func (s *Session) compare(c *resultInProgress, description []byte) {
+	if c.hidden == 0 { // a column so named is the client's own
+		return
 	}
-	return nil
+	if n := s.names.hiddenFields(c.plan, description); n != c.hidden {
+		c.hidden, c.cursor, c.plan = n, nil,
+			&sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Opaque,
+				Reason: history.ReasonCursor, Shape: c.plan.Shape}}
+	}
 }
 
-// retagged returns the end of a result as the client's statement has it. Where all that came is the row that stands
-// for none, the result is at its end.
-func (s *Session) retagged(m message) message {
-	p := s.wraps()
-	if p == nil || m.kind == msgPortalSuspended && !s.seen.absent {
-		return m
-	}
-	var rows uint64
-	if tag := string(bytes.TrimSuffix(m.body, []byte{0})); !s.seen.absent {
-		rows = rowsOf(tag)
-	}
-	body := append([]byte(p.Result.Tag+strconv.FormatUint(rows, 10)), 0)
-	return message{kind: msgCommandComplete, body: body, raw: appendMessage(nil, msgCommandComplete, body...)}
-}
-
-// named returns an error that names the SELECT as one that names the client's statement: "cannot execute SELECT in a
-// read-only transaction".
-func (s *Session) named(x *pendingReply, m message, e *serverError) message {
-	f := x.formIn(s.names.confirmed)
+// named returns an error about a form that names the SELECT as one that names the client's statement: "cannot execute
+// SELECT in a read-only transaction".
+func named(x *pendingReply, f *form, m message, e *serverError) message {
 	if f == nil || e.code != sqlstateReadOnlyTransaction {
 		return m
 	}
@@ -180,17 +119,4 @@ func (s *Session) named(x *pendingReply, m message, e *serverError) message {
 	verb, _, _ := strings.Cut(p.Result.Tag, " ")
 	text := strings.Replace(e.message, "SELECT", verb, 1)
 	return withText(m, e, text)
-}
-
-// compare reports whether a description has the hidden columns of the cursor that is read. A function may have
-// opened another one under its name.
-func (s *Session) compare(c *resultInProgress, description []byte) {
-	if c.hidden == 0 { // a column so named is the client's own
-		return
-	}
-	if n := s.hiddenFields(c.plan, description); n != c.hidden {
-		c.hidden, c.cursor, c.plan = n, nil,
-			&sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Opaque,
-				Reason: history.ReasonCursor, Shape: c.plan.Shape}}
-	}
 }

@@ -23,17 +23,16 @@
 //     forms of a prepared statement, planning.go has texts planned, questions.go asks the server on isotap's own
 //     account, and unrecorded.go refuses what could not be recorded.
 //   - Replies: reply.go reads them, row.go takes hidden columns out of rows, identity.go and array.go read the
-//     identities in these. exposed.go takes out columns of isotap's that no plan has. failure.go maps errors back to
-//     the client's text; after some resend.go sends again what the client wrote.
-//   - After the reply: completion.go has the stages of a statement that is done. access.go makes accesses of
-//     identities, fetch.go puts what was read from cursors where it belongs, and lost.go ends what is open when the
-//     server is gone.
+//     identities in these, and value.go their parts. exposed.go takes out columns of isotap's that no plan has.
+//     failure.go maps errors back to the client's text; after some resend.go sends again what the client wrote.
+//   - After the reply: completion.go has the stages of a statement that is done, and lost.go ends what is open
+//     when the server is gone.
 //   - Parts: session.go puts them together. pipeline.go has the replies to come, retry.go what may have to be sent
-//     again, verdicts.go what is known of rewritten texts, settings.go what texts are read under. names.go has what
+//     again and what is known of rewritten texts, settings.go what texts are read under. names.go has what
 //     names of statements and portals mean, cursor.go those of SQL's cursors, preparations.go those of SQL's PREPARE;
 //     bind.go has the parameters, pieces.go what was fetched in pieces, result.go the result that comes in, layout.go
-//     where isotap's columns stand in one. transaction.go has the transaction, definitions.go what it changed of the
-//     tables, and twophase.go those that have left their session.
+//     where isotap's columns stand in one. transaction.go has the transaction and what it changed of the tables,
+//     twophase.go those that have left their session.
 //   - Bytes: message.go cuts them into messages, and passes on in pieces what is long and needs no look. protocol.go
 //     names the protocol's letters and codes.
 //
@@ -148,7 +147,7 @@ type Session struct {
 
 	// What the replies have told.
 	result resultInProgress
-	seen   sightings
+	seen   rowIdentities
 	txn    transaction
 	schema schemaChanges
 }

@@ -178,3 +178,6 @@ func (x *settings) parameter(body []byte) {
 		x.stale = true
 	}
 }
+
+// utf8 reports whether the client's texts are in UTF-8.
+func (x *settings) utf8() bool { return x.env.Encoding == "" || x.env.Encoding == "UTF8" }
