@@ -27,14 +27,15 @@
 //
 //   - auth.go takes passwords between connections of which only one is safe.
 //   - settings.go has what the session's statements are read under, prepared.go the prepared statements, params.go
-//     their parameters.
-//   - multi.go has a text of several statements, pending.go the commands whose replies are due, reply.go how far a
-//     reply has come, identities.go takes the identities out of its rows, mask.go isotap's columns.
-//   - statement.go is the record of a statement, txn.go the transaction that it belongs to, writes.go compares what it
-//     collected with what the server counted, captures.go has who waits for what was collected.
-//   - counts.go answers for ROW_COUNT() and FOUND_ROWS() from memory, conditions.go for SHOW WARNINGS.
-//   - framing.go cuts bytes into packets, packet.go reads and writes what is in these, value.go the values of rows and
-//     parameters. compress.go opens what a client and a server compress, below the session.
+//     their parameters, multi.go a text of several statements.
+//   - pending.go has the commands whose replies are due and how far these have come, identities.go takes the identities
+//     out of rows, mask.go isotap's columns.
+//   - txn.go is the record of a statement and the transaction that it belongs to, writes.go compares what it collected
+//     with what the server counted, captures.go has who waits for what was collected.
+//   - diagnostics.go has what the client may still ask about its last statement: ROW_COUNT(), FOUND_ROWS(), SHOW
+//     WARNINGS.
+//   - packet.go cuts bytes into packets, reads and writes what is in these, value.go the values of rows and parameters.
+//     compress.go opens what a client and a server compress, below the session.
 //
 // Sources: the MySQL client/server protocol as documented in the MySQL Server Doxygen documentation and in MariaDB's
 // Knowledge Base ("Client/Server Protocol").
