@@ -14,6 +14,7 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
 // A Matching says which rows match conditions over their tables: over the rows as they are given, in a temporary table
@@ -247,18 +248,12 @@ func splitName(s string) (schema, table string, ok bool) {
 		if s == "" || s[0] != '`' {
 			return "", "", false
 		}
-		end := 1
-		for end < len(s) && (s[end] != '`' || end+1 < len(s) && s[end+1] == '`') {
-			if s[end] == '`' {
-				end++
-			}
-			end++
-		}
-		if end >= len(s) {
+		n := mysqltoken.Quoted(s, false)
+		if n < 0 {
 			return "", "", false
 		}
-		*name = strings.ReplaceAll(s[1:end], "``", "`")
-		s = strings.TrimPrefix(s[end+1:], ".")
+		*name = strings.ReplaceAll(s[1:n-1], "``", "`")
+		s = strings.TrimPrefix(s[n:], ".")
 	}
 	return schema, table, s == ""
 }

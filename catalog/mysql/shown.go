@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
+
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
 // MariaDB makes a temporary table on disk for each question about columns or triggers that information_schema answers,
@@ -349,19 +351,9 @@ func (t *shown) name() string {
 
 // quoted reads what stands in quotes, and returns it with them.
 func (t *shown) quoted(quote byte) string {
-	if !strings.HasPrefix(t.rest, string(quote)) {
-		t.failed = true
-		return ""
-	}
-	for i := 1; i < len(t.rest); i++ {
-		switch {
-		case t.rest[i] == '\\' && quote != '`':
-			i++
-		case t.rest[i] != quote:
-		case i+1 < len(t.rest) && t.rest[i+1] == quote:
-			i++
-		default:
-			return t.pass(i + 1)
+	if strings.HasPrefix(t.rest, string(quote)) {
+		if n := mysqltoken.Quoted(t.rest, quote != '`'); n > 0 {
+			return t.pass(n)
 		}
 	}
 	t.failed = true
