@@ -79,7 +79,7 @@ func (o *observed) addFoundRows(entries []sqlmysql.CaptureEntry) {
 	counts := make(map[history.Row]sqlmysql.CaptureEntry, len(entries))
 	first := o.plan.Kind == history.Update && len(o.plan.Result.Sources) > 0
 	for _, e := range entries {
-		if missing := e.RowID == "" && e.WList == nil; missing && e.Met == sqlmysql.Deleted &&
+		if missing := e.RowID == "" && e.WList == nil; missing && e.Outcome == sqlmysql.Deleted &&
 			len(o.plan.Result.Sources) > 0 {
 			continue // the inner side of an outer join
 		}
@@ -96,7 +96,7 @@ func (o *observed) addFoundRows(entries []sqlmysql.CaptureEntry) {
 	var changed, deleted uint64
 	for _, row := range rows {
 		e := counts[row]
-		switch e.Met {
+		switch e.Outcome {
 		case sqlmysql.Changed:
 			changed++
 		case sqlmysql.Deleted:
@@ -126,7 +126,7 @@ func (o *observed) addReadRows(entries []sqlmysql.CaptureEntry) []sqlmysql.Captu
 	var others []sqlmysql.CaptureEntry
 	seen := make(map[history.Row]bool)
 	for _, e := range entries {
-		if e.Met != sqlmysql.Seen {
+		if e.Outcome != sqlmysql.Seen {
 			others = append(others, e)
 			continue
 		}
@@ -158,7 +158,7 @@ func (o *observed) addDuplicates(entries []sqlmysql.CaptureEntry) {
 			continue
 		}
 		switch {
-		case e.Met == sqlmysql.Changed:
+		case e.Outcome == sqlmysql.Changed:
 			affected += 2
 		case o.foundRows:
 			affected++
@@ -170,7 +170,7 @@ func (o *observed) addDuplicates(entries []sqlmysql.CaptureEntry) {
 		if at, again := found[row]; !again {
 			found[row] = len(st.Accesses)
 			o.addFound(row, e)
-		} else if e.Met == sqlmysql.Changed && at < len(st.Accesses) {
+		} else if e.Outcome == sqlmysql.Changed && at < len(st.Accesses) {
 			st.Accesses[at].Op = history.UpdateRow
 		}
 	}
@@ -210,7 +210,7 @@ func (o *observed) addFound(row history.Row, e sqlmysql.CaptureEntry) {
 		return
 	}
 	op := history.Read
-	switch e.Met {
+	switch e.Outcome {
 	case sqlmysql.Changed:
 		op = history.UpdateRow
 	case sqlmysql.Deleted:

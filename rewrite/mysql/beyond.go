@@ -7,17 +7,6 @@ import (
 	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
-// A span is a run of tokens [from, to); it is empty where a statement has no such part.
-type span struct{ from, to int }
-
-func (s span) empty() bool { return s.from >= s.to }
-
-// beyond is what the parser does not know of a write, and the lexer finds.
-type beyond struct {
-	rowAlias  span // MySQL: AS new or AS new(a, b), behind the rows of an INSERT
-	returning span // MariaDB: RETURNING and its list
-}
-
 // beyondParser finds the clauses of the session's dialect that the parser does not know.
 func (st *statement) beyondParser(s *Session) beyond {
 	var b beyond
@@ -75,18 +64,95 @@ func (st *statement) without(text string, spans ...span) string {
 	return text
 }
 
-// lowerByReturning lowers the plan for what the client's RETURNING does beside returning columns.
-func (pl *planner) lowerByReturning() {
+// downgradeByReturning downgrades the plan for what the client's RETURNING does beside returning columns.
+func (pl *planner) downgradeByReturning() {
 	list, v := pl.beyond.returning, verb{st: pl.st, session: pl.session}
 	if list.empty() {
 		return
 	}
 	if pl.st.find(list.from, list.to, -1, "SELECT") >= 0 {
-		pl.lower(history.ReasonSubquery)
+		pl.downgrade(history.ReasonSubquery)
 	}
 	for i := list.from + 1; i+1 < list.to; i++ {
 		if pl.st.mark(i+1, "(") && !v.nativeCall(i) {
-			pl.lower(history.ReasonFunction)
+			pl.downgrade(history.ReasonFunction)
 		}
 	}
 }
+
+// beyondRead is what the parser does not know of a SELECT, and the lexer finds: both are MariaDB's, stand
+// at its end, and say nothing about columns.
+type beyondRead struct {
+	lockWait span // NOWAIT, WAIT n or SKIP LOCKED behind LOCK IN SHARE MODE
+	fetch    span // OFFSET n ROWS, FETCH FIRST n ROWS ONLY
+}
+
+// beyondRead finds the clauses of a SELECT that the parser does not know.
+func (st *statement) beyondRead(s *Session) beyondRead {
+	if s.Dialect != MariaDB || !st.is(0, "SELECT", "WITH") {
+		return beyondRead{}
+	}
+	return beyondRead{lockWait: st.lockWait(), fetch: st.fetch()}
+}
+
+// lockWait finds what stands behind LOCK IN SHARE MODE, if that is the statement's end.
+func (st *statement) lockWait() span {
+	end := st.last() + 1
+	for i := 1; i+3 < end; i++ {
+		if st.Tokens[i].Depth != 0 || !st.is(i, "LOCK") || !st.is(i+1, "IN") || !st.is(i+2, "SHARE") ||
+			!st.is(i+3, "MODE") {
+			continue
+		}
+		from := i + 4
+		if st.is(from, "NOWAIT") && from+1 == end || st.is(from, "SKIP") && st.is(from+1, "LOCKED") && from+2 == end ||
+			st.is(from, "WAIT") && from+2 == end {
+			return span{from, end}
+		}
+	}
+	return span{}
+}
+
+// fetch finds the clauses of standard SQL in the place of LIMIT.
+func (st *statement) fetch() span {
+	end := st.last() + 1
+	for i := 1; i+2 < end; i++ {
+		if st.Tokens[i].Depth != 0 || st.Tokens[i].Kind != mysqltoken.Word {
+			continue
+		}
+		to := i
+		if st.is(i, "OFFSET") && st.is(i+2, "ROW", "ROWS") {
+			to += 3
+		}
+		if st.is(to, "FETCH") && st.is(to+1, "FIRST", "NEXT") {
+			to += 2
+			if !st.is(to, "ROW", "ROWS") {
+				to++
+			}
+			if to++; st.is(to, "ONLY") {
+				to++
+			} else {
+				to += 2 // WITH TIES
+			}
+		}
+		if to > i && to <= end {
+			return span{i, to}
+		}
+	}
+	return span{}
+}
+
+// known returns a text of the statement's length in which the parser knows every clause: FETCH has a LIMIT
+// in its place, since that is what it is to the planner.
+func (b beyondRead) known(st *statement, text string) string {
+	text = st.without(text, b.lockWait, b.fetch)
+	if b.fetch.empty() {
+		return text
+	}
+	const limit = "LIMIT 1"
+	from := st.Tokens[b.fetch.from].Start
+	return text[:from] + limit + text[from+len(limit):]
+}
+
+// mayHaveWindows reports whether the statement may hold a window function. Only then is it read with the
+// words of window functions as keywords: some of them (rank, groups, ...) are not reserved in MariaDB.
+func (st *statement) mayHaveWindows() bool { return st.find(0, len(st.Tokens), -1, "OVER") >= 0 }

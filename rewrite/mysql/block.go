@@ -120,22 +120,22 @@ func (pl *planner) lowerBlock(b *block, use *usage) {
 	n := b.n
 	for _, s := range b.srcs {
 		if !s.reason.IsZero() {
-			pl.lower(s.reason)
+			pl.downgrade(s.reason)
 		}
 	}
-	pl.lowerBy(use)
+	pl.downgradeBy(use)
 	if use.window && n.Limit != nil {
-		pl.lower(history.ReasonWindowFunction) // its values came from rows that are not among the result's
+		pl.downgrade(history.ReasonWindowFunction) // its values came from rows that are not among the result's
 	}
 	arrays := slices.ContainsFunc(b.srcs, func(s *source) bool {
 		return slices.ContainsFunc(s.shows, func(i identity) bool { return i.source.Array })
 	})
 	switch {
 	case arrays && b.grouped:
-		pl.lower(history.ReasonNestedAggregate)
+		pl.downgrade(history.ReasonNestedAggregate)
 	case b.grouped && hidesGroups(n), arrays && (n.Where != nil || n.Having != nil || n.Limit != nil ||
 		len(b.srcs) > 1):
-		pl.lower(history.ReasonGroupsLeftOut)
+		pl.downgrade(history.ReasonGroupsLeftOut)
 	}
 }
 
@@ -245,7 +245,7 @@ func (pl *planner) derived(query ast.ResultSetNode) ([]identity, history.Reason)
 			return refusal(history.ReasonJoinedAggregate)
 		}
 		if b.list == nil {
-			pl.lowerBy(use)
+			pl.downgradeBy(use)
 			return b.srcs.unobservable()
 		}
 		shows = pl.showOutwards(b)

@@ -43,7 +43,7 @@ type CaptureEntry struct {
 	WList []history.Tag // before the change; nil when the row had none
 	Tag   history.Tag   // of the statement
 	// Met is what became of the row.
-	Met Meeting
+	Outcome Outcome
 	// Instead is the id of the row that would have been inserted, had ON DUPLICATE KEY UPDATE not met this
 	// one. Otherwise empty.
 	Instead string
@@ -51,18 +51,18 @@ type CaptureEntry struct {
 	Source int
 }
 
-// A Meeting says what became of a captured row.
-type Meeting byte
+// An Outcome says what became of a captured row.
+type Outcome byte
 
 const (
-	Changed Meeting = iota // it was updated
+	Changed Outcome = iota // it was updated
 	Same                   // it had the new values already and did not change
 	Deleted                // it was deleted
 	Seen                   // it was only read
 )
 
-// meetingMarks stand behind the tag of an entry; Changed has none.
-const meetingMarks = "~-<"
+// outcomeMarks stand behind the tag of an entry; Changed has none.
+const outcomeMarks = "~-<"
 
 // ParseCapture reads the value that [CaptureRead] gives: the entries in the order of the changes, and
 // how many more there were that were not collected. With an error come the entries before the bad one.
@@ -89,7 +89,7 @@ func ParseCapture(b []byte) (entries []CaptureEntry, uncollected uint64, err err
 	return entries, uncollected, nil
 }
 
-// parseEntry reads rowid=wlist=tag, a mark of meetingMarks, and perhaps a fourth part: a row id has a
+// parseEntry reads rowid=wlist=tag, a mark of outcomeMarks, and perhaps a fourth part: a row id has a
 // colon, the index of a source has none.
 func parseEntry(s string) (CaptureEntry, error) {
 	parts := strings.Split(s, "=")
@@ -99,8 +99,8 @@ func parseEntry(s string) (CaptureEntry, error) {
 	e := CaptureEntry{RowID: parts[0]}
 	text := parts[2]
 	if n := len(text); n > 0 {
-		if i := strings.IndexByte(meetingMarks, text[n-1]); i >= 0 {
-			e.Met, text = Changed+1+Meeting(i), text[:n-1]
+		if i := strings.IndexByte(outcomeMarks, text[n-1]); i >= 0 {
+			e.Outcome, text = Changed+1+Outcome(i), text[:n-1]
 		}
 	}
 	var err error

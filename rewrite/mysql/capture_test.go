@@ -23,8 +23,8 @@ func appendCapture(b []byte, entries []CaptureEntry, uncollected uint64) []byte 
 			b = tag.Append(b)
 		}
 		b = e.Tag.Append(append(b, '='))
-		if e.Met != Changed {
-			b = append(b, meetingMarks[e.Met-1])
+		if e.Outcome != Changed {
+			b = append(b, outcomeMarks[e.Outcome-1])
 		}
 		switch {
 		case e.Instead != "":
@@ -48,7 +48,7 @@ func TestParseCaptureReadsWhatWasCollected(t *testing.T) {
 			if n := rapid.IntRange(0, 4).Draw(t, "length"); n > 0 {
 				e.WList = append(make([]history.Tag, 1), rapid.SliceOfN(tags, n, n).Draw(t, "list")...)
 			}
-			e.Met = Meeting(rapid.IntRange(0, int(Seen)).Draw(t, "met"))
+			e.Outcome = Outcome(rapid.IntRange(0, int(Seen)).Draw(t, "met"))
 			if rapid.Bool().Draw(t, "instead") {
 				e.Instead = rapid.StringMatching(`[0-9a-z.]{0,9}:[0-9a-z]{1,3}`).Draw(t, "candidate")
 			} else {

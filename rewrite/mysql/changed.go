@@ -59,9 +59,9 @@ func (v verb) triggerFate(object, tables int) rewrite.TriggerFate {
 	return rewrite.TriggersStay
 }
 
-// meetLocked has the schema look at the tables of a LOCK TABLES before they are locked: from then on the server may
-// make others wait for what they ask about them.
-func (pl *planner) meetLocked() {
+// readLockedTables has the schema look at the tables of a LOCK TABLES before they are locked: from then on the server
+// may make others wait for what they ask about them.
+func (pl *planner) readLockedTables() {
 	v := verb{st: pl.st, session: pl.session, p: pl.plan, to: len(pl.st.Tokens)}
 	if !v.is(0, "LOCK") || !v.is(1, "TABLE", "TABLES") {
 		return

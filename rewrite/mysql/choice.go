@@ -10,13 +10,6 @@ import (
 	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
-// A choice is the condition by which a statement chooses the rows of one table, all of which it tells. It is told
-// by its tokens, [from, to): none where it chooses every row.
-type choice struct {
-	table, of, as string
-	from, to      int
-}
-
 // predicates returns what the statement chooses rows by, its literals in their places.
 func (pl *planner) predicates() []rewrite.Predicate {
 	c := pl.chosen

@@ -48,7 +48,7 @@ func (pl *planner) accompany(arms []arm, operators []int) {
 		return
 	}
 	if pl.st.find(0, len(pl.st.Tokens), -1, "LIMIT", "FETCH", "OFFSET") >= 0 {
-		c.lower(history.ReasonLimit) // of the rows read, those are missing that gave way to duplicates
+		c.downgrade(history.ReasonLimit) // of the rows read, those are missing that gave way to duplicates
 	} else {
 		pos, gap := c.after(pl.st.last())
 		c.insertAt(pos, text(" LIMIT "+strconv.Itoa(MaxCompanionRows+1)+gap))

@@ -26,11 +26,11 @@ func (pl *planner) deleteRows(n *ast.DeleteStmt) error {
 		pl.choose(n.TableRefs, n.Where)
 	}
 	if n.IgnoreErr {
-		pl.lower(history.ReasonDeleteIgnore)
+		pl.downgrade(history.ReasonDeleteIgnore)
 	}
 	pl.lowerDeleted(t)
-	pl.lowerBy(inspectWrite(n))
-	pl.lowerByReturning()
+	pl.downgradeBy(inspectWrite(n))
+	pl.downgradeByReturning()
 	return nil
 }
 

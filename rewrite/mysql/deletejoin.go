@@ -46,12 +46,12 @@ func (pl *planner) deleteJoined(n *ast.DeleteStmt) error {
 		pl.lowerDeleted(s.table)
 	}
 	if len(srcs) > len(n.Tables.Tables) {
-		pl.lower(history.ReasonJoinedDelete) // what it reads of the others is not observed
+		pl.downgrade(history.ReasonJoinedDelete) // what it reads of the others is not observed
 	}
 	if n.IgnoreErr {
-		pl.lower(history.ReasonDeleteIgnore)
+		pl.downgrade(history.ReasonDeleteIgnore)
 	}
-	pl.lowerBy(use)
+	pl.downgradeBy(use)
 	pl.plan.Writes.Captured = true
 	return pl.addCondition(n.Where != nil, append(condition, text(")) > 0")))
 }
@@ -59,10 +59,10 @@ func (pl *planner) deleteJoined(n *ast.DeleteStmt) error {
 // lowerDeleted lowers the plan for what the server does when it deletes rows of t.
 func (pl *planner) lowerDeleted(t *Table) {
 	if t.DeleteTrigger {
-		pl.lower(history.ReasonTrigger)
+		pl.downgrade(history.ReasonTrigger)
 	}
 	if t.CascadesDelete {
-		pl.lower(history.ReasonCascade)
+		pl.downgrade(history.ReasonCascade)
 	}
 }
 

@@ -47,16 +47,16 @@ func (pl *planner) insert(n *ast.InsertStmt) error {
 
 func (pl *planner) lowerInsert(n *ast.InsertStmt, t *Table) {
 	if n.IgnoreErr {
-		pl.lower(history.ReasonInsertIgnore)
+		pl.downgrade(history.ReasonInsertIgnore)
 	}
 	if n.IsReplace && !pl.beyond.returning.empty() {
-		pl.lower(history.ReasonReplace) // no count tells whether it replaced anything
+		pl.downgrade(history.ReasonReplace) // no count tells whether it replaced anything
 	}
 	if t.InsertTrigger {
-		pl.lower(history.ReasonTrigger)
+		pl.downgrade(history.ReasonTrigger)
 	}
-	pl.lowerBy(inspectWrite(n))
-	pl.lowerByReturning()
+	pl.downgradeBy(inspectWrite(n))
+	pl.downgradeByReturning()
 }
 
 // fromSelect returns the reason of an INSERT or REPLACE ... SELECT that is not observed.

@@ -90,14 +90,14 @@ func (pl *planner) sourceEntries(n *ast.InsertStmt, sel *ast.SelectStmt, t *Tabl
 	}
 	covered := srcs.observable() && mayHideLocks(sel, srcs)
 	if covered {
-		pl.lower(history.ReasonPlan)
+		pl.downgrade(history.ReasonPlan)
 	}
 	pl.plan.Writes.Captured = true
 	limit := pl.session.maxPacket() / 4
 	var pieces []Piece
 	for _, s := range srcs {
 		if !s.reason.IsZero() {
-			pl.lower(s.reason)
+			pl.downgrade(s.reason)
 		}
 		if s.table == nil || covered {
 			continue

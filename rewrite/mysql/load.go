@@ -40,17 +40,17 @@ func (pl *planner) loadData() error {
 	pl.insertAt(pos, append(pieces, text(", "+rewrite.WListColumn+" = "), tagPiece, text(gap))...)
 	pl.plan.Writes.Inserts = Numbered
 	if t.InsertTrigger {
-		pl.lower(history.ReasonTrigger)
+		pl.downgrade(history.ReasonTrigger)
 	}
 	if st.find(end, st.last()+1, -1, "SELECT") >= 0 {
-		pl.lower(history.ReasonSubquery)
+		pl.downgrade(history.ReasonSubquery)
 	}
 	v := verb{st: st, session: pl.session}
 	for i := end; i < st.last(); i++ {
 		// The list of columns and variables stands in parentheses, too.
 		if st.mark(i+1, "(") && st.Tokens[i].Kind == mysqltoken.Word && !st.is(i, "LINES", "ROWS", "BY") && i+1 > end &&
 			!v.nativeCall(i) {
-			pl.lower(history.ReasonFunction)
+			pl.downgrade(history.ReasonFunction)
 		}
 	}
 	return nil

@@ -34,9 +34,10 @@
 //     Both depend on the session's settings (session.go), its dialect and version (version.go).
 //   - Reading: package mysqltoken cuts the text into tokens, statement.go asks for these; verb.go tells what the
 //     statement is, transaction.go what it does to the transaction and the session, changed.go which tables DDL
-//     changes, shape.go what is left without literals, beyond.go and beyondread.go which clauses are there that TiDB's
-//     parser does not know.
-//   - mysql.go decides, and takes a refusal (the reason for being opaque) from wherever it arises.
+//     changes, shape.go what is left without literals, beyond.go which clauses are there that TiDB's parser does not
+//     know.
+//   - planner.go has what all of them share: the plan in the making, and refusals (the reason for being opaque).
+//     mysql.go decides.
 //   - Reads: select.go; sources.go finds the tables of a FROM clause, block.go and with.go pass the
 //     identities of queries in it outwards, usage.go and functions.go look for what else the statement
 //     holds, aggregate.go collects identities in arrays, into.go in
@@ -44,7 +45,7 @@
 //     and their kind.
 //   - Writes: insert.go, insertselect.go and load.go make row ids, duplicate.go and update.go tag rows with
 //     the capture of assign.go, tidbupdate.go does so on TiDB, delete.go and deletejoin.go collect what goes.
-//   - ddl.go and tidb.go define the columns. On TiDB, which has no invisible ones, conceal.go, star.go and
+//   - ddl.go and tidb.go define the columns. On TiDB, which has no invisible ones, mask.go, star.go and
 //     natural.go keep them out of what the client's statement means, and setvar.go spells variables.
 //   - splice.go puts the pieces into the text, hole.go fills them in when it is sent.
 //   - In mode predicates choice.go finds the condition by which a statement chooses rows, and image.go has writes
@@ -57,46 +58,15 @@ package mysql
 
 import (
 	"slices"
-	"strings"
-	"sync"
 
 	"github.com/pingcap/tidb/pkg/parser"
 	"github.com/pingcap/tidb/pkg/parser/ast"
-	parsermysql "github.com/pingcap/tidb/pkg/parser/mysql"
 	_ "github.com/pingcap/tidb/pkg/parser/test_driver" // the literals' types: the parser does not run without a driver
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/guard"
 	"github.com/isotap/isotap/rewrite"
 )
-
-// maxParams is the number of placeholders that a prepared statement can have: COM_STMT_PREPARE's
-// reply counts them in two bytes.
-const maxParams = 65535
-
-// Options change how statements are rewritten.
-type Options struct {
-	// StrictPlans leaves a SELECT alone when the wider select list could make the server choose
-	// another plan, and with it another order, or other rows under LIMIT.
-	StrictPlans bool
-	// Predicates has writes collect images of the rows that they leave, and tells by which conditions statements
-	// choose rows.
-	Predicates bool
-}
-
-// A Rewriter plans statements. It is safe for concurrent use.
-type Rewriter struct {
-	schema  Schema
-	options Options
-	parsers sync.Pool // of *parser.Parser, which is not safe for concurrent use
-}
-
-// New returns a rewriter for the tables of schema.
-func New(schema Schema, o Options) *Rewriter {
-	r := &Rewriter{schema: schema, options: o}
-	r.parsers.New = func() any { return parser.New() }
-	return r
-}
 
 // Plan says how a statement is observed. It never fails: what cannot be rewritten is opaque, with
 // the reason. The plan shares memory with text.
@@ -116,7 +86,7 @@ func (r *Rewriter) decide(st *statement, s *Session) *planner {
 		defer pl.keepReply(p.Result.Reply)
 	}
 	reason := st.refusal(s)
-	pl.conceal(reason)
+	pl.mask(reason)
 	if !reason.IsZero() {
 		opaque(p, reason)
 		if reason == history.ReasonSeveralStatements {
@@ -126,7 +96,7 @@ func (r *Rewriter) decide(st *statement, s *Session) *planner {
 	}
 	defer pl.substituteCounts()
 	if p.Observation != history.Exact {
-		pl.meetLocked()
+		pl.readLockedTables()
 		return pl // the verb alone settled it
 	}
 	if err := pl.rewrite(); err != nil {
@@ -134,62 +104,6 @@ func (r *Rewriter) decide(st *statement, s *Session) *planner {
 		pl.dropEdits()
 	}
 	return pl
-}
-
-// dropEdits forgets what would observe the statement.
-func (pl *planner) dropEdits() {
-	pl.edits = slices.DeleteFunc(pl.edits, func(e edit) bool { return !e.plain })
-}
-
-// keepReply says how the reply is disguised to the client, unless the statement was rewritten: it is so
-// too where the statement cannot be observed.
-func (pl *planner) keepReply(r rewrite.Reply) {
-	if pl.plan.Result.Reply == rewrite.Unchanged {
-		pl.plan.Result.Reply = r
-	}
-}
-
-// opaque makes p the plan of a statement that goes as it is and is not observed.
-func opaque(p *Plan, reason history.Reason) {
-	p.Observation, p.Reason = history.Opaque, reason
-	p.Upstream.Pieces, p.Upstream.Hidden, p.Upstream.Copies, p.Result.Sources = nil, nil, nil, nil
-	p.Result.Carried, p.Upstream.Deprecated, p.Result.Variables = 0, 0, 0
-	p.Predicates, p.Writes.Images = nil, ImageSpec{}
-	p.Result.Reply, p.Writes.Inserts, p.Upstream.ListsColumns, p.Writes.Captured, p.Upstream.MayHideLocks, p.Upstream.Substitutes = rewrite.Unchanged, 0, false, false,
-		false, false
-}
-
-// A planner makes the plan of one statement.
-type planner struct {
-	rewriter *Rewriter
-	session  *Session
-	st       *statement
-	plan     *Plan
-	beyond   beyond
-	into     span // SELECT ... INTO @a, @b
-	edits    []edit
-	nesting  nesting
-	chosen   *choice // the condition by which the statement chooses rows; nil: it is not looked at
-	literal  bool    // the plan rests on the values of literals
-
-	read    bool // trees and failure are set
-	trees   []ast.StmtNode
-	failure error // why there are no trees
-	// companion makes the companion of an opaque statement; nil when it has none.
-	companion *planner
-}
-
-// A refusal is the reason why a statement is opaque, in the few words of [Plan].Reason.
-type refusal history.Reason
-
-func (r refusal) Error() string { return history.Reason(r).String() }
-
-// reasonOf returns the reason in an error of the planner's, which are refusals.
-func reasonOf(err error) history.Reason {
-	if r, ok := err.(refusal); ok {
-		return history.Reason(r)
-	}
-	return history.ReasonUnparsable
 }
 
 // rewrite decides what becomes of a statement that the verb alone does not settle. Its errors are
@@ -275,121 +189,4 @@ func (r *Rewriter) trees(text string, s *Session, windows bool) (nodes []ast.Stm
 	nodes = slices.Clone(nodes) // the slice is the parser's, who takes it for the next text
 	r.parsers.Put(p)
 	return nodes, err
-}
-
-// lower makes the plan inexact; the first reason stays.
-func (pl *planner) lower(reason history.Reason) {
-	if pl.plan.Observation == history.Exact {
-		pl.plan.Observation, pl.plan.Reason = history.Inexact, reason
-	}
-}
-
-// table finds the table that a name means in this session, or says why isotap cannot observe it.
-func (pl *planner) table(name *ast.TableName) (*Table, history.Reason) {
-	schema := name.Schema.O
-	if schema == "" {
-		schema = pl.session.Schema
-	}
-	if pl.session.hasTempTable(schema, name.Name.O) {
-		return nil, history.ReasonTemporaryTable
-	}
-	t := pl.rewriter.schema.Table(schema, name.Name.O)
-	switch {
-	case t == nil:
-		return nil, history.ReasonUnknownTable
-	case t.View:
-		return nil, history.ReasonView
-	case t.Temporary:
-		return nil, history.ReasonTemporaryTable
-	case !t.Instrumented:
-		return nil, history.ReasonNotInstrumented
-	}
-	return t, history.Reason{}
-}
-
-// onlyTable returns the one base table of an INSERT, UPDATE or DELETE; several is the reason to refuse
-// when there are more.
-func onlyTable(refs *ast.TableRefsClause, several history.Reason) (*ast.TableName, error) {
-	if refs == nil || refs.TableRefs == nil || refs.TableRefs.Right != nil {
-		return nil, refusal(several)
-	}
-	source, ok := refs.TableRefs.Left.(*ast.TableSource)
-	if !ok {
-		return nil, refusal(several)
-	}
-	name, ok := source.Source.(*ast.TableName)
-	if !ok {
-		return nil, refusal(several)
-	}
-	return name, nil
-}
-
-// target finds the instrumented table that a statement writes.
-func (pl *planner) target(refs *ast.TableRefsClause, several history.Reason) (*Table, error) {
-	name, err := onlyTable(refs, several)
-	if err != nil {
-		return nil, err
-	}
-	return pl.named(name)
-}
-
-// named finds the instrumented table of that name, which the statement writes.
-func (pl *planner) named(name *ast.TableName) (*Table, error) {
-	t, reason := pl.table(name)
-	if t == nil {
-		return nil, refusal(reason)
-	}
-	pl.plan.Target = t.Name
-	if pl.st.mentions(rewrite.RowIDColumn) || pl.st.mentions(rewrite.WListColumn) {
-		return nil, refusal(history.ReasonOwnColumn)
-	}
-	return t, nil
-}
-
-// parserMode returns the part of sql_mode that TiDB's parser understands.
-func (s *Session) parserMode() parsermysql.SQLMode {
-	var m parsermysql.SQLMode
-	if s.ANSIQuotes {
-		m |= parsermysql.ModeANSIQuotes
-	}
-	if s.NoBackslashEscapes {
-		m |= parsermysql.ModeNoBackslashEscapes
-	}
-	if s.PipesAsConcat {
-		m |= parsermysql.ModePipesAsConcat
-	}
-	return m
-}
-
-// quoted returns an identifier between backticks.
-func quoted(name string) string {
-	b := make([]byte, 0, len(name)+2)
-	b = append(b, '`')
-	for i := range len(name) {
-		if name[i] == '`' {
-			b = append(b, '`')
-		}
-		b = append(b, name[i])
-	}
-	return string(append(b, '`'))
-}
-
-// unquoted returns the name that an identifier, quoted or not, stands for.
-func unquoted(ident string) string {
-	if len(ident) < 2 || ident[0] != '`' && ident[0] != '"' {
-		return ident
-	}
-	q := ident[:1]
-	return strings.ReplaceAll(ident[1:len(ident)-1], q+q, q)
-}
-
-// checkSpelling refuses names that the session's character set would spell in other bytes than
-// UTF-8, which is what the schema gives.
-func (pl *planner) checkSpelling(names ...string) error {
-	for _, n := range names {
-		if !ascii(n) && !pl.session.utf8() {
-			return refusal(history.ReasonCharset)
-		}
-	}
-	return nil
 }

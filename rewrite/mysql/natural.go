@@ -15,7 +15,7 @@ type naturalJoin struct {
 }
 
 // enterNatural visits a NATURAL JOIN in the order of the text, and takes note of it.
-func (c *concealer) enterNatural(n *ast.Join) {
+func (c *masker) enterNatural(n *ast.Join) {
 	n.Left.Accept(c)
 	j := naturalJoin{outer: n.Tp == ast.LeftJoin || n.Tp == ast.RightJoin}
 	j.right, _ = n.Right.(*ast.TableSource)
@@ -30,7 +30,7 @@ func (c *concealer) enterNatural(n *ast.Join) {
 }
 
 // exposes reports whether isotap's columns are among those of a part of a FROM clause.
-func (c *concealer) exposes(n ast.ResultSetNode) bool {
+func (c *masker) exposes(n ast.ResultSetNode) bool {
 	switch n := n.(type) {
 	case *ast.Join:
 		return c.exposes(n.Left) || n.Right != nil && c.exposes(n.Right)
@@ -44,7 +44,7 @@ func (c *concealer) exposes(n ast.ResultSetNode) bool {
 }
 
 // naturalJoins makes the NATURAL JOINs of tables with isotap's columns joins that name their columns.
-func (c *concealer) naturalJoins() {
+func (c *masker) naturalJoins() {
 	st := c.pl.st
 	var at []int
 	for i := range st.Tokens {
@@ -62,7 +62,7 @@ func (c *concealer) naturalJoins() {
 	}
 }
 
-func (c *concealer) naturalJoin(at int, j naturalJoin) {
+func (c *masker) naturalJoin(at int, j naturalJoin) {
 	st := c.pl.st
 	i := at + 1
 	for st.is(i, "INNER", "LEFT", "RIGHT", "OUTER") {

@@ -63,13 +63,13 @@ func locking(t ast.SelectLockType) history.Locking {
 	return history.LockUpdate
 }
 
-// lowerBy lowers the plan for what a statement does beside its own table accesses.
-func (pl *planner) lowerBy(u *usage) {
+// downgradeBy downgrades the plan for what a statement does beside its own table accesses.
+func (pl *planner) downgradeBy(u *usage) {
 	if u.subquery {
-		pl.lower(history.ReasonSubquery)
+		pl.downgrade(history.ReasonSubquery)
 	}
 	if u.function {
-		pl.lower(history.ReasonFunction)
+		pl.downgrade(history.ReasonFunction)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	parsermysql "github.com/pingcap/tidb/pkg/parser/mysql"
+
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -135,4 +137,19 @@ func ascii(s string) bool {
 		}
 	}
 	return true
+}
+
+// parserMode returns the part of sql_mode that TiDB's parser understands.
+func (s *Session) parserMode() parsermysql.SQLMode {
+	var m parsermysql.SQLMode
+	if s.ANSIQuotes {
+		m |= parsermysql.ModeANSIQuotes
+	}
+	if s.NoBackslashEscapes {
+		m |= parsermysql.ModeNoBackslashEscapes
+	}
+	if s.PipesAsConcat {
+		m |= parsermysql.ModePipesAsConcat
+	}
+	return m
 }

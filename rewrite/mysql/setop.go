@@ -38,7 +38,7 @@ func (pl *planner) setOperation(n *ast.SetOprStmt) error {
 		}
 		use := &usage{}
 		n.OrderBy.Accept(use)
-		pl.lowerBy(use)
+		pl.downgradeBy(use)
 	}
 	if err := pl.armRows(arms); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (pl *planner) armRows(arms []arm) error {
 		planned[i], total = p, total+p.plan.HiddenColumns()
 		pl.plan.Upstream.MayHideLocks = pl.plan.Upstream.MayHideLocks || p.plan.Upstream.MayHideLocks
 		if p.plan.Observation == history.Inexact {
-			pl.lower(p.plan.Reason)
+			pl.downgrade(p.plan.Reason)
 		}
 	}
 	if total == 0 {

@@ -8,13 +8,6 @@ import (
 	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
-// An edit puts pieces in the place of text[start:end]; most edits replace nothing.
-type edit struct {
-	start, end int
-	pieces     []Piece
-	plain      bool // it belongs to Plan.Plain too
-}
-
 // insertAt puts pieces into the text.
 func (pl *planner) insertAt(pos int, pieces ...Piece) {
 	pl.edits = append(pl.edits, edit{start: pos, end: pos, pieces: pieces})

@@ -20,7 +20,7 @@ type relation struct {
 }
 
 // relations lists the sources of a FROM clause in the order of the text.
-func (c *concealer) relations(refs *ast.Join) []relation {
+func (c *masker) relations(refs *ast.Join) []relation {
 	var rs []relation
 	for _, s := range flatten(refs) {
 		rs = append(rs, c.relation(s.node))
@@ -28,7 +28,7 @@ func (c *concealer) relations(refs *ast.Join) []relation {
 	return rs
 }
 
-func (c *concealer) relation(n *ast.TableSource) relation {
+func (c *masker) relation(n *ast.TableSource) relation {
 	r := relation{name: n.AsName.O}
 	base, ok := n.Source.(*ast.TableName)
 	switch {
@@ -51,7 +51,7 @@ func (c *concealer) relation(n *ast.TableSource) relation {
 }
 
 // stars puts lists of columns in the place of the query's stars that would show isotap's.
-func (c *concealer) stars(n *ast.SelectStmt) {
+func (c *masker) stars(n *ast.SelectStmt) {
 	if n.From == nil || n.Fields == nil {
 		return
 	}
@@ -97,7 +97,7 @@ func (st *statement) star(f *ast.SelectField) (first, last int) {
 }
 
 // expansion returns what stands for a star; not ok when it stays.
-func (c *concealer) expansion(w *ast.WildCardField, n *ast.SelectStmt, rs []relation) (string, bool) {
+func (c *masker) expansion(w *ast.WildCardField, n *ast.SelectStmt, rs []relation) (string, bool) {
 	if w.Table.O != "" {
 		for _, r := range rs {
 			if strings.EqualFold(r.name, w.Table.O) && (w.Schema.O == "" || strings.EqualFold(r.schema, w.Schema.O)) {
@@ -137,7 +137,7 @@ func (r *relation) list() string {
 }
 
 // tableStatement makes TABLE t a SELECT.
-func (c *concealer) tableStatement(r relation, list string) {
+func (c *masker) tableStatement(r relation, list string) {
 	st := c.pl.st
 	at := -1
 	for i := range st.Tokens {
@@ -170,7 +170,7 @@ func merges(n ast.ResultSetNode) bool {
 }
 
 // mergedList returns the columns of a join with USING or NATURAL in it.
-func (c *concealer) mergedList(join *ast.Join) (string, bool) {
+func (c *masker) mergedList(join *ast.Join) (string, bool) {
 	outs, ok := c.outputs(join)
 	if !ok || len(outs) == 0 {
 		return "", false
@@ -187,7 +187,7 @@ func (c *concealer) mergedList(join *ast.Join) (string, bool) {
 
 // outputs returns the columns that a star shows of a FROM clause's part, isotap's left out; not ok when
 // they cannot be told from the text and the schema.
-func (c *concealer) outputs(n ast.ResultSetNode) ([]output, bool) {
+func (c *masker) outputs(n ast.ResultSetNode) ([]output, bool) {
 	switch n := n.(type) {
 	case *ast.Join:
 		return c.joined(n)
@@ -207,7 +207,7 @@ func (c *concealer) outputs(n ast.ResultSetNode) ([]output, bool) {
 }
 
 // joined returns the columns of a join: those that its sides share come first, and once.
-func (c *concealer) joined(n *ast.Join) ([]output, bool) {
+func (c *masker) joined(n *ast.Join) ([]output, bool) {
 	left, ok := c.outputs(n.Left)
 	if !ok || n.Right == nil {
 		return left, ok
@@ -251,7 +251,7 @@ func common(left, right []output) []string {
 }
 
 // names returns the names of a relation's columns.
-func (c *concealer) names(r *relation) ([]string, bool) {
+func (c *masker) names(r *relation) ([]string, bool) {
 	if len(r.columns) > 0 {
 		var names []string
 		for _, name := range r.columns {
@@ -271,7 +271,7 @@ func (c *concealer) names(r *relation) ([]string, bool) {
 }
 
 // queryNames returns the names of a query's columns, where none of them is that of an expression.
-func (c *concealer) queryNames(n ast.ResultSetNode) ([]string, bool) {
+func (c *masker) queryNames(n ast.ResultSetNode) ([]string, bool) {
 	switch n := n.(type) {
 	case *ast.SetOprStmt:
 		if first, ok := n.SelectList.Selects[0].(ast.ResultSetNode); ok {
@@ -283,7 +283,7 @@ func (c *concealer) queryNames(n ast.ResultSetNode) ([]string, bool) {
 	return nil, false
 }
 
-func (c *concealer) selectNames(n *ast.SelectStmt) ([]string, bool) {
+func (c *masker) selectNames(n *ast.SelectStmt) ([]string, bool) {
 	var names []string
 	for _, f := range n.Fields.Fields {
 		column, isColumn := f.Expr.(*ast.ColumnNameExpr)

@@ -195,3 +195,25 @@ func (st *statement) plainNames(utf8Session bool) bool {
 	}
 	return true
 }
+
+// quoted returns an identifier between backticks.
+func quoted(name string) string {
+	b := make([]byte, 0, len(name)+2)
+	b = append(b, '`')
+	for i := range len(name) {
+		if name[i] == '`' {
+			b = append(b, '`')
+		}
+		b = append(b, name[i])
+	}
+	return string(append(b, '`'))
+}
+
+// unquoted returns the name that an identifier, quoted or not, stands for.
+func unquoted(ident string) string {
+	if len(ident) < 2 || ident[0] != '`' && ident[0] != '"' {
+		return ident
+	}
+	q := ident[:1]
+	return strings.ReplaceAll(ident[1:len(ident)-1], q+q, q)
+}

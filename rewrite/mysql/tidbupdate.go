@@ -49,7 +49,7 @@ func (pl *planner) updateTiDB(n *ast.UpdateStmt) error {
 	pl.insertAt(pos, slices.Concat([]Piece{text(", ")}, c.tagUnless(same[0]), []Piece{text(gap)})...)
 	pl.plan.Writes.Captured = true
 	pl.cascades(n.List, t)
-	pl.lowerBy(inspectWrite(n))
+	pl.downgradeBy(inspectWrite(n))
 	return nil
 }
 

@@ -42,17 +42,17 @@ func (pl *planner) update(n *ast.UpdateStmt) error {
 		return err
 	}
 	if n.IgnoreErr {
-		pl.lower(history.ReasonUpdateIgnore)
+		pl.downgrade(history.ReasonUpdateIgnore)
 	}
 	pl.cascades(n.List, t)
-	pl.lowerBy(inspectWrite(n))
+	pl.downgradeBy(inspectWrite(n))
 	return nil
 }
 
 // cascades lowers the plan if an update of the table's rows by these assignments changes rows of others.
 func (pl *planner) cascades(list []*ast.Assignment, t *Table) {
 	if slices.ContainsFunc(list, func(a *ast.Assignment) bool { return t.CascadesFrom(a.Column.Name.O) }) {
-		pl.lower(history.ReasonCascade)
+		pl.downgrade(history.ReasonCascade)
 	}
 }
 

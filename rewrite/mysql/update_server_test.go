@@ -134,7 +134,7 @@ func (tw *twins) checkEntries(before map[string]string, entries []CaptureEntry, 
 		if seen[e.RowID] {
 			tw.t.Errorf("row %s was captured twice", e.RowID)
 		}
-		seen[e.RowID], captured[e.RowID] = true, e.Met == Changed
+		seen[e.RowID], captured[e.RowID] = true, e.Outcome == Changed
 		if e.Tag != tag || len(e.WList) != 1 || !e.WList[0].Initial() {
 			tw.t.Errorf("entry %+v does not replace the initial version by %v", e, tag)
 		}
@@ -178,7 +178,7 @@ func TestPreparedUpdateIsCapturedOnEveryExecution(t *testing.T) {
 			t.Errorf("execution %d: %d rows affected, the original affects %d", i, got, want)
 		}
 		entries, _ := tw.captured()
-		if len(entries) != 1 || entries[0].Tag != tag || (entries[0].Met == Same) != (want == 0) {
+		if len(entries) != 1 || entries[0].Tag != tag || (entries[0].Outcome == Same) != (want == 0) {
 			t.Errorf("execution %d: captured %+v, want one entry with tag %v for %d changed rows", i, entries, tag, want)
 		}
 	}

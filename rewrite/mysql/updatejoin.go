@@ -160,9 +160,9 @@ func (pl *planner) updateJoined(n *ast.UpdateStmt, what history.Reason) error {
 	if len(srcs) == 1 {
 		pl.plan.Target = srcs[0].table.Name
 	} else if len(targets) < len(srcs) {
-		pl.lower(history.ReasonJoinedUpdate) // what it reads of the others is not observed
+		pl.downgrade(history.ReasonJoinedUpdate) // what it reads of the others is not observed
 	}
-	pl.lowerBy(inspectWrite(n))
+	pl.downgradeBy(inspectWrite(n))
 	return nil
 }
 

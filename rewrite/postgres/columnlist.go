@@ -7,7 +7,7 @@ import (
 )
 
 // statement sees to the columns that a statement as a whole takes without naming them.
-func (c *concealment) statement() {
+func (c *masking) statement() {
 	switch n := c.tree.(type) {
 	case *ast.InsertStmt:
 		c.inserted(n)
@@ -20,7 +20,7 @@ func (c *concealment) statement() {
 
 // inserted has an INSERT without a list of columns name them. Where isotap's are the last that is needed only if
 // it gives more values than the client's columns take.
-func (c *concealment) inserted(n *ast.InsertStmt) {
+func (c *masking) inserted(n *ast.InsertStmt) {
 	if len(nodes(n.Cols)) > 0 || n.SelectStmt == nil {
 		return
 	}
@@ -55,7 +55,7 @@ func clientColumns(t *Table) []string {
 }
 
 // width is how many values each row of an INSERT's source has, where that can be told.
-func (c *concealment) width(source ast.Node) (int, bool) {
+func (c *masking) width(source ast.Node) (int, bool) {
 	q, ok := source.(*ast.SelectStmt)
 	for ok && q.Op != ast.SETOP_NONE {
 		q = q.Larg
@@ -108,7 +108,7 @@ func (st *statement) lastOfName(i int) int {
 }
 
 // insertList puts a list of columns behind token i.
-func (c *concealment) insertList(i int, names []string, change func(*ast.NodeList)) {
+func (c *masking) insertList(i int, names []string, change func(*ast.NodeList)) {
 	text := " (" + listed(names) + ") "
 	form, err := parse("INSERT INTO t" + text + "SELECT 1")
 	if err != nil {
@@ -122,7 +122,7 @@ func (c *concealment) insertList(i int, names []string, change func(*ast.NodeLis
 }
 
 // copied has a COPY without a list of columns name them.
-func (c *concealment) copied(n *ast.CopyStmt) {
+func (c *masking) copied(n *ast.CopyStmt) {
 	if n.Relation == nil || len(nodes(n.Attlist)) > 0 {
 		return
 	}
@@ -158,7 +158,7 @@ func (pl *planner) createsTagged() bool {
 
 // created puts isotap's columns behind those of a table that is created. Partitions and what inherits have their
 // parents' columns; a table made like another may have that one's.
-func (c *concealment) created(n *ast.CreateStmt) {
+func (c *masking) created(n *ast.CreateStmt) {
 	if !c.createsTagged() || len(nodes(n.InhRelations)) > 0 || n.PartBound != nil || n.OfTypename != nil {
 		return
 	}

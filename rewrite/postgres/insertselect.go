@@ -27,14 +27,14 @@ func (w *write) sources(n *ast.InsertStmt) {
 	if !ok || len(nodes(q.ValuesLists)) > 0 || !readsTables(q) {
 		return
 	}
-	if n.WithClause != nil || w.concealed || w.holdsUnlogged() {
-		w.lower(history.ReasonInsertSelect)
+	if n.WithClause != nil || w.masked || w.holdsUnlogged() {
+		w.downgrade(history.ReasonInsertSelect)
 		return
 	}
 	p := placer{statement: w.st, queries: make(map[*ast.SelectStmt]place)}
 	from, to := w.st.inserted(n.OnConflictClause != nil)
 	if from < 0 || p.place(q, from, to) != nil {
-		w.lower(history.ReasonInsertSelect)
+		w.downgrade(history.ReasonInsertSelect)
 		return
 	}
 	w.arms(q, &p, n.OnConflictClause != nil)
@@ -68,13 +68,14 @@ func (st *statement) inserted(conflict bool) (from, to int) {
 func (w *write) arms(q *ast.SelectStmt, p *placer, conflict bool) {
 	switch {
 	case q.WithClause != nil, q.LimitCount != nil, q.LimitOffset != nil, len(nodes(q.LockingClause)) > 0:
-		w.lower(history.ReasonInsertSelect) // which rows are chosen, and what they are once they are locked, a query beside cannot tell
+		// Which rows are chosen, and what they are once they are locked, a query beside cannot tell.
+		w.downgrade(history.ReasonInsertSelect)
 	case q.Op != ast.SETOP_NONE:
 		w.arms(q.Larg, p, conflict)
 		w.arms(q.Rarg, p, conflict)
 	case len(nodes(q.FromClause)) == 0, w.readsNoTable(q):
 	case !w.tell(q, p.queries[q], conflict):
-		w.lower(history.ReasonInsertSelect)
+		w.downgrade(history.ReasonInsertSelect)
 	}
 }
 
@@ -106,7 +107,7 @@ func (w *write) tell(q *ast.SelectStmt, at place, conflict bool) bool {
 		return false
 	}
 	if pl.plan.Observation != history.Exact {
-		w.lower(pl.plan.Reason)
+		w.downgrade(pl.plan.Reason)
 	}
 	c := column{sources: pl.plan.Result.Sources}
 	for i := range c.sources {

@@ -55,7 +55,7 @@ func (p *part) observe(pl *planner, visible withNames) error {
 	if from.is(0, "WITH") {
 		return refusal(history.ReasonWith)
 	}
-	own := &planner{rewriter: pl.rewriter, session: pl.session, st: from, concealed: pl.concealed,
+	own := &planner{rewriter: pl.rewriter, session: pl.session, st: from, masked: pl.masked,
 		ctes: visible.reading, silent: visible.silent,
 		plan: &Plan{Statement: rewrite.Statement{Kind: kindOf(p.def.Ctequery), Observation: history.Exact}}, part: p}
 	if own.session.Version >= 18 {
@@ -70,7 +70,7 @@ func (p *part) observe(pl *planner, visible withNames) error {
 		return err
 	}
 	if own.plan.Observation != history.Exact {
-		pl.lower(own.plan.Reason)
+		pl.downgrade(own.plan.Reason)
 	}
 	p.query, p.calls, p.edits, p.sources, p.observed = query, own.plan.Session.Calls, own.edits,
 		own.plan.Result.Sources, true
@@ -97,7 +97,7 @@ func (w *write) within(p *part) error {
 		w.plan.Result.Sources = append(w.plan.Result.Sources, id.source(&w.read[i]))
 	}
 	if len(w.columns) > 0 {
-		w.lower(history.ReasonInsertSelect)
+		w.downgrade(history.ReasonInsertSelect)
 	}
 	names, known := w.outputNames()
 	switch {

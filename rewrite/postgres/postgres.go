@@ -17,14 +17,15 @@
 //   - Reading: package pgtoken cuts the text into tokens, statement.go these into statements; verb.go tells what each
 //     is, transaction.go what it does to the transaction and the session's settings, ddl.go which tables a
 //     definition changes; shape.go leaves the literals out. tree.go has the grammar's side.
-//   - rewriter.go decides, and takes a refusal (the reason for being opaque) from wherever it arises;
-//     owntext.go has those that the server may show their text.
+//   - planner.go has what all of them share: the plan in the making, and refusals (the reason for being opaque).
+//     rewriter.go decides, calls.go knows who calls functions, or may show the client the text that runs. On tables
+//     with isotap's columns mask.go and star.go keep these out of what the client's statement means.
 //   - tables.go finds the tables that names mean, sources.go those of a FROM clause, identity.go spells what
 //     identifies their rows, usage.go looks for what else a statement holds.
 //   - Reads: reading.go tries and proves, place.go finds the queries in the text, query.go and from.go go down into
-//     them, with.go into common table expressions, view.go beside views; columns.go counts their columns, extend.go adds to them;
-//     aggregate.go, nested.go, distinct.go and union.go see to rows that stand for several, select.go, serializable.go and early.go
-//     to what the server might not have read, distance.go to errors of indexes.
+//     them, with.go into common table expressions, view.go beside views; columns.go counts their columns, extend.go
+//     adds to them; aggregate.go, nested.go, distinct.go and union.go see to rows that stand for several, select.go,
+//     serializable.go and shortcut.go to what the server might not have read, distance.go to errors of indexes.
 //   - Cursors: cursor.go, whose queries are reads. What SQL prepares: prepared.go.
 //   - Writes: insert.go, insertselect.go, update.go, merge.go; returning.go adds their RETURNING clause, oldnew.go knows what it calls
 //     the versions.
@@ -32,39 +33,6 @@
 //
 // A [Rewriter] and a [Cache] are safe for concurrent use.
 package postgres
-
-import "github.com/isotap/isotap/rewrite"
-
-// Session is what the meaning of a text depends on beside the text itself. It is comparable, so that plans
-// are cached by it.
-type Session struct {
-	Version int    // the server's major version: 12 ... 18
-	Role    string // current_user
-	// Path is current_schemas(true): where unqualified names are looked for, in order.
-	Path rewrite.List
-	// Encoding is client_encoding as the server spells it; empty stands for UTF8.
-	Encoding string
-	// Unsettled names tables that the session may see otherwise than the [Schema] has them, because its open
-	// transaction created or changed them: folded names without a schema ([SchemaEffect].CreatesTemp and Changed).
-	Unsettled rewrite.List
-	// AllUnsettled says that it may see any table otherwise.
-	AllUnsettled bool
-	// TempTables names, like Unsettled, what the session made temporary tables of, which hide tables of other schemas.
-	TempTables rewrite.List
-	// Created tells of tables among these that carry isotap's columns, and which columns the client gave them
-	// ([Session.Create]): of each table the list of its name and theirs.
-	Created rewrite.List
-	// Serializable says that the statement runs at SERIALIZABLE, where a wider read takes more predicate
-	// locks: one that an index alone might answer goes unchanged (reason "plan").
-	Serializable bool
-	// Nested says that a savepoint may be open: what is written has the id of a subtransaction, which no
-	// statement can tell.
-	Nested bool
-	// Backslashes says that standard_conforming_strings is off.
-	Backslashes bool
-	// Extended says that the text is that of a Parse message: one statement, perhaps with parameters.
-	Extended bool
-}
 
 // A Schema tells the rewriter what the tables look like. Implementations are safe for concurrent use; the
 // tables they return are never changed afterwards.

@@ -41,14 +41,6 @@ type wideName struct {
 	bars ast.Node
 }
 
-// A bar says that a query must stay as it is.
-type bar struct {
-	node   ast.Node
-	reason history.Reason
-}
-
-func (b *bar) Error() string { return b.reason.String() }
-
 // maxBars is how many queries of a statement are given up, one after the other.
 const maxBars = 8
 
@@ -102,7 +94,7 @@ func (r *reading) statement() error {
 	}
 	r.plan.Result.AtOnce = r.atOnce
 	if !r.unseen.IsZero() {
-		r.lower(r.unseen)
+		r.downgrade(r.unseen)
 	} else {
 		r.chooses(blocks)
 	}

@@ -33,7 +33,7 @@ type write struct {
 // statements of its own, which are not observed.
 func (pl *planner) newWrite(target *ast.RangeVar, with *ast.WithClause, returning *ast.NodeList) (*write, error) {
 	if with != nil {
-		pl.lower(history.ReasonWith)
+		pl.downgrade(history.ReasonWith)
 		for _, c := range nodes(with.Ctes) {
 			if cte, ok := c.(*ast.CommonTableExpr); ok {
 				pl.ctes = append(pl.ctes, cte.Ctename)
@@ -61,12 +61,12 @@ func (w *write) beside(from []ast.Node) {
 		}
 		found, err := w.sourcesOf(n)
 		if err != nil {
-			w.lower(reasonOf(err))
+			w.downgrade(reasonOf(err))
 			continue
 		}
 		for _, s := range found {
 			if s.ref == w.target.ref || slices.ContainsFunc(w.read, func(o source) bool { return o.ref == s.ref }) {
-				w.lower(history.ReasonSameName)
+				w.downgrade(history.ReasonSameName)
 				continue
 			}
 			w.read = append(w.read, s)
@@ -88,10 +88,10 @@ func (w *write) settle(parts ...ast.Node) error {
 		return err
 	}
 	if w.readsBeside(u) {
-		w.lower(history.ReasonSubquery)
+		w.downgrade(history.ReasonSubquery)
 	}
 	if u.function {
-		w.lower(history.ReasonFunction)
+		w.downgrade(history.ReasonFunction)
 	}
 	for _, s := range append(w.read, w.target) {
 		// Such a name would hide the versions.
@@ -152,7 +152,7 @@ func (w *write) keyed(assigned bool) {
 	switch {
 	case w.target.tagged: // the row has its id for life
 	case !w.both && (assigned || len(key) == 0):
-		w.lower(history.ReasonKey)
+		w.downgrade(history.ReasonKey)
 	case w.both && len(key) > 0 && (assigned || w.target.table.UpdateTrigger):
 		var old, changed []string
 		for _, k := range key {
@@ -170,7 +170,7 @@ func (w *write) updates(assignments []ast.Node) {
 		w.triggers()
 	}
 	if anyAssigned(assignments, w.target.table.CascadesFrom) {
-		w.lower(history.ReasonCascade)
+		w.downgrade(history.ReasonCascade)
 	}
 }
 
@@ -180,7 +180,7 @@ func (w *write) deletes() {
 		w.triggers()
 	}
 	if w.target.table.CascadesDelete {
-		w.lower(history.ReasonCascade)
+		w.downgrade(history.ReasonCascade)
 	}
 }
 
@@ -193,7 +193,7 @@ func (w *write) inserts() {
 
 // triggers lowers the plan for what triggers may do.
 func (w *write) triggers() {
-	w.lower(history.ReasonTrigger)
+	w.downgrade(history.ReasonTrigger)
 	w.plan.Session.Calls = !w.plan.Session.Changes
 }
 

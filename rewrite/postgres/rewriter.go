@@ -3,40 +3,11 @@ package postgres
 import (
 	"cmp"
 	"strings"
-	"time"
 	"unicode/utf8"
 
-	"github.com/multigres/multigres/go/common/parser/ast"
-
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
-
-// Options change how statements are rewritten.
-type Options struct {
-	// StrictPlans leaves a SELECT alone when the wider select list could make the server choose another
-	// plan, and with it another order, or other rows under LIMIT.
-	StrictPlans bool
-	// CollectFor bounds the time, from when a statement was sent, in which its aggregates collect identities. 0: two
-	// seconds.
-	CollectFor time.Duration
-	// Columns has rows known by isotap's columns in the tables that carry them, and puts these into CREATE TABLE.
-	Columns bool
-	// WListBytes is how long the lists of tables created by clients may grow; 0: without bound.
-	WListBytes int
-	// Predicates has writes show the rows that they leave, and tells by which conditions statements choose rows.
-	Predicates bool
-}
-
-// A Rewriter plans statements. It is safe for concurrent use.
-type Rewriter struct {
-	schema  Schema
-	options Options
-}
-
-// New returns a rewriter for the tables of schema.
-func New(schema Schema, o Options) *Rewriter { return &Rewriter{schema: schema, options: o} }
 
 // How much of a text is looked at: reading more takes longer than it is worth.
 const (
@@ -48,21 +19,6 @@ const (
 // with the reason. The script shares memory with text.
 func (r *Rewriter) Plan(text string, s Session) *Script {
 	return r.decide(read(text, &s), s).script(nil)
-}
-
-// exposes reports whether any table may have columns of isotap's: CREATE TABLE may be giving them to the first one.
-func (r *Rewriter) exposes() bool { return r.options.Columns || r.schema.Exposes() }
-
-// A draft is a text on its way to a script.
-type draft struct {
-	text       string
-	toks       []pgtoken.Token
-	statements []statement
-	unreadable history.Reason // why the text cannot be looked at more closely
-	plans      []*Plan
-	// plain are the edits that hide isotap's columns, edits all of them; observes says that there are others.
-	plain, edits []edit
-	observes     bool
 }
 
 // read cuts a text into statements.
@@ -98,9 +54,9 @@ func (d *draft) take(pl *planner, reason history.Reason) {
 	written := pl.st
 	var plain []edit
 	if reason.IsZero() || reason == history.ReasonSeveralStatements { // these see the tables as they were, most likely
-		concealed, edits, shows := pl.conceal()
-		if plain = edits; concealed != nil {
-			pl.st, pl.concealed = concealed, true
+		without, edits, shows := pl.mask()
+		if plain = edits; without != nil {
+			pl.st, pl.masked = without, true
 		}
 		if shows {
 			reason = cmp.Or(reason, history.ReasonVisible)
@@ -161,59 +117,6 @@ func (s *Session) unreadable(text string, toks []pgtoken.Token, whole bool) hist
 	return history.Reason{}
 }
 
-// lexable reports whether the bytes of ASCII stand for themselves wherever they occur in a text.
-func (s *Session) lexable() bool {
-	switch s.Encoding {
-	case "SJIS", "SHIFT_JIS_2004", "BIG5", "GBK", "UHC", "GB18030", "JOHAB":
-		return false
-	}
-	return true
-}
-
-// utf8 reports whether names are spelled as the schema gives them.
-func (s *Session) utf8() bool { return s.Encoding == "" || s.Encoding == "UTF8" }
-
-// A planner makes the plan of one statement.
-type planner struct {
-	rewriter *Rewriter
-	session  Session
-	st       *statement
-	plan     *Plan
-	edits    []edit
-	ctes     []string // names that WITH gives to queries
-	silent   []string // those of them whose rows are no rows of tables: they were just written, or made
-	// parts are the statements of the WITH clause that write, shared the names of its queries that these read.
-	parts  []*part
-	shared []string
-	// part is the one that the statement is; nil: it stands for itself.
-	part     *part
-	versions versionNames
-	// tags are the lists of assignments that a tag was put before, as the client wrote them.
-	tags [][]ast.Node
-	// of is the query of which the statement tells what it reads, in its place: by one array. Nil: it is the client's.
-	of *ast.SelectStmt
-	// concealed says that the text is not the client's any more: isotap's columns were taken out of it.
-	concealed bool
-	// whole is why all of the statement has to go as it is, whatever of it could be observed; empty: it need not.
-	whole history.Reason
-}
-
-// A refusal is the reason why a statement is opaque, in the few words of [Plan].Reason.
-type refusal history.Reason
-
-func (r refusal) Error() string { return history.Reason(r).String() }
-
-// reasonOf returns the reason in an error of the planner's, which are refusals and bars.
-func reasonOf(err error) history.Reason {
-	switch err := err.(type) {
-	case refusal:
-		return history.Reason(err)
-	case *bar:
-		return err.reason
-	}
-	return history.ReasonUnparsable
-}
-
 // decide makes the plan, and the edits of the text, of a statement as the client wrote it. A reason given makes the
 // statement opaque.
 func (pl *planner) decide(written *statement, reason history.Reason) {
@@ -240,22 +143,4 @@ func (pl *planner) decide(written *statement, reason history.Reason) {
 			pl.edits = nil
 		}
 	}
-}
-
-// opaque makes p the plan of a statement that goes as it is and is not observed.
-func opaque(p *Plan, reason history.Reason) {
-	p.Observation, p.Reason = history.Opaque, reason
-	p.Result.Reply, p.Result.Sources = rewrite.Unchanged, nil
-}
-
-// lower makes the plan inexact; the first reason stays.
-func (pl *planner) lower(reason history.Reason) {
-	if pl.plan.Observation == history.Exact {
-		pl.plan.Observation, pl.plan.Reason = history.Inexact, reason
-	}
-}
-
-// nothing is the plan of a statement that reads and writes no row that could be observed.
-func (pl *planner) nothing() {
-	pl.plan.Observation = history.Nothing
 }

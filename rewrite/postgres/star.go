@@ -38,7 +38,7 @@ type scopeOf struct {
 }
 
 // enter looks at a node and what it brings into scope.
-func (c *concealment) enter(cursor *ast.Cursor) bool {
+func (c *masking) enter(cursor *ast.Cursor) bool {
 	switch n := cursor.Node().(type) {
 	case *ast.SelectStmt:
 		c.push(nodes(n.FromClause)...)
@@ -73,7 +73,7 @@ func (c *concealment) enter(cursor *ast.Cursor) bool {
 	return true
 }
 
-func (c *concealment) leave(cursor *ast.Cursor) bool {
+func (c *masking) leave(cursor *ast.Cursor) bool {
 	switch cursor.Node().(type) {
 	case *ast.SelectStmt, *ast.InsertStmt, *ast.UpdateStmt, *ast.DeleteStmt, *ast.MergeStmt:
 		c.scopes = c.scopes[:len(c.scopes)-1]
@@ -81,7 +81,7 @@ func (c *concealment) leave(cursor *ast.Cursor) bool {
 	return true
 }
 
-func (c *concealment) push(from ...ast.Node) {
+func (c *masking) push(from ...ast.Node) {
 	s := scopeOf{from: from}
 	for _, n := range from {
 		s.items = c.items(n, s.items)
@@ -90,7 +90,7 @@ func (c *concealment) push(from ...ast.Node) {
 }
 
 // versions brings the names of old and new rows of a target into scope.
-func (c *concealment) versions(target *ast.RangeVar) {
+func (c *masking) versions(target *ast.RangeVar) {
 	if c.session.Version < 18 {
 		return
 	}
@@ -107,7 +107,7 @@ func (c *concealment) versions(target *ast.RangeVar) {
 }
 
 // items adds the relations of a part of a FROM clause, in the order of the text.
-func (c *concealment) items(n ast.Node, found []item) []item {
+func (c *masking) items(n ast.Node, found []item) []item {
 	switch n := bare(n).(type) {
 	case *ast.RangeVar:
 		return append(found, c.table(n))
@@ -129,7 +129,7 @@ func (c *concealment) items(n ast.Node, found []item) []item {
 }
 
 // aliased returns a join under its name. Columns of equal names cannot be told apart by it.
-func (c *concealment) aliased(n *ast.JoinExpr) item {
+func (c *masking) aliased(n *ast.JoinExpr) item {
 	it := item{ref: n.Alias.AliasName}
 	inside := c.items(n.Rarg, c.items(n.Larg, nil))
 	if !slices.ContainsFunc(inside, func(in item) bool { return in.exposed() }) {
@@ -153,7 +153,7 @@ func (c *concealment) aliased(n *ast.JoinExpr) item {
 }
 
 // table returns a table as stars see it.
-func (c *concealment) table(n *ast.RangeVar) item {
+func (c *masking) table(n *ast.RangeVar) item {
 	it := item{ref: n.RelName, schema: n.SchemaName}
 	if n.Alias != nil {
 		it.ref, it.schema = n.Alias.AliasName, ""
@@ -225,7 +225,7 @@ func (it *item) unknown() bool { return it.table == nil && !it.joins && !it.with
 func (it *item) exposed() bool { return it.joins || it.table != nil && it.table.Exposed }
 
 // list replaces the stars of a list that would show isotap's columns.
-func (c *concealment) list(list *ast.NodeList) {
+func (c *masking) list(list *ast.NodeList) {
 	for _, n := range nodes(list) {
 		value := n
 		if t, ok := n.(*ast.ResTarget); ok {
@@ -253,7 +253,7 @@ func (c *concealment) list(list *ast.NodeList) {
 }
 
 // replaceStar puts columns in the place of a star's tokens. TABLE becomes a SELECT.
-func (c *concealment) replaceStar(first, at int, text string) {
+func (c *masking) replaceStar(first, at int, text string) {
 	if c.st.is(at, "TABLE") {
 		text = "SELECT " + text + " FROM"
 	}
@@ -272,7 +272,7 @@ func exchange(list *ast.NodeList, old ast.Node, items []ast.Node) {
 }
 
 // expansion returns the columns that a star stands for, of which names are the qualifiers; not ok where it may stay.
-func (c *concealment) expansion(names []string) (string, bool) {
+func (c *masking) expansion(names []string) (string, bool) {
 	if len(names) > 0 {
 		it := c.qualified(names)
 		if it == nil || !it.exposed() {
@@ -339,7 +339,7 @@ func spelled(outs []output, visible *bool) (string, bool) {
 }
 
 // qualified finds the relation that a qualifier names, innermost scope first.
-func (c *concealment) qualified(names []string) *item {
+func (c *masking) qualified(names []string) *item {
 	for i := len(c.scopes) - 1; i >= 0; i-- {
 		for _, it := range append(slices.Clone(c.scopes[i].items), c.scopes[i].versions...) {
 			if it.ref == names[len(names)-1] &&
@@ -353,7 +353,7 @@ func (c *concealment) qualified(names []string) *item {
 
 // outputs returns the columns that a star shows of a part of a FROM clause, isotap's left out; not ok when they cannot
 // be told.
-func (c *concealment) outputs(n ast.Node) ([]output, bool) {
+func (c *masking) outputs(n ast.Node) ([]output, bool) {
 	switch n := bare(n).(type) {
 	case *ast.RangeVar:
 		it := c.table(n)
@@ -378,7 +378,7 @@ func (c *concealment) outputs(n ast.Node) ([]output, bool) {
 }
 
 // merged returns the columns of a join: those that its sides share come first, and once.
-func (c *concealment) merged(n *ast.JoinExpr, left, right []output) []output {
+func (c *masking) merged(n *ast.JoinExpr, left, right []output) []output {
 	shared := c.shared(n, left, right)
 	isShared := func(o output) bool { return slices.Contains(shared, o.name) }
 	var outs []output
@@ -390,7 +390,7 @@ func (c *concealment) merged(n *ast.JoinExpr, left, right []output) []output {
 }
 
 // shared returns the names of the columns that a join merges.
-func (c *concealment) shared(n *ast.JoinExpr, left, right []output) []string {
+func (c *masking) shared(n *ast.JoinExpr, left, right []output) []string {
 	var names []string
 	for _, u := range nodes(n.UsingClause) {
 		s, ok := u.(*ast.String)
@@ -411,7 +411,7 @@ func (c *concealment) shared(n *ast.JoinExpr, left, right []output) []string {
 }
 
 // natural has a NATURAL JOIN of two tables that carry isotap's columns say which columns it means.
-func (c *concealment) natural(n *ast.JoinExpr) {
+func (c *masking) natural(n *ast.JoinExpr) {
 	using := nodes(n.UsingClause)
 	if len(using) != 1 {
 		return
@@ -467,7 +467,7 @@ func listed(names []string) string {
 }
 
 // reference notices a reference to a whole row that has isotap's columns.
-func (c *concealment) reference(n *ast.ColumnRef) {
+func (c *masking) reference(n *ast.ColumnRef) {
 	names := fields(n)
 	if at, _ := c.mark(n); at >= 0 && len(names) > 1 &&
 		!c.listed[n] { // of a function, which takes the row as one value

@@ -119,7 +119,7 @@ func (pl *planner) observeParts(tree ast.Stmt, with *ast.WithClause, at []common
 			return visible, refusal(history.ReasonWith) // it may name what stands behind it
 		}
 		if err := p.observe(pl, visible); err != nil {
-			pl.lower(reasonOf(err))
+			pl.downgrade(reasonOf(err))
 		}
 		pl.share(def.Ctequery, visible)
 		visible.silent = append(visible.silent, def.Ctename)
@@ -185,7 +185,7 @@ func (pl *planner) mainRead(n *ast.SelectStmt) (ast.Stmt, error) {
 	parts := *pl.plan
 	if err := pl.selectRows(n); err != nil {
 		pl.edits, pl.plan.Result.Sources = nil, nil
-		pl.lower(reasonOf(err))
+		pl.downgrade(reasonOf(err))
 		again, err := parse(pl.readable(pl.st.source()))
 		if err != nil {
 			return nil, err

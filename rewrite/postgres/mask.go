@@ -22,8 +22,8 @@ import (
 // mark prefixes are names that no client has.
 const markPrefix = rewrite.CarriedPrefix + "mark_"
 
-// A concealment is a statement on its way to a text that names the client's columns only.
-type concealment struct {
+// A masking is a statement on its way to a text that names the client's columns only.
+type masking struct {
 	*planner
 	tree   ast.Stmt
 	ctes   map[string]bool         // names of common table expressions, anywhere in the statement
@@ -37,9 +37,9 @@ type concealment struct {
 	visible bool
 }
 
-// conceal returns the statement without isotap's columns; nil where it means the same as it stands. It reports whether
+// mask returns the statement without isotap's columns; nil where it means the same as it stands. It reports whether
 // the client may see some of them all the same.
-func (pl *planner) conceal() (plain *statement, edits []edit, shows bool) {
+func (pl *planner) mask() (plain *statement, edits []edit, shows bool) {
 	if !pl.takesColumns() {
 		return nil, nil, false
 	}
@@ -48,7 +48,7 @@ func (pl *planner) conceal() (plain *statement, edits []edit, shows bool) {
 			return nil, nil, true
 		}
 	}
-	c := &concealment{planner: pl, ctes: make(map[string]bool), marked: make(map[string]int),
+	c := &masking{planner: pl, ctes: make(map[string]bool), marked: make(map[string]int),
 		listed: make(map[*ast.ColumnRef]bool)}
 	if !c.look() {
 		return nil, nil, c.visible
@@ -90,14 +90,14 @@ func (pl *planner) takesColumns() bool {
 }
 
 // look reads the statement with its marks, and finds what is to be replaced. It reports whether there is anything.
-func (c *concealment) look() (found bool) {
+func (c *masking) look() (found bool) {
 	if !guard.Whole(func() { found = c.find() }) {
 		c.visible = true
 	}
 	return found
 }
 
-func (c *concealment) find() bool {
+func (c *masking) find() bool {
 	var err error
 	if c.tree, err = parse(c.readable(c.marks())); err != nil {
 		return false // the statement goes as it is, and the session looks at what it shows
@@ -119,7 +119,7 @@ func (c *concealment) find() bool {
 }
 
 // marks returns the statement's text with marks in it.
-func (c *concealment) marks() string {
+func (c *masking) marks() string {
 	st := c.st
 	start, end := st.span()
 	var marks []edit
@@ -224,7 +224,7 @@ func (st *statement) joined(i int) int {
 }
 
 // mark returns the token of the mark in a reference's last place; -1 where there is none.
-func (c *concealment) mark(n ast.Node) (int, *ast.ColumnRef) {
+func (c *masking) mark(n ast.Node) (int, *ast.ColumnRef) {
 	ref, ok := n.(*ast.ColumnRef)
 	if !ok {
 		return -1, nil
@@ -242,7 +242,7 @@ func (c *concealment) mark(n ast.Node) (int, *ast.ColumnRef) {
 }
 
 // keepMarks makes the marks that were left stars again. One that is no item of a list takes a whole row.
-func (c *concealment) keepMarks() {
+func (c *masking) keepMarks() {
 	pgtree.Each(func(n ast.Node) bool {
 		if at, ref := c.mark(n); at >= 0 {
 			c.changes = append(c.changes, func() {

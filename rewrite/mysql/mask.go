@@ -12,12 +12,12 @@ import (
 	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
-// conceal makes the edits by which a statement means what it would mean without isotap's columns, on a
+// mask makes the edits by which a statement means what it would mean without isotap's columns, on a
 // server where they are columns like any other (TiDB): stars become lists of the client's columns,
 // INSERT gets the list that the client left out, NATURAL JOIN becomes USING. It does so for statements
 // that isotap cannot observe too, whatever the reason. What it does not find its way through stays as
 // the client wrote it; isotap's columns are then taken out of the reply by their names.
-func (pl *planner) conceal(reason history.Reason) {
+func (pl *planner) mask(reason history.Reason) {
 	if pl.session.Dialect != TiDB || !pl.st.mayExpose() {
 		return
 	}
@@ -30,7 +30,7 @@ func (pl *planner) conceal(reason history.Reason) {
 	if err != nil {
 		return
 	}
-	c := &concealer{pl: pl}
+	c := &masker{pl: pl}
 	for _, tree := range trees {
 		tree.Accept(c)
 	}
@@ -48,9 +48,9 @@ func (st *statement) mayExpose() bool {
 	return false
 }
 
-// A concealer visits a statement. It looks at a query when it leaves it: by then the names of the WITH
+// A masker visits a statement. It looks at a query when it leaves it: by then the names of the WITH
 // clauses around it are known.
-type concealer struct {
+type masker struct {
 	pl      *planner
 	ctes    []*ast.CommonTableExpression // whose names hold, the innermost last
 	scopes  []int                        // for each query around the node, where its own begin
@@ -58,12 +58,12 @@ type concealer struct {
 	inserts int                          // the token to look for the next INSERT from
 }
 
-func (c *concealer) edit(start, end int, insert string) {
+func (c *masker) edit(start, end int, insert string) {
 	c.pl.edits = append(c.pl.edits, edit{start: start, end: end, pieces: []Piece{text(insert)}, plain: true})
 }
 
 // Enter implements ast.Visitor.
-func (c *concealer) Enter(n ast.Node) (ast.Node, bool) {
+func (c *masker) Enter(n ast.Node) (ast.Node, bool) {
 	switch n := n.(type) {
 	case *ast.SelectStmt, *ast.SetOprStmt, *ast.UpdateStmt, *ast.DeleteStmt:
 		c.scopes = append(c.scopes, len(c.ctes))
@@ -87,7 +87,7 @@ func (c *concealer) Enter(n ast.Node) (ast.Node, bool) {
 }
 
 // Leave implements ast.Visitor.
-func (c *concealer) Leave(n ast.Node) (ast.Node, bool) {
+func (c *masker) Leave(n ast.Node) (ast.Node, bool) {
 	switch n := n.(type) {
 	case *ast.CommonTableExpression:
 		if !n.IsRecursive {
@@ -102,7 +102,7 @@ func (c *concealer) Leave(n ast.Node) (ast.Node, bool) {
 	return n, true
 }
 
-func (c *concealer) leaveScope() {
+func (c *masker) leaveScope() {
 	last := len(c.scopes) - 1
 	c.ctes = c.ctes[:c.scopes[last]]
 	c.scopes = c.scopes[:last]
@@ -110,7 +110,7 @@ func (c *concealer) leaveScope() {
 
 // exposed finds the table that a name means, if the server shows isotap's columns of it. A common table
 // expression or a temporary table may have its name.
-func (c *concealer) exposed(n *ast.TableName) *Table {
+func (c *masker) exposed(n *ast.TableName) *Table {
 	if c.cte(n) != nil {
 		return nil
 	}
@@ -125,14 +125,14 @@ func (c *concealer) exposed(n *ast.TableName) *Table {
 }
 
 // schema returns the schema that a table's name is looked up in.
-func (c *concealer) schema(n *ast.TableName) string {
+func (c *masker) schema(n *ast.TableName) string {
 	if n.Schema.O != "" {
 		return n.Schema.O
 	}
 	return c.pl.session.Schema
 }
 
-func (c *concealer) cte(n *ast.TableName) *ast.CommonTableExpression {
+func (c *masker) cte(n *ast.TableName) *ast.CommonTableExpression {
 	if n.Schema.O != "" {
 		return nil
 	}
@@ -145,7 +145,7 @@ func (c *concealer) cte(n *ast.TableName) *ast.CommonTableExpression {
 }
 
 // insertList gives INSERT and REPLACE the list of columns that the client left out.
-func (c *concealer) insertList(n *ast.InsertStmt) {
+func (c *masker) insertList(n *ast.InsertStmt) {
 	st := c.pl.st
 	for c.inserts < len(st.Tokens) && (!st.is(c.inserts, "INSERT", "REPLACE") || st.mark(c.inserts+1, "(")) {
 		c.inserts++ // the functions of these names are followed by a parenthesis
@@ -173,7 +173,7 @@ func (c *concealer) insertList(n *ast.InsertStmt) {
 
 // behindName returns the token behind the table's name at token i, and behind its partitions; -1 if the
 // name is not there.
-func (c *concealer) behindName(i int, n *ast.TableName) int {
+func (c *masker) behindName(i int, n *ast.TableName) int {
 	st := c.pl.st
 	if st.mark(i+1, ".") {
 		i += 2
@@ -199,7 +199,7 @@ func (pl *planner) extendList(pos int) bool {
 }
 
 // loadList gives LOAD DATA the list of columns that the client left out.
-func (c *concealer) loadList(n *ast.LoadDataStmt) {
+func (c *masker) loadList(n *ast.LoadDataStmt) {
 	t, st := c.exposed(n.Table), c.pl.st
 	if t == nil || len(n.ColumnsAndUserVars) > 0 || c.pl.checkSpelling(visibleColumns(t)...) != nil ||
 		len(st.split()) > 1 {
@@ -217,8 +217,8 @@ func (c *concealer) loadList(n *ast.LoadDataStmt) {
 	c.edit(pos, pos, " ("+quotedList(visibleColumns(t))+")"+gap)
 }
 
-// prepared conceals isotap's columns in the statement that PREPARE ... FROM has as a string.
-func (c *concealer) prepared(n *ast.PrepareStmt) {
+// prepared masks isotap's columns in the statement that PREPARE ... FROM has as a string.
+func (c *masker) prepared(n *ast.PrepareStmt) {
 	st := c.pl.st
 	last := st.last()
 	if n.SQLVar != nil || st.Tokens[last].Kind != mysqltoken.String || shape.MarkOfString(st.tok(last)) != shape.StringMark {
