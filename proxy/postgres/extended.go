@@ -190,7 +190,7 @@ func (s *Session) execute(m message) {
 	}
 }
 
-// closeName takes a Close message, and closes what isotap prepared beside the statement.
+// closeName takes a Close message, and closes the statement's variants.
 func (s *Session) closeName(m message) {
 	r := reader{b: m.body}
 	x := pendingReply{kind: pendingClose, closes: objectKind(r.uint8())}

@@ -49,7 +49,7 @@ const (
 	maxForms        = 8
 )
 
-// forget takes a statement away that is prepared no more. What stands beside it is to be closed.
+// forget takes a statement away that is prepared no more. Its variants are to be closed.
 func (n *names) forget(name string) {
 	if p := n.bySQL[name]; p != nil {
 		for _, f := range p.forms {

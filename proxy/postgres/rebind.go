@@ -61,7 +61,7 @@ func (s *Session) rebind(name string, reason history.Reason) *portal {
 	s.toServer = appendNamed(s.toServer, msgClose, ofPortal, name)
 	st := p.of
 	stands := s.names.speculative.stands(st)
-	if !stands { // neither does what stood beside it
+	if !stands { // neither do its variants
 		st = &statement{text: st.text, types: st.types, form: st.form}
 	}
 	on := s.original(st)

@@ -48,8 +48,8 @@ func (s *Session) refuse(x *pendingReply, e *serverError) bool {
 	return true
 }
 
-// outlived reports whether an error is about a prepared statement that the client's own text stands beside: what isotap
-// added to it may rest on what is not there any more. A privilege can be missed as late as when it runs.
+// outlived reports whether an error is about a prepared statement of which the client's own text is a variant: what
+// isotap added to it may rest on what is not there any more. A privilege can be missed as late as when it runs.
 func outlived(x *pendingReply, confirmed namespace, code string) bool {
 	switch x.kind {
 	case pendingExecute:

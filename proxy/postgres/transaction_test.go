@@ -7,6 +7,7 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/txnstate"
 	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 func newTransaction() *transaction {
@@ -157,5 +158,46 @@ func TestRollbackTakesSchemaChangesBack(t *testing.T) {
 	}
 	if _, changed := d.end(history.Committed); changed {
 		t.Error("changed in a transaction that did nothing")
+	}
+}
+
+// What is sent ahead is planned for the transaction that it will run in.
+func TestTextsSentAheadArePlannedForTheirTransaction(t *testing.T) {
+	plan := func(kind history.Kind, change func(*sqlpostgres.Plan)) *sqlpostgres.Plan {
+		p := &sqlpostgres.Plan{}
+		if p.Kind = kind; change != nil {
+			change(p)
+		}
+		return p
+	}
+	ends := func(p *sqlpostgres.Plan) { p.Txn.Ends = true }
+	chains := func(p *sqlpostgres.Plan) { p.Txn.Ends, p.Txn.Chains = true, true }
+	serializable := func(p *sqlpostgres.Plan) { p.Txn.Level = history.Serializable }
+	begin := plan(history.Begin, serializable)
+	for _, c := range []struct {
+		name string
+		sent []*sqlpostgres.Plan
+		want speculativeTxn
+	}{
+		{"nothing", nil, speculativeTxn{level: history.ReadCommitted}},
+		{"BEGIN", []*sqlpostgres.Plan{plan(history.Begin, nil)}, speculativeTxn{block: true, level: history.ReadCommitted}},
+		{"BEGIN with a level", []*sqlpostgres.Plan{begin}, speculativeTxn{block: true, level: history.Serializable}},
+		{"BEGIN in a block", []*sqlpostgres.Plan{begin, plan(history.Begin, nil)},
+			speculativeTxn{block: true, level: history.Serializable}},
+		{"COMMIT", []*sqlpostgres.Plan{begin, plan(history.Commit, ends)}, speculativeTxn{level: history.ReadCommitted}},
+		{"COMMIT AND CHAIN", []*sqlpostgres.Plan{begin, plan(history.Commit, chains)},
+			speculativeTxn{block: true, level: history.Serializable}},
+		{"SAVEPOINT", []*sqlpostgres.Plan{begin, plan(history.Savepoint, nil)},
+			speculativeTxn{block: true, level: history.Serializable, nested: true}},
+		{"SET TRANSACTION alone", []*sqlpostgres.Plan{plan(history.Other, serializable)},
+			speculativeTxn{level: history.ReadCommitted}},
+	} {
+		got := speculativeTxn{level: history.ReadCommitted}
+		for _, p := range c.sent {
+			got.follow(p, history.ReadCommitted)
+		}
+		if got.segmentEnds(history.ReadCommitted); got != c.want {
+			t.Errorf("%s: %+v, not %+v", c.name, got, c.want)
+		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 // gives the name that the form has on the server, where it may have to be prepared first.
 //
 // The server reads a prepared text anew under the settings of the moment, and refuses it when its columns have
-// changed, be they those that isotap added. So the client's own text stands beside what was made of it, prepared at
+// changed, be they those that isotap added. So the client's own text is a variant of what was made of it, prepared at
 // the same time: it runs once the tables are others than then, or where the role may not read what is hidden, or
 // the message is too long to have anything added at its end. For another level of the transaction, or another role,
 // another form is made.
@@ -112,7 +112,7 @@ func (s *Session) variantNamed(st *statement, f form) string {
 	return name
 }
 
-// closeVariants closes what isotap prepared beside a statement; nil is none.
+// closeVariants closes the variants of a statement; nil is none.
 func (s *Session) closeVariants(st *statement) {
 	if st == nil {
 		return
@@ -128,7 +128,7 @@ func (s *Session) closeOwn(name string) {
 	s.toServer = appendNamed(s.toServer, msgClose, ofStatement, name)
 }
 
-// closeOrphans closes what stands beside statements that SQL took away.
+// closeOrphans closes the variants of statements that SQL took away.
 func (s *Session) closeOrphans() {
 	for _, name := range s.names.orphans {
 		s.closeOwn(name)
@@ -144,8 +144,8 @@ const starsPortal = "isotap_stars"
 
 var anotherQuery = regexp.MustCompile(`(?i)\bselect\b(?s:.*)\bselect\b|\b(?:natural|table|with)\b`)
 
-// keepStars has the client's own text of a query stand beside what was made of it, if it has stars that isotap expands.
-// Where a part of it joins, compares or counts columns it might mean something else with isotap's, or fail.
+// keepStars has the client's own text of a query stand as a variant of what was made of it, if it has stars that isotap
+// expands. Where a part of it joins, compares or counts columns it might mean something else with isotap's, or fail.
 func (s *Session) keepStars(st *statement) {
 	plan := st.form.plan(0)
 	if plan == nil || plan.Kind != history.Select || st.form.script.Plain == nil || st.form.bare ||
