@@ -119,7 +119,7 @@ func (r *reader) cAnswer() answer {
 	return answer{from: from, to: r.pos}
 }
 
-// begin begins an authentication whose first answer stands in the packet of r, and gives the packet
+// begin begins an authentication whose first answer stands in the packet of r, and returns the packet
 // as it goes to the server. An answer that one leg's safety has shaped goes no further: the server is
 // made to ask for it, and the client answers again.
 func (a *auth) begin(r *reader, first answer, over legs) []byte {

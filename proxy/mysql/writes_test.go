@@ -1,0 +1,79 @@
+package mysql
+
+import (
+	"testing"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/txnstate"
+	"github.com/isotap/isotap/rewrite"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
+)
+
+// entry is what an UPDATE collected of a row.
+func entry(id string, met sqlmysql.Meeting) sqlmysql.CaptureEntry {
+	return sqlmysql.CaptureEntry{RowID: id, WList: []history.Tag{{Txn: 9, Stmt: 1}}, Met: met}
+}
+
+func TestFoundAndChangedRowsMustAgreeWithTheServer(t *testing.T) {
+	for name, test := range map[string]struct {
+		entries []sqlmysql.CaptureEntry
+		counts  rowCounts
+		want    history.Observation
+		ops     []history.Op
+	}{
+		"one changed, one as it was": {entries: []sqlmysql.CaptureEntry{entry("1", sqlmysql.Changed),
+			entry("2", sqlmysql.Same)},
+			counts: rowCounts{affected: 1, matched: 2, changed: 1, counted: true}, want: history.Exact,
+			ops: []history.Op{history.UpdateRow, history.Read}},
+		"a row found again": {entries: []sqlmysql.CaptureEntry{entry("1", sqlmysql.Same), entry("1", sqlmysql.Changed)},
+			counts: rowCounts{affected: 1, matched: 1, changed: 1, counted: true}, want: history.Exact,
+			ops: []history.Op{history.UpdateRow}},
+		"an entry is missing": {entries: []sqlmysql.CaptureEntry{entry("1", sqlmysql.Changed)},
+			counts: rowCounts{affected: 2, matched: 2, changed: 2, counted: true}, want: history.Inexact,
+			ops: []history.Op{history.UpdateRow}},
+		"the server does not count": {entries: []sqlmysql.CaptureEntry{entry("1", sqlmysql.Changed)},
+			counts: rowCounts{affected: 1}, want: history.Inexact, ops: []history.Op{history.UpdateRow}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := updateIn(&history.Txn{ID: 1})
+			o.rowCounts = test.counts
+			o.addCaptured(test.entries)
+			st := o.recorded()
+			if st.Observation != test.want || len(st.Accesses) != len(test.ops) {
+				t.Fatalf("%v with %v", st.Observation, st.Accesses)
+			}
+			for i, a := range st.Accesses {
+				if a.Op != test.ops[i] || a.Inexact != (test.want == history.Inexact) {
+					t.Errorf("access %d is %+v", i+1, a)
+				}
+			}
+		})
+	}
+}
+
+func TestInsertedRowsAreAsManyAsTheServerCounted(t *testing.T) {
+	for name, test := range map[string]struct {
+		kind     history.Kind
+		affected uint64
+		bound    int
+		want     history.Observation
+		rows     int
+	}{
+		"all":             {history.Insert, 2, 0, history.Exact, 2},
+		"one left out":    {history.Insert, 1, 0, history.Inexact, 2},
+		"one replaced":    {history.Replace, 3, 0, history.Inexact, 2},
+		"too much memory": {history.Insert, 2, 1, history.Inexact, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &observed{txn: &history.Txn{ID: 1}, rewritten: true, plan: &sqlmysql.Plan{
+				Statement: rewrite.Statement{Kind: test.kind, Target: "d.t"}, Writes: sqlmysql.Writes{Inserts: 2}}}
+			o.stmt = history.Stmt{Num: 1, Observation: history.Exact}
+			o.takeCounts(&reply{ok: okPacket{affected: test.affected}}, false)
+			room := txnstate.NewUnrecorded(test.bound)
+			o.addInserted(&room)
+			if o.stmt.Observation != test.want || len(o.stmt.Accesses) != test.rows {
+				t.Errorf("%v with %d rows", o.stmt.Observation, len(o.stmt.Accesses))
+			}
+		})
+	}
+}
