@@ -10,8 +10,8 @@ import (
 )
 
 // entry is what an UPDATE collected of a row.
-func entry(id string, met sqlmysql.Meeting) sqlmysql.CaptureEntry {
-	return sqlmysql.CaptureEntry{RowID: id, WList: []history.Tag{{Txn: 9, Stmt: 1}}, Met: met}
+func entry(id string, outcome sqlmysql.Outcome) sqlmysql.CaptureEntry {
+	return sqlmysql.CaptureEntry{RowID: id, WList: []history.Tag{{Txn: 9, Stmt: 1}}, Outcome: outcome}
 }
 
 func TestFoundAndChangedRowsMustAgreeWithTheServer(t *testing.T) {
