@@ -11,86 +11,12 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// A block is one SELECT whose rows show what was read: the statement itself, a derived table, or the
-// body of a common table expression.
-type block struct {
-	n       *ast.SelectStmt
-	srcs    sources
-	list    []item
-	grouped bool
-	limit   int // of its arrays
-}
-
-// An identity is what a source shows of the rows of one base table: two columns, or one with an array.
-type identity struct {
-	rowID, wList string // the columns' names; an array has one
-	source       Source
-	outer        bool // it may be NULL
-}
-
-// A nesting is what the planner of a statement with queries in its FROM clause keeps in mind.
-type nesting struct {
-	columns int // identity columns that got a name so far
-	with    *withScope
-	// joined says that the query being looked at is joined with something: an array of its rows would be
-	// repeated for every row of that.
-	joined bool
-	// observed are the blocks whose identities are passed outwards.
-	observed []*ast.SelectStmt
-	ctes     []*cte // that are used
-	// bodies are the queries of FROM clauses whose sources are known.
-	bodies map[*ast.SelectStmt]*block
-}
-
 // body takes note of a block's sources.
 func (n *nesting) body(b *block) {
 	if n.bodies == nil {
 		n.bodies = make(map[*ast.SelectStmt]*block)
 	}
 	n.bodies[b.n] = b
-}
-
-// block looks at a SELECT and at the queries in its FROM clause. What these cannot show lowers the
-// plan; the error is the reason why the block itself cannot be observed. A block without a FROM clause,
-// or none of whose sources shows anything, has no list.
-func (pl *planner) block(n *ast.SelectStmt) (*block, *usage, error) {
-	if reason := collapsing(n); !reason.IsZero() {
-		return nil, nil, refusal(reason)
-	}
-	leave := pl.enterWith(n.With)
-	defer leave()
-	use := pl.inspectSelect(n)
-	b := &block{n: n, grouped: use.aggregate || n.GroupBy != nil}
-	switch {
-	case use.window && b.grouped && pl.session.Dialect == MariaDB:
-		return nil, nil, refusal(history.ReasonWindowFunction) // beside JSON_ARRAYAGG, ORDER BY is not obeyed
-	case b.grouped && pl.session.Dialect == MySQL && changesTypes(n):
-		return nil, nil, refusal(history.ReasonAggregate)
-	case use.outward && !b.grouped, b.grouped && n.Having != nil && n.Limit != nil:
-		// Whether there is one row or many is not certain.
-		return nil, nil, refusal(history.ReasonAggregate)
-	case n.From == nil:
-		return b, use, nil
-	}
-	b.srcs = flatten(n.From.TableRefs)
-	if err := pl.resolve(b.srcs); err != nil {
-		return nil, nil, err
-	}
-	if !b.srcs.observable() {
-		return b, use, nil
-	}
-	if pl.mayWarn(n, b.srcs) {
-		return nil, nil, refusal(history.ReasonWarnings)
-	}
-	var err error
-	if b.list, err = pl.selectList(n); err != nil {
-		return nil, nil, err
-	}
-	if err := pl.checkBlock(b); err != nil {
-		return nil, nil, err
-	}
-	pl.lowerBlock(b, use)
-	return b, use, nil
 }
 
 // checkBlock refuses a block whose names or positions the identity columns would change.
@@ -287,4 +213,47 @@ func usesPositions(n *ast.SelectStmt) bool {
 	}
 	return n.OrderBy != nil && slices.ContainsFunc(n.OrderBy.Items, position) ||
 		n.GroupBy != nil && slices.ContainsFunc(n.GroupBy.Items, position)
+}
+
+// block looks at a SELECT and at the queries in its FROM clause. What these cannot show lowers the
+// plan; the error is the reason why the block itself cannot be observed. A block without a FROM clause,
+// or none of whose sources shows anything, has no list.
+func (pl *planner) block(n *ast.SelectStmt) (*block, *usage, error) {
+	if reason := collapsing(n); !reason.IsZero() {
+		return nil, nil, refusal(reason)
+	}
+	leave := pl.enterWith(n.With)
+	defer leave()
+	use := pl.inspectSelect(n)
+	b := &block{n: n, grouped: use.aggregate || n.GroupBy != nil}
+	switch {
+	case use.window && b.grouped && pl.session.Dialect == MariaDB:
+		return nil, nil, refusal(history.ReasonWindowFunction) // beside JSON_ARRAYAGG, ORDER BY is not obeyed
+	case b.grouped && pl.session.Dialect == MySQL && changesTypes(n):
+		return nil, nil, refusal(history.ReasonAggregate)
+	case use.outward && !b.grouped, b.grouped && n.Having != nil && n.Limit != nil:
+		// Whether there is one row or many is not certain.
+		return nil, nil, refusal(history.ReasonAggregate)
+	case n.From == nil:
+		return b, use, nil
+	}
+	b.srcs = flatten(n.From.TableRefs)
+	if err := pl.resolve(b.srcs); err != nil {
+		return nil, nil, err
+	}
+	if !b.srcs.observable() {
+		return b, use, nil
+	}
+	if pl.mayWarn(n, b.srcs) {
+		return nil, nil, refusal(history.ReasonWarnings)
+	}
+	var err error
+	if b.list, err = pl.selectList(n); err != nil {
+		return nil, nil, err
+	}
+	if err := pl.checkBlock(b); err != nil {
+		return nil, nil, err
+	}
+	pl.lowerBlock(b, use)
+	return b, use, nil
 }

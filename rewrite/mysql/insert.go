@@ -144,16 +144,6 @@ func columnList(columns []string, values int, inList bool) string {
 	return b.String()
 }
 
-func visibleColumns(t *Table) []string {
-	var names []string
-	for _, c := range t.Columns {
-		if !c.Invisible {
-			names = append(names, c.Name)
-		}
-	}
-	return names
-}
-
 // An insertLayout says where the parts of INSERT ... VALUES and INSERT ... SELECT are.
 type insertLayout struct {
 	columns int  // byte where names of columns are put

@@ -38,6 +38,7 @@
 //     know.
 //   - planner.go has what all of them share: the plan in the making, and refusals (the reason for being opaque).
 //     mysql.go decides.
+//   - parse.go has TiDB's parser read what the lexer cut, query.go what is known of a query.
 //   - Reads: select.go; sources.go finds the tables of a FROM clause, block.go and with.go pass the
 //     identities of queries in it outwards, usage.go and functions.go look for what else the statement
 //     holds, aggregate.go collects identities in arrays, into.go in
@@ -57,14 +58,9 @@
 package mysql
 
 import (
-	"slices"
-
-	"github.com/pingcap/tidb/pkg/parser"
 	"github.com/pingcap/tidb/pkg/parser/ast"
-	_ "github.com/pingcap/tidb/pkg/parser/test_driver" // the literals' types: the parser does not run without a driver
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/internal/guard"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -145,48 +141,4 @@ func (pl *planner) rewrite() error {
 		return pl.deleteRows(n)
 	}
 	return refusal(history.ReasonUnparsable)
-}
-
-// parse returns the tree of the only statement in the text.
-func (pl *planner) parse() (ast.StmtNode, error) {
-	trees, err := pl.parseAll()
-	if err != nil || len(trees) != 1 {
-		return nil, refusal(history.ReasonUnparsable)
-	}
-	return trees[0], nil
-}
-
-// parseAll returns the trees of the statements in the text.
-func (pl *planner) parseAll() ([]ast.StmtNode, error) {
-	if !pl.read {
-		pl.read = true
-		pl.beyond = pl.st.beyondParser(pl.session)
-		text := pl.st.without(pl.st.parserText(), pl.beyond.rowAlias, pl.beyond.returning)
-		pl.into = pl.st.intoVariables(pl.session)
-		text = pl.st.without(pl.st.beyondRead(pl.session).known(pl.st, text), pl.into)
-		windows := pl.session.Dialect == TiDB
-		pl.trees, pl.failure = pl.rewriter.trees(text, pl.session, windows)
-		if pl.failure != nil && !windows && pl.st.mayHaveWindows() {
-			pl.trees, pl.failure = pl.rewriter.trees(text, pl.session, true)
-		}
-	}
-	return pl.trees, pl.failure
-}
-
-// trees returns the trees of the statements in a text. Where window functions are known, MariaDB's
-// unreserved words (rank, groups, ...) are reserved.
-func (r *Rewriter) trees(text string, s *Session, windows bool) (nodes []ast.StmtNode, err error) {
-	p := r.parsers.Get().(*parser.Parser)
-	defer rewrite.Turn(len(text))()
-	p.SetMariaDB(s.Dialect != TiDB)
-	p.EnableWindowFunc(windows)
-	p.SetStrictDoubleTypeCheck(false)
-	p.SetSQLMode(s.parserMode())
-	whole := guard.Whole(func() { nodes, _, err = p.ParseSQL(text) })
-	if !whole { // the parser is in an unknown state and must not come back to the pool
-		return nil, refusal(history.ReasonUnparsable)
-	}
-	nodes = slices.Clone(nodes) // the slice is the parser's, who takes it for the next text
-	r.parsers.Put(p)
-	return nodes, err
 }

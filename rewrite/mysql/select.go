@@ -63,16 +63,6 @@ func locking(t ast.SelectLockType) history.Locking {
 	return history.LockUpdate
 }
 
-// downgradeBy downgrades the plan for what a statement does beside its own table accesses.
-func (pl *planner) downgradeBy(u *usage) {
-	if u.subquery {
-		pl.downgrade(history.ReasonSubquery)
-	}
-	if u.function {
-		pl.downgrade(history.ReasonFunction)
-	}
-}
-
 // selectNothing plans a SELECT without a table.
 func (pl *planner) selectNothing(n *ast.SelectStmt, u *usage) error {
 	switch {
@@ -148,9 +138,6 @@ func (pl *planner) show(b *block) error {
 	pl.observed(b.n)
 	return pl.changeCommon(b.n)
 }
-
-// An item of a select list: its first and last token.
-type item struct{ first, last int }
 
 // selectList finds the select list in the text, and refuses when the parser saw its items begin
 // elsewhere.

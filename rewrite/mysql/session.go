@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	parsermysql "github.com/pingcap/tidb/pkg/parser/mysql"
-
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -137,19 +135,4 @@ func ascii(s string) bool {
 		}
 	}
 	return true
-}
-
-// parserMode returns the part of sql_mode that TiDB's parser understands.
-func (s *Session) parserMode() parsermysql.SQLMode {
-	var m parsermysql.SQLMode
-	if s.ANSIQuotes {
-		m |= parsermysql.ModeANSIQuotes
-	}
-	if s.NoBackslashEscapes {
-		m |= parsermysql.ModeNoBackslashEscapes
-	}
-	if s.PipesAsConcat {
-		m |= parsermysql.ModePipesAsConcat
-	}
-	return m
 }

@@ -10,22 +10,6 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// A source is one table of a FROM clause.
-type source struct {
-	node *ast.TableSource
-	name string // by which the statement refers to it
-	// table is the instrumented base table; nil when the source cannot be observed, for the reason, or
-	// need not be: the server's own tables have no reason.
-	table  *Table
-	reason history.Reason
-	outer  bool // rows of it may be missing: the inner side of an outer join
-	// shows is what the source has of identities: those of its own rows, or what a query in its place
-	// passes outwards.
-	shows []identity
-}
-
-type sources []*source
-
 // observable reports whether any source has identity columns.
 func (ss sources) observable() bool {
 	return slices.ContainsFunc(ss, func(s *source) bool { return len(s.shows) > 0 })

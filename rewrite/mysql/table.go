@@ -71,3 +71,13 @@ func (t *Table) Column(name string) *Column {
 	}
 	return nil
 }
+
+func visibleColumns(t *Table) []string {
+	var names []string
+	for _, c := range t.Columns {
+		if !c.Invisible {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}

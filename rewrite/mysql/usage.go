@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"github.com/isotap/isotap/history"
 )
 
 // usage is what a statement holds beside its own table accesses.
@@ -171,3 +173,13 @@ func (a *argumentTables) Enter(n ast.Node) (ast.Node, bool) {
 
 // Leave implements ast.Visitor.
 func (a *argumentTables) Leave(n ast.Node) (ast.Node, bool) { return n, true }
+
+// downgradeBy downgrades the plan for what a statement does beside its own table accesses.
+func (pl *planner) downgradeBy(u *usage) {
+	if u.subquery {
+		pl.downgrade(history.ReasonSubquery)
+	}
+	if u.function {
+		pl.downgrade(history.ReasonFunction)
+	}
+}

@@ -9,24 +9,6 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// A cte is a common table expression. It is looked at when a FROM clause first names it, and changed
-// once however often it is named: one that nothing names is not read.
-type cte struct {
-	def    *ast.CommonTableExpression
-	scope  *withScope // what its own query sees
-	known  bool
-	shows  []identity
-	reason history.Reason // why it shows nothing, or not everything
-	edits  []edit
-}
-
-// A withScope is what the names of tables may mean beside tables: the expressions of a WITH clause, as far
-// as a query sees them, and those around it.
-type withScope struct {
-	up   *withScope
-	ctes []*cte
-}
-
 // enterWith takes a WITH clause into account, until the function that it gives is called.
 func (pl *planner) enterWith(clause *ast.WithClause) (leave func()) {
 	before := pl.nesting.with

@@ -11,30 +11,6 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// A relation is an item of a FROM clause that has columns.
-type relation struct {
-	node ast.Node // what is barred when its columns are in the way
-	ref  string   // the name that its columns are qualified by; may be empty
-	// base is the table, if it is one that is observed.
-	base   *source
-	sights []*sight
-	// names are those of a query's own columns; open says that there may be others.
-	names []string
-	open  bool
-	// count is how many columns of the client's it surely has; counted says that there are no more.
-	count   int
-	counted bool
-	added   int // columns of isotap's
-	// keys are those of a grouping query's columns that it groups by, whole says that it gives one row.
-	keys  []string
-	whole bool
-}
-
-// has reports whether the relation may have a column of that name.
-func (rel *relation) has(name string) bool {
-	return rel.open || slices.Contains(rel.names, name) || rel.base != nil && rel.base.has(name)
-}
-
 // A walker goes through the FROM clause of a block.
 type walker struct {
 	*reading

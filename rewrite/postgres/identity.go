@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
 )
 
 // An identity is what a statement is made to tell of the rows of one table: expressions, and the items that
@@ -140,3 +141,16 @@ var sendFunctions = map[string]string{
 	"jsonb": "jsonb_send", "int4range": "range_send", "int8range": "range_send", "numrange": "range_send",
 	"daterange": "range_send", "tsrange": "range_send", "tstzrange": "range_send",
 }
+
+// tagIdentity is the identity of a version of a tagged row that is read, or that a DELETE ended. The list may
+// stay as it was when somebody writes the row: xmin tells.
+func tagIdentity(s *source) *identity {
+	id := &identity{}
+	id.table(s)
+	id.add(ItemTag, s.lastTags(1))
+	id.add(ItemXID, s.system("xmin"))
+	id.rowID(s)
+	return id
+}
+
+func (id *identity) rowID(s *source) { id.add(ItemKeyUUID, s.columnOf(rewrite.RowIDColumn)) }

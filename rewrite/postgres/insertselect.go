@@ -178,14 +178,6 @@ func (w *write) holdsUnlogged() bool {
 	return false
 }
 
-// A column is one that a RETURNING clause gets beside the identities of the rows written: text that holds parts of
-// the client's, and the sources that it tells.
-type column struct {
-	edits   []edit
-	text    string
-	sources []Source
-}
-
 // add appends to the column.
 func (c *column) add(e edit) {
 	c.edits = append(c.edits, e)

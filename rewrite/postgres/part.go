@@ -11,23 +11,6 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// A part is a statement of a WITH clause that writes. Its rows get one more column, an array of the identities that
-// each of them has. What names the part must not see that column: it gets a query under the part's name.
-type part struct {
-	def      *ast.CommonTableExpr
-	at       commonPlace
-	number   int
-	used     bool // the statement names it
-	observed bool
-	// names are those of the columns that it gives to what names it.
-	names []string
-	// query is the part as it goes upstream, calls what its plan says of that.
-	query   ast.Stmt
-	calls   bool
-	edits   []edit
-	sources []Source
-}
-
 // The names of a part that what names it sees otherwise, and of its columns.
 const (
 	partName      = "isotap_part_"

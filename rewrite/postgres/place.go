@@ -24,9 +24,6 @@ type placer struct {
 	steps  int
 }
 
-// A commonPlace is where a common table expression stands: its name, and the parentheses around its statement.
-type commonPlace struct{ name, opening, closing int }
-
 // maxOperators is how many set operators of one statement are looked at: the text is read anew for each.
 const maxOperators = 500
 

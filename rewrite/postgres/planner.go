@@ -116,3 +116,34 @@ type bar struct {
 }
 
 func (b *bar) Error() string { return b.reason.String() }
+
+// A part is a statement of a WITH clause that writes. Its rows get one more column, an array of the identities that
+// each of them has. What names the part must not see that column: it gets a query under the part's name.
+type part struct {
+	def      *ast.CommonTableExpr
+	at       commonPlace
+	number   int
+	used     bool // the statement names it
+	observed bool
+	// names are those of the columns that it gives to what names it.
+	names []string
+	// query is the part as it goes upstream, calls what its plan says of that.
+	query   ast.Stmt
+	calls   bool
+	edits   []edit
+	sources []Source
+}
+
+// An edit puts text in the place of the client's bytes from start to end; most edits replace nothing.
+type edit struct {
+	start, end int
+	text       string
+	// What is put there instead of text is a copy of the client's bytes [from, to), if there are any.
+	from, to int
+}
+
+// A commonPlace is where a common table expression stands: its name, and the parentheses around its statement.
+type commonPlace struct{ name, opening, closing int }
+
+// withNames are those of a WITH clause that a statement sees: of queries that read tables, and of all others.
+type withNames struct{ reading, silent []string }

@@ -8,35 +8,6 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// A sight is what can be seen of the rows of one base table: expressions of a block, or in the place of its
-// columns one array.
-type sight struct {
-	source Source
-	exprs  []string
-	types  []string // of the expressions, as CAST spells them
-	// text is the identity as an array's element; empty where there are arrays already.
-	text     string
-	nullable bool // there may be no row
-	carried  bool // a star at the end of the select list holds the columns
-	names    []string
-	single   bool // an array of one identity at most
-	repeated bool // a join may show one array in many rows
-	lookup   bool // the row is looked up by its key, beside the rows of a view
-}
-
-// A block is one SELECT without set operators.
-type block struct {
-	n       *ast.SelectStmt
-	rels    []*relation
-	outer   []*relation    // those of the blocks around that it can name, innermost first: what a LATERAL query refers to
-	grouped bool           // its rows stand for several
-	unique  bool           // DISTINCT, to become GROUP BY
-	lateral bool           // it may be computed anew for each row of what stands before it
-	fixed   history.Reason // why nothing can be added to its columns
-	union   []*block       // those of a UNION, to become a grouping
-	sights  []*sight
-}
-
 // all returns the sights of all blocks.
 func all(blocks []*block) []*sight {
 	var out []*sight

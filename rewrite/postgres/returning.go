@@ -11,24 +11,6 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// A write is a statement that writes rows of one table, on its way to a RETURNING clause that tells which.
-type write struct {
-	*planner
-	target source
-	id     identity // of the target's rows
-	client []ast.Node
-	// both says that RETURNING tells old and new versions apart.
-	both bool
-	// read are the tables that the statement reads beside its target, and tells too.
-	read []source
-	// columns are what else the statement shows.
-	columns []column
-	// others is how many items the FROM or USING clause has that are tables, or stand for several; merges says that
-	// RETURNING has their columns first.
-	others int
-	merges bool
-}
-
 // newWrite begins the rewriting of a statement with a target, a WITH and a RETURNING clause. WITH may hold
 // statements of its own, which are not observed.
 func (pl *planner) newWrite(target *ast.RangeVar, with *ast.WithClause, returning *ast.NodeList) (*write, error) {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/multigres/multigres/go/common/parser/ast"
+
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
@@ -143,4 +145,50 @@ func (pl *planner) decide(written *statement, reason history.Reason) {
 			pl.edits = nil
 		}
 	}
+}
+
+// rewrite decides what becomes of a statement that the verb alone does not settle. Its errors are refusals.
+func (pl *planner) rewrite() error {
+	if !pl.session.utf8() && !pl.plainNames() {
+		return refusal(history.ReasonCharset)
+	}
+	if pl.session.Version >= 18 {
+		pl.versions = pl.st.versionNames()
+	}
+	declares := pl.plan.Session.Cursor != nil
+	if declares {
+		_, query := pl.st.declaration()
+		pl.st = &statement{text: pl.st.text, toks: pl.st.toks[query:]}
+	}
+	tree, err := parse(pl.readable(pl.st.source()))
+	if err != nil {
+		return err
+	}
+	if n, ok := tree.(*ast.SelectStmt); ok && declares {
+		return pl.declare(n)
+	} else if declares {
+		return refusal(history.ReasonUnparsable)
+	}
+	if writesWithin(withOf(tree)) {
+		return pl.writingWith(tree)
+	}
+	if n, ok := tree.(*ast.SelectStmt); ok {
+		return pl.selectRows(n)
+	}
+	return pl.write(tree)
+}
+
+// write plans a statement that writes.
+func (pl *planner) write(tree ast.Node) error {
+	switch n := tree.(type) {
+	case *ast.InsertStmt:
+		return pl.insert(n)
+	case *ast.UpdateStmt:
+		return pl.update(n)
+	case *ast.DeleteStmt:
+		return pl.deleteRows(n)
+	case *ast.MergeStmt:
+		return pl.merge(n)
+	}
+	return refusal(history.ReasonUnparsable)
 }

@@ -99,3 +99,10 @@ func (s *source) column(name string) (string, error) {
 	}
 	return here, nil
 }
+
+// sourceOf returns a table under the names that a FROM clause gives it and its columns.
+func (pl *planner) sourceOf(t *Table, n *ast.RangeVar) (source, error) {
+	s, err := sourceOf(t, n)
+	s.tagged = pl.tagged(t)
+	return s, err
+}

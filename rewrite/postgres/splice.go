@@ -7,14 +7,6 @@ import (
 	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
 
-// An edit puts text in the place of the client's bytes from start to end; most edits replace nothing.
-type edit struct {
-	start, end int
-	text       string
-	// What is put there instead of text is a copy of the client's bytes [from, to), if there are any.
-	from, to int
-}
-
 // added returns what the edit puts into a text. A copy shares no memory with the place that it was taken from.
 func (e *edit) added(text string) string {
 	if e.from < e.to {

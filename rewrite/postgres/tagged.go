@@ -73,26 +73,6 @@ func (pl *planner) tagged(t *Table) bool {
 	return pl.rewriter.options.Columns && t.Instrumented
 }
 
-// sourceOf returns a table under the names that a FROM clause gives it and its columns.
-func (pl *planner) sourceOf(t *Table, n *ast.RangeVar) (source, error) {
-	s, err := sourceOf(t, n)
-	s.tagged = pl.tagged(t)
-	return s, err
-}
-
-// tagIdentity is the identity of a version of a tagged row that is read, or that a DELETE ended. The list may
-// stay as it was when somebody writes the row: xmin tells.
-func tagIdentity(s *source) *identity {
-	id := &identity{}
-	id.table(s)
-	id.add(ItemTag, s.lastTags(1))
-	id.add(ItemXID, s.system("xmin"))
-	id.rowID(s)
-	return id
-}
-
-func (id *identity) rowID(s *source) { id.add(ItemKeyUUID, s.columnOf(rewrite.RowIDColumn)) }
-
 // leftTags adds the version that a write of a tagged row left, and the one that it replaced.
 func (w *write) leftTags() {
 	w.id.table(&w.target)

@@ -9,26 +9,6 @@ import (
 	"github.com/isotap/isotap/internal/pgtree"
 )
 
-// A common is a common table expression. It is looked at when a FROM clause first names it, and changed once
-// however often it is named: one that nothing names is not read.
-type common struct {
-	def       *ast.CommonTableExpr
-	sc        *scope // what its own query sees
-	recursive bool   // it names itself
-	looking   bool
-	known     bool
-	once      bool // it is named once
-	shows     []*sight
-	as        relation // its columns
-}
-
-// A scope is what names of tables may mean beside tables: the expressions of a WITH clause, as far as a query
-// sees them, and those around it.
-type scope struct {
-	up     *scope
-	common []*common
-}
-
 // find returns the expression of a name, innermost first; nil where there is none.
 func (sc *scope) find(name string) *common {
 	for ; sc != nil; sc = sc.up {

@@ -26,9 +26,6 @@ const (
 	partsName   = rewrite.PartsColumn
 )
 
-// withNames are those of a WITH clause that a statement sees: of queries that read tables, and of all others.
-type withNames struct{ reading, silent []string }
-
 // writesWithin reports whether a WITH clause has parts that write.
 func writesWithin(with *ast.WithClause) bool {
 	return with != nil && slices.ContainsFunc(nodes(with.Ctes), func(c ast.Node) bool {

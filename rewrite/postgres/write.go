@@ -1,0 +1,31 @@
+package postgres
+
+import (
+	"github.com/multigres/multigres/go/common/parser/ast"
+)
+
+// A write is a statement that writes rows of one table, on its way to a RETURNING clause that tells which.
+type write struct {
+	*planner
+	target source
+	id     identity // of the target's rows
+	client []ast.Node
+	// both says that RETURNING tells old and new versions apart.
+	both bool
+	// read are the tables that the statement reads beside its target, and tells too.
+	read []source
+	// columns are what else the statement shows.
+	columns []column
+	// others is how many items the FROM or USING clause has that are tables, or stand for several; merges says that
+	// RETURNING has their columns first.
+	others int
+	merges bool
+}
+
+// A column is one that a RETURNING clause gets beside the identities of the rows written: text that holds parts of
+// the client's, and the sources that it tells.
+type column struct {
+	edits   []edit
+	text    string
+	sources []Source
+}
