@@ -1,10 +1,14 @@
 package mysql
 
 import (
+	"sort"
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite/plancache"
+	"github.com/isotap/isotap/rewrite/shape"
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
 // A Cache keeps the plans of the statements that were planned last, by their text and their session's
@@ -82,4 +86,129 @@ func planSize(p *Plan) int {
 		n += len(p.Upstream.Pieces[i].Text) + int(unsafe.Sizeof(p.Upstream.Pieces[i]))
 	}
 	return n + len(p.Upstream.Hidden)*int(unsafe.Sizeof(Hidden{})) + len(p.Result.Sources)*int(unsafe.Sizeof(Source{}))
+}
+
+// A template makes the plans of all statements that differ from one that was planned in the values of
+// their plain literals only. What such a statement needs is to be cut into tokens again; the parser
+// need not read it. A template is immutable.
+type template struct {
+	plan  Plan // without what depends on the text: Args, Pieces, Hidden
+	args  int  // how many of these there are
+	edits []anchored
+	// chosen is the planner's: tokens have the same places in all statements.
+	chosen *choice
+	// companion makes the plans' companions; nil when they have none.
+	companion *template
+}
+
+// An anchored edit is one whose places are told from tokens.
+type anchored struct {
+	start, end anchor
+	pieces     []Piece
+	plain      bool
+}
+
+// An anchor is a place in a statement: so many bytes behind the start of a token or, when it is not
+// inside the token, behind its end.
+type anchor struct {
+	token  int
+	inside bool
+	bytes  int
+}
+
+// newTemplate makes a template of what a planner decided, before it assembles the plan.
+func newTemplate(pl *planner) *template {
+	t := &template{plan: *pl.plan, args: len(pl.plan.Args), edits: make([]anchored, len(pl.edits)), chosen: pl.chosen}
+	t.plan.Args, t.plan.Origin = nil, ""
+	for i, e := range pl.edits {
+		t.edits[i] = anchored{pl.st.anchor(e.start), pl.st.anchor(e.end), e.pieces, e.plain}
+	}
+	if pl.companion != nil {
+		t.companion = newTemplate(pl.companion)
+	}
+	return t
+}
+
+// fill makes the plan of a statement with the template's skeleton.
+func (t *template) fill(st *statement, s *Session) *Plan {
+	pl := t.planner(st, s)
+	pl.plan.Args = st.args(t.args)
+	pl.plan.Origin = st.origin()
+	return pl.finish()
+}
+
+// planner returns what decided about the template's statement for this one.
+func (t *template) planner(st *statement, s *Session) *planner {
+	p := t.plan
+	pl := &planner{session: s, st: st, plan: &p, edits: make([]edit, len(t.edits)), chosen: t.chosen}
+	for i, e := range t.edits {
+		pl.edits[i] = edit{st.place(e.start), st.place(e.end), e.pieces, e.plain}
+	}
+	if t.companion != nil {
+		pl.companion = t.companion.planner(st, s)
+	}
+	return pl
+}
+
+// anchor finds the last token that begins at or before a place in the text.
+func (st *statement) anchor(pos int) anchor {
+	i := sort.Search(len(st.Tokens), func(i int) bool { return st.Tokens[i].Start > pos }) - 1
+	switch {
+	case i < 0:
+		return anchor{token: -1, bytes: pos}
+	case pos < st.Tokens[i].End:
+		return anchor{token: i, inside: true, bytes: pos - st.Tokens[i].Start}
+	}
+	return anchor{token: i, bytes: pos - st.Tokens[i].End}
+}
+
+// place is where the anchor is in this statement.
+func (st *statement) place(a anchor) int {
+	switch {
+	case a.token < 0:
+		return a.bytes
+	case a.inside:
+		return st.Tokens[a.token].Start + a.bytes
+	}
+	return st.Tokens[a.token].End + a.bytes
+}
+
+// skeleton returns the key of the statement's skeleton, in the memory of room. Statements with the same
+// skeleton have the same plan but for Args and for the client's text in Pieces.
+func (st *statement) skeleton(room []byte) []byte {
+	k, by := shape.NewSkeleton(room), false
+	for i, t := range st.Tokens {
+		by = by || st.is(i, "BY")
+		// The number in ORDER BY 2 is not a value but the name of a column.
+		if by && (st.is(i-1, "BY") || st.mark(i-1, ",")) {
+			continue
+		}
+		if mark := st.literalMark(i); mark != shape.NoMark {
+			k.Leave(st.SQL, t.Start, t.End, mark)
+		}
+	}
+	return k.Key(st.SQL)
+}
+
+func (st *statement) literalMark(i int) shape.Mark {
+	switch st.Tokens[i].Kind {
+	case mysqltoken.Number:
+		return shape.MarkOfNumber(st.tok(i))
+	case mysqltoken.String:
+		return shape.MarkOfString(st.tok(i))
+	}
+	return shape.NoMark
+}
+
+// repeats reports whether statements like this one are planned from templates.
+func (st *statement) repeats(s *Session) bool {
+	return st.is(0, "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "WITH") && st.refusal(s).IsZero()
+}
+
+// holdsForAll reports whether what the planner decided holds for all statements with the skeleton. That
+// the parser gave up may come from a literal; ROW_COUNT() and its kind are rare.
+func (pl *planner) holdsForAll() bool {
+	p := pl.plan
+	return !p.Upstream.Substitutes && !pl.literal &&
+		(p.Observation != history.Opaque || p.Reason != history.ReasonUnparsable)
 }

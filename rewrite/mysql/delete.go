@@ -1,6 +1,8 @@
 package mysql
 
 import (
+	"strconv"
+
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"github.com/isotap/isotap/history"
@@ -73,4 +75,86 @@ func (pl *planner) collecting(t *Table) []Piece {
 	pieces := append([]Piece{text("LENGTH(CONCAT(_binary'x', ")}, collect(rowID, list, pl.session.maxPacket()/4,
 		", _binary'-'")...)
 	return append(pieces, text(")) > 0"))
+}
+
+// deleteJoined makes a multi-table DELETE collect the rows that it deletes, in its condition. MySQL
+// evaluates that for the joined rows; a row may be collected again and again. MariaDB evaluates it before
+// the join, for rows that stay, and MySQL does so where it makes a join of a subquery: these are refused.
+func (pl *planner) deleteJoined(n *ast.DeleteStmt) error {
+	several := refusal(history.ReasonJoinedDelete)
+	use := inspectWrite(n)
+	switch {
+	case pl.session.Dialect != MySQL || n.TableRefs == nil || n.Tables == nil:
+		return several
+	case use.subquery:
+		return refusal(history.ReasonSubquery)
+	case pl.st.mentions(rewrite.RowIDColumn) || pl.st.mentions(rewrite.WListColumn):
+		return refusal(history.ReasonOwnColumn)
+	}
+	srcs := flatten(n.TableRefs.TableRefs)
+	if err := pl.resolveBase(srcs); err != nil {
+		return err
+	}
+	condition := []Piece{text("LENGTH(CONCAT(_binary'x'")}
+	for i, name := range n.Tables.Tables {
+		s := srcs.named(name.Name.O)
+		if s == nil || s.table == nil {
+			return several
+		}
+		if err := pl.collectable(s.table); err != nil {
+			return err
+		}
+		if err := pl.checkSpelling(s.name); err != nil {
+			return err
+		}
+		rowID, list := identityEntry(quoted(s.name)+".", s.table.WListBytes)
+		condition = append(append(condition, text(", ")),
+			collect(rowID, list, pl.session.maxPacket()/4, ", _binary'-="+strconv.Itoa(i)+"'")...)
+		pl.plan.Result.Sources = append(pl.plan.Result.Sources, Source{Table: s.table.Name})
+		pl.lowerDeleted(s.table)
+	}
+	if len(srcs) > len(n.Tables.Tables) {
+		pl.downgrade(history.ReasonJoinedDelete) // what it reads of the others is not observed
+	}
+	if n.IgnoreErr {
+		pl.downgrade(history.ReasonDeleteIgnore)
+	}
+	pl.downgradeBy(use)
+	pl.plan.Writes.Captured = true
+	return pl.addCondition(n.Where != nil, append(condition, text(")) > 0")))
+}
+
+// lowerDeleted lowers the plan for what the server does when it deletes rows of t.
+func (pl *planner) lowerDeleted(t *Table) {
+	if t.DeleteTrigger {
+		pl.downgrade(history.ReasonTrigger)
+	}
+	if t.CascadesDelete {
+		pl.downgrade(history.ReasonCascade)
+	}
+}
+
+// addCondition adds a condition to the statement's WHERE clause, behind which there may be ORDER BY and
+// LIMIT; where reports whether it has one.
+func (pl *planner) addCondition(where bool, condition []Piece) error {
+	if pl.session.Dialect == TiDB {
+		condition = asFunctions(condition)
+	}
+	open, from, end := " WHERE ", 1, pl.st.last()+1
+	if where {
+		i := pl.st.find(1, end, 0, "WHERE")
+		if i < 0 {
+			return refusal(history.ReasonUnparsable)
+		}
+		from = i
+		behind, _ := pl.after(i)
+		pl.insertAt(behind, text(" ("))
+		open = ") AND "
+	}
+	if clause := pl.st.find(from, end, 0, "ORDER", "LIMIT"); clause >= 0 {
+		end = clause
+	}
+	pos, gap := pl.after(end - 1)
+	pl.insertAt(pos, append(append([]Piece{text(open)}, condition...), text(gap))...)
+	return nil
 }

@@ -30,8 +30,8 @@
 //
 // The files follow a statement's way.
 //
-//   - Known already? cache.go finds the plan by text, template.go makes it of one whose literals differ.
-//     Both depend on the session's settings (session.go), its dialect and version (version.go).
+//   - Known already? cache.go finds the plan by text, or makes it of one whose literals differ.
+//     Both depend on the session's settings, its dialect and version (session.go).
 //   - Reading: package mysqltoken cuts the text into tokens, statement.go asks for these; verb.go tells what the
 //     statement is, transaction.go what it does to the transaction and the session, changed.go which tables DDL
 //     changes, shape.go what is left without literals, beyond.go which clauses are there that TiDB's parser does not
@@ -40,19 +40,16 @@
 //     mysql.go decides.
 //   - parse.go has TiDB's parser read what the lexer cut, query.go what is known of a query.
 //   - Reads: select.go; sources.go finds the tables of a FROM clause, block.go and with.go pass the
-//     identities of queries in it outwards, usage.go and functions.go look for what else the statement
-//     holds, aggregate.go collects identities in arrays, into.go in
-//     the variables of a SELECT ... INTO, setop.go and companion.go are for UNION, DISTINCT
-//     and their kind.
-//   - Writes: insert.go, insertselect.go and load.go make row ids, duplicate.go and update.go tag rows with
-//     the capture of assign.go, tidbupdate.go does so on TiDB, delete.go and deletejoin.go collect what goes.
-//   - ddl.go and tidb.go define the columns. On TiDB, which has no invisible ones, mask.go, star.go and
-//     natural.go keep them out of what the client's statement means, and setvar.go spells variables.
+//     identities of queries in it outwards, usage.go looks for what else the statement
+//     holds, aggregate.go collects identities in arrays, setop.go is for UNION, DISTINCT and their kind.
+//   - Writes: insert.go makes row ids, update.go and updatejoin.go tag rows with the capture of assign.go, delete.go
+//     collects what goes.
+//   - ddl.go defines the columns. On TiDB, which has no invisible ones, mask.go and star.go keep them out of what the
+//     client's statement means.
 //   - splice.go puts the pieces into the text, hole.go fills them in when it is sent.
 //   - In mode predicates choice.go finds the condition by which a statement chooses rows, and image.go has writes
 //     collect the values that they leave.
-//   - Afterwards the session reads with capture.go what was collected, and with conditionlist.go what SHOW
-//     WARNINGS asks for.
+//   - Afterwards the session reads with capture.go what was collected, and what SHOW WARNINGS asks for.
 //
 // A [Rewriter] and a [Cache] are safe for concurrent use.
 package mysql

@@ -2,10 +2,13 @@ package mysql
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
 )
 
 // update makes an UPDATE collect and tag the rows that it really changes, in the form of ADR 7: the
@@ -67,4 +70,128 @@ func (pl *planner) assignments() (set, end int, err error) {
 		end = clause
 	}
 	return set, end, nil
+}
+
+// updateTiDB makes a single-table UPDATE on TiDB collect and tag the rows that it really changes. TiDB
+// evaluates every assignment over the row as it was, so what it is about to store cannot be compared with
+// what is stored: that a row stays as it is must follow from the assignments themselves. It does for
+// literals, parameters and simple arithmetic of a column's own kind; of the rest the statement is opaque.
+func (pl *planner) updateTiDB(n *ast.UpdateStmt) error {
+	switch {
+	case n.With != nil:
+		return refusal(history.ReasonWith)
+	case n.IgnoreErr:
+		return refusal(history.ReasonUpdateIgnore)
+	case !pl.session.Strict:
+		return refusal(history.ReasonNotStrict) // a value that does not fit becomes another
+	}
+	t, err := pl.target(n.TableRefs, history.ReasonJoinedUpdate)
+	if err != nil {
+		return err
+	}
+	if n.MultipleTable {
+		return refusal(history.ReasonJoinedUpdate)
+	}
+	if err := pl.collectable(t); err != nil {
+		return err
+	}
+	set, end, err := pl.assignments()
+	if err != nil {
+		return err
+	}
+	srcs := flatten(n.TableRefs.TableRefs)
+	if err := pl.resolveBase(srcs); err != nil {
+		return err
+	}
+	j := judge{planner: pl, sources: srcs}
+	same, err := j.staysSame(n.List, set+1, end)
+	if err != nil {
+		return err
+	}
+	c := rowCapture{wlistBytes: t.WListBytes, limit: pl.session.maxPacket() / 4}
+	pos, gap := pl.after(end - 1)
+	pl.insertAt(pos, slices.Concat([]Piece{text(", ")}, c.tagUnless(same[0]), []Piece{text(gap)})...)
+	pl.plan.Writes.Captured = true
+	pl.cascades(n.List, t)
+	pl.downgradeBy(inspectWrite(n))
+	return nil
+}
+
+// tagUnless returns the assignment that tags a row unless the condition holds for it.
+func (c *rowCapture) tagUnless(same []Piece) []Piece {
+	condition := Piece{Hole: CopyHole} // stands in for it: it holds the client's own text
+	c.same = []Piece{condition}
+	pieces := asFunctions(c.tag())
+	at := slices.Index(pieces, condition)
+	return slices.Replace(pieces, at, at+1, same...)
+}
+
+// rowAliasVersion is the first MySQL that has a row alias, and warns of VALUES() in its favor.
+const rowAliasVersion = 80019
+
+// duplicates makes ON DUPLICATE KEY UPDATE collect and tag the rows that it meets in the place of an
+// insert. Each entry names the row that was not inserted, whether the update changes anything or not.
+func (pl *planner) duplicates(n *ast.InsertStmt, t *Table) error {
+	spelled, err := onlyTable(n.Table, history.ReasonUnparsable)
+	if err != nil {
+		return err
+	}
+	on := pl.st.onDuplicate()
+	if on < 0 {
+		return refusal(history.ReasonUnparsable)
+	}
+	if err := pl.checkSpelling(spelled.Name.O); err != nil {
+		return err
+	}
+	// The row alias has columns of the same names.
+	c, err := pl.capture(n.OnDuplicate, t, quoted(spelled.Name.O)+".")
+	if err != nil {
+		return err
+	}
+	c.again = true
+	c.part = pl.candidate(n, t, on)
+	pl.pictureUpdate(c, n.OnDuplicate, t)
+	end := pl.st.last() + 1
+	if r := pl.beyond.returning; !r.empty() {
+		end = r.from
+	}
+	pl.cascades(n.OnDuplicate, t)
+	return pl.assign(c, on+3, end)
+}
+
+// candidate returns the expression that stands in the update list for the id of the row to be inserted.
+func (pl *planner) candidate(n *ast.InsertStmt, t *Table, on int) string {
+	if a := pl.beyond.rowAlias; !a.empty() {
+		return pl.st.tok(a.from+1) + "." + rewrite.RowIDColumn
+	}
+	if pl.session.Dialect != MySQL || pl.session.Version < rowAliasVersion {
+		return "VALUES(" + rewrite.RowIDColumn + ")"
+	}
+	// An alias of columns, too, lest the client's own names become ambiguous.
+	columns := len(n.Columns)
+	if columns == 0 && len(n.Lists[0]) > 0 {
+		columns = len(visibleColumns(t))
+	}
+	var b strings.Builder
+	b.WriteString(" AS isotap_new(")
+	for i := range columns {
+		b.WriteString("isotap_" + strconv.Itoa(i+1) + ", ")
+	}
+	b.WriteString(rewrite.RowIDColumn + ", " + rewrite.WListColumn + ")")
+	pos, gap := pl.after(on - 1)
+	pl.insertAt(pos, text(b.String()+gap))
+	return "isotap_new." + rewrite.RowIDColumn
+}
+
+// extendRowAlias gives isotap's columns names in the client's row alias, where it names columns.
+func (pl *planner) extendRowAlias() error {
+	a := pl.beyond.rowAlias
+	if a.to-a.from <= 2 {
+		return nil
+	}
+	if a.to-a.from == 4 {
+		return refusal(history.ReasonUnparsable) // no names between the parentheses
+	}
+	pl.insertAt(pl.st.Tokens[a.to-1].Start, text(", "+rewrite.RowIDColumn+", "+rewrite.WListColumn))
+	return nil
 }

@@ -2,8 +2,13 @@ package postgres
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
 )
 
 // held returns the relations whose columns a star of the block's select list holds: the block's own, or, where its
@@ -123,4 +128,125 @@ func beyond(clause *ast.NodeList, columns int) bool {
 		}
 	}
 	return false
+}
+
+// carriedFirst puts what a star carries before what is added behind it.
+func carriedFirst(shown []*sight) []*sight {
+	var carried, added []*sight
+	for _, s := range shown {
+		if s.carried {
+			carried = append(carried, s)
+		} else {
+			added = append(added, s)
+		}
+	}
+	return append(carried, added...)
+}
+
+// joint makes all sights of the statement's only block one array, with an element for each if there are several.
+func (r *reading) joint(b *block) error {
+	item := b.sights[0].exprs[0]
+	if len(b.sights) > 1 {
+		var elements []string
+		for _, s := range b.sights {
+			elements = append(elements, "pg_catalog.array_to_string("+s.exprs[0]+", '"+ElementSeparator+"')")
+		}
+		item = "ARRAY[" + strings.Join(elements, ", ") + "]"
+	}
+	for _, s := range b.sights {
+		r.plan.Result.Sources = append(r.plan.Result.Sources, s.source)
+	}
+	return r.addItems(b, item)
+}
+
+// append puts the identities behind the columns of the client's result.
+func (r *reading) append(blocks []*block, shown []*sight) error {
+	if r.of != nil {
+		return r.joint(blocks[0])
+	}
+	var added []*sight
+	for _, s := range carriedFirst(shown) {
+		if s.carried {
+			r.plan.Result.Sources = append(r.plan.Result.Sources, s.source)
+		} else {
+			added = append(added, s)
+		}
+	}
+	count := 0
+	for _, s := range added {
+		s.names = nil
+		for range s.exprs {
+			count++
+			s.names = append(s.names, rewrite.NamePrefix+strconv.Itoa(count))
+		}
+		r.plan.Result.Sources = append(r.plan.Result.Sources, s.source)
+	}
+	r.plan.Result.Reply = rewrite.Trimmed
+	return r.extend(blocks, added)
+}
+
+// extend adds sights to the select lists of the blocks that they are seen from, and NULLs to those of the others.
+func (r *reading) extend(blocks []*block, added []*sight) error {
+	for _, b := range blocks {
+		var items []string
+		width := len(nodes(b.n.TargetList))
+		for _, rel := range b.rels {
+			width += rel.count + rel.added
+		}
+		for _, s := range added {
+			own := false
+			for _, mine := range b.sights {
+				own = own || mine == s
+			}
+			for i, e := range s.exprs {
+				if !own {
+					e = "NULL::" + s.types[i]
+				}
+				items = append(items, e+" AS "+s.names[i])
+			}
+		}
+		if width+len(items) > maxTargets {
+			return refusal(history.ReasonColumns)
+		}
+		if err := r.addItems(b, strings.Join(items, ", ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addItems adds items to the select list of a block.
+func (r *reading) addItems(b *block, items string) error {
+	if b.union != nil {
+		return r.groupUnion(b, items)
+	}
+	if b.unique {
+		if err := r.groupInstead(b); err != nil {
+			return err
+		}
+	}
+	if items == "" {
+		return nil
+	}
+	wanted, err := parse("SELECT " + items)
+	if err != nil {
+		return err
+	}
+	n, at := b.n, r.places.queries[b.n]
+	switch {
+	case r.st.is(at.from, "TABLE"):
+		t := r.st.toks[at.from]
+		r.edits = append(r.edits, edit{start: t.Start, end: t.End, text: "SELECT *, " + items + " FROM"})
+	case len(nodes(n.TargetList)) > 0:
+		r.insertAfter(at.listEnd, ", "+items)
+	default:
+		r.insertAfter(at.listEnd, " "+items)
+	}
+	r.changes = append(r.changes, func() {
+		if n.TargetList == nil {
+			n.TargetList = ast.NewNodeList()
+		}
+		n.TargetList.Items = append(n.TargetList.Items, wanted.(*ast.SelectStmt).TargetList.Items...)
+	})
+	return nil
 }

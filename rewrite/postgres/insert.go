@@ -1,9 +1,14 @@
 package postgres
 
 import (
+	"strconv"
+	"strings"
+
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
 
 // insert makes an INSERT return the versions that it stored.
@@ -55,4 +60,199 @@ func (w *write) conflict(n *ast.OnConflictClause) error {
 	}
 	w.keyed(w.assigns(nodes(n.TargetList)))
 	return nil
+}
+
+// INSERT ... SELECT returns what it wrote. What it read a query in its RETURNING clause tells: that has the FROM and
+// WHERE clauses of the client's own, is computed once, in the snapshot of the statement, and shown with the first
+// row (ADR 32).
+
+// identitiesRead is the column that tells what was read, maxTold how many bytes of it are shown at most.
+const (
+	identitiesRead = "isotap_read.identities"
+	maxTold        = 1 << 20
+)
+
+// sources makes an INSERT tell the rows that its query reads.
+func (w *write) sources(n *ast.InsertStmt) {
+	q, ok := n.SelectStmt.(*ast.SelectStmt)
+	if !ok || len(nodes(q.ValuesLists)) > 0 || !readsTables(q) {
+		return
+	}
+	if n.WithClause != nil || w.masked || w.holdsUnlogged() {
+		w.downgrade(history.ReasonInsertSelect)
+		return
+	}
+	p := placer{statement: w.st, queries: make(map[*ast.SelectStmt]place)}
+	from, to := w.st.inserted(n.OnConflictClause != nil)
+	if from < 0 || p.place(q, from, to) != nil {
+		w.downgrade(history.ReasonInsertSelect)
+		return
+	}
+	w.arms(q, &p, n.OnConflictClause != nil)
+}
+
+// inserted returns the tokens of the query of an INSERT; -1 where they are not found.
+func (st *statement) inserted(conflict bool) (from, to int) {
+	for from = 0; from < len(st.toks); from++ {
+		if st.is(from, "SELECT") {
+			break
+		}
+	}
+	for st.mark(from-1, "(") {
+		from--
+	}
+	if to = st.find(from, "RETURNING"); to < 0 {
+		to = len(st.toks)
+	}
+	if !conflict {
+		return from, to
+	}
+	for i := to - 1; i > from; i-- {
+		if st.is(i, "ON") && st.is(i+1, "CONFLICT") {
+			return from, i
+		}
+	}
+	return -1, -1
+}
+
+// arms makes each query of a set operation tell its rows.
+func (w *write) arms(q *ast.SelectStmt, p *placer, conflict bool) {
+	switch {
+	case q.WithClause != nil, q.LimitCount != nil, q.LimitOffset != nil, len(nodes(q.LockingClause)) > 0:
+		// Which rows are chosen, and what they are once they are locked, a query beside cannot tell.
+		w.downgrade(history.ReasonInsertSelect)
+	case q.Op != ast.SETOP_NONE:
+		w.arms(q.Larg, p, conflict)
+		w.arms(q.Rarg, p, conflict)
+	case len(nodes(q.FromClause)) == 0, w.readsNoTable(q):
+	case !w.tell(q, p.queries[q], conflict):
+		w.downgrade(history.ReasonInsertSelect)
+	}
+}
+
+// readsNoTable reports whether a query reads only what parts of the WITH clause wrote.
+func (w *write) readsNoTable(q *ast.SelectStmt) bool {
+	u, err := w.inspect(&ast.SubLink{Subselect: &ast.SelectStmt{FromClause: q.FromClause}})
+	return err == nil && len(w.silent) > 0 && !u.function && !w.readsBeside(u)
+}
+
+// tell adds a column that has the rows of one query, and reports whether it could.
+func (w *write) tell(q *ast.SelectStmt, at place, conflict bool) bool {
+	from, to := w.st.rowsOf(at)
+	if from < 0 || !w.repeats(q, from, to) {
+		return false
+	}
+	const head = "SELECT "
+	begin, end := w.st.toks[from].Start, w.st.toks[to-1].End
+	text := head + w.st.text[begin:end]
+	toks, _ := pgtoken.Scan(nil, text, w.session.Backslashes)
+	pl := &planner{rewriter: w.rewriter, session: w.session, st: &statement{text: text, toks: toks},
+		plan: &Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Exact}}, of: q,
+		ctes: w.ctes, silent: w.silent}
+	tree, err := parse(pl.readable(text))
+	if err != nil {
+		return false
+	}
+	n, ok := tree.(*ast.SelectStmt)
+	if !ok || pl.selectRows(n) != nil || len(pl.plan.Result.Sources) == 0 {
+		return false
+	}
+	if pl.plan.Observation != history.Exact {
+		w.downgrade(pl.plan.Reason)
+	}
+	c := column{sources: pl.plan.Result.Sources}
+	for i := range c.sources {
+		c.sources[i].Joint, c.sources[i].Whole = -1, false
+	}
+	c.sources[0].Joint, c.sources[0].Whole = len(c.sources), conflict
+	// The second position is computed once, with the first row, and every further row moves it.
+	c.add(edit{text: "CASE WHEN " + logPosition + " OPERATOR(pg_catalog.<=) (SELECT " + logPosition +
+		") THEN (SELECT CASE WHEN pg_catalog.pg_column_size(" +
+		identitiesRead + ") OPERATOR(pg_catalog.>) " + strconv.Itoa(maxTold) + " THEN " + lacking + " ELSE " +
+		identitiesRead + " END FROM ("})
+	c.quote(text, pl.sorted(), begin-len(head), len(head))
+	c.add(edit{text: ") AS isotap_read (identities)) END"})
+	w.columns = append(w.columns, c)
+	return true
+}
+
+// rowsOf returns the tokens of a query's FROM and WHERE clauses; -1 where it has none.
+func (st *statement) rowsOf(at place) (from, to int) {
+	p := placer{statement: st}
+	from = p.clause(at.from+1, at.to)
+	if !st.is(from, "FROM") || from >= at.to {
+		return -1, -1
+	}
+	if to = p.clause(from+1, at.to); st.is(to, "WHERE") && to < at.to {
+		to = p.clause(to+1, at.to)
+	}
+	return from, to
+}
+
+// repeats reports whether a query's FROM and WHERE clauses, the tokens [from, to), choose the same rows when they are
+// read a second time in one snapshot, by the same plan where that matters, and do nothing else.
+func (w *write) repeats(q *ast.SelectStmt, from, to int) bool {
+	for i := from; i < to; i++ {
+		if w.st.is(i, "LIMIT", "OFFSET", "FETCH", "OVER", "DISTINCT", "TABLESAMPLE", "FOR") {
+			return false
+		}
+	}
+	for _, name := range append(w.ctes, w.silent...) {
+		if mentions(&ast.SelectStmt{FromClause: q.FromClause, WhereClause: q.WhereClause}, name) > 0 {
+			return false // it would be computed for this, and at another time
+		}
+	}
+	u, err := w.inspect(q.FromClause, q.WhereClause)
+	if err != nil || u.function || u.volatile {
+		return false
+	}
+	alike := q.GroupClause == nil && q.HavingClause == nil && q.DistinctClause == nil && q.SortClause == nil &&
+		q.WindowClause == nil
+	if !w.session.Serializable {
+		return true
+	}
+	list, err := w.inspect(q.TargetList)
+	return err == nil && alike && !list.aggregate && !list.window
+}
+
+// holdsUnlogged reports whether rows may be inserted that the write-ahead log does not tell of.
+func (w *write) holdsUnlogged() bool {
+	if w.target.table.Unlogged {
+		return true
+	}
+	for _, leaf := range w.target.table.Leaves {
+		schema, name, _ := strings.Cut(leaf, ".")
+		if t := w.rewriter.schema.Table(schema, name); t != nil && t.Unlogged {
+			return true
+		}
+	}
+	return false
+}
+
+// add appends to the column.
+func (c *column) add(e edit) {
+	c.edits = append(c.edits, e)
+	c.text += e.text
+}
+
+// quote appends a text with its edits. What stands behind its head is the client's, moved by so many bytes.
+func (c *column) quote(text string, edits []edit, moved, head int) {
+	at := 0
+	client := func(to int) {
+		if at < head {
+			c.add(edit{text: text[at:min(head, to)]})
+			at = min(head, to)
+		}
+		if at < to {
+			c.edits = append(c.edits, edit{from: at + moved, to: to + moved})
+			c.text += text[at:to]
+		}
+		at = max(at, to)
+	}
+	for _, e := range edits {
+		client(e.start)
+		c.add(edit{text: e.text})
+		at = e.end
+	}
+	client(len(text))
 }

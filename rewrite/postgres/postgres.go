@@ -13,7 +13,7 @@
 //
 // The files follow a statement's way.
 //
-//   - Known already? cache.go finds the script by its text, template.go makes it of one whose literals differ.
+//   - Known already? cache.go finds the script by its text, or makes it of one whose literals differ.
 //   - Reading: package pgtoken cuts the text into tokens, statement.go these into statements; classify.go tells what
 //     each is, with verb.go, transaction.go what it does to the transaction and the session's settings, ddl.go which
 //     tables a definition changes; shape.go leaves the literals out. tree.go has the grammar's side, proof.go asks it
@@ -21,17 +21,16 @@
 //   - planner.go has what all of them share: the plan in the making, and refusals (the reason for being opaque).
 //     rewriter.go decides, calls.go knows who calls functions, or may show the client the text that runs. On tables
 //     with isotap's columns mask.go and star.go keep these out of what the client's statement means.
-//   - tables.go finds the tables that names mean, sources.go those of a FROM clause, identity.go spells what
-//     identifies their rows, usage.go looks for what else a statement holds.
+//   - tables.go finds the tables that names mean, and those of a FROM clause; identity.go spells what identifies
+//     their rows, usage.go looks for what else a statement holds.
 //   - Reads: block.go has what is known of a query; reading.go tries and proves, place.go finds the queries in the
-//     text, query.go and from.go go down into them, with.go into common table expressions, view.go beside views;
-//     columns.go counts their columns, extend.go adds to them; aggregate.go, nested.go, distinct.go and union.go see
-//     to rows that stand for several, select.go, serializable.go and shortcut.go to what the server might not have
-//     read, distance.go to errors of indexes.
+//     text, query.go and from.go go down into them and beside views, with.go into common table expressions;
+//     columns.go counts their columns and adds to them; aggregate.go and union.go see to rows that stand for several,
+//     select.go and shortcut.go to what the server might not have read, and to errors of indexes.
 //   - Cursors: cursor.go, whose queries are reads. What SQL prepares: prepared.go.
-//   - Writes: write.go has what they share; insert.go, insertselect.go, update.go, merge.go; returning.go adds their
-//     RETURNING clause, oldnew.go knows what it calls the versions.
-//   - splice.go puts the pieces into the text; position.go finds places of the one text in the other.
+//   - Writes: write.go has what they share; insert.go, update.go; returning.go adds their RETURNING clause,
+//     oldnew.go knows what it calls the versions.
+//   - splice.go puts the pieces into the text, and finds places of the one text in the other.
 //
 // A [Rewriter] and a [Cache] are safe for concurrent use.
 package postgres

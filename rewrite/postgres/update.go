@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/history"
 )
 
 // update makes an UPDATE return the versions that it stored, and from PostgreSQL 18 on those that it replaced.
@@ -51,4 +53,88 @@ func (pl *planner) deleteRows(n *ast.DeleteStmt) error {
 	w.id.add(ItemXID, w.target.system("xmin"))
 	w.chooses(n.WhereClause, len(w.read) == 0 && n.UsingClause == nil)
 	return w.returning()
+}
+
+// merge makes a MERGE return the versions that it stored and ended. It can from PostgreSQL 17 on.
+func (pl *planner) merge(n *ast.MergeStmt) error {
+	if pl.session.Version < 17 {
+		return refusal(history.ReasonMerge)
+	}
+	w, err := pl.newWrite(n.Relation, n.WithClause, n.ReturningList)
+	if err != nil {
+		return err
+	}
+	w.merges = true
+	w.beside([]ast.Node{n.SourceRelation})
+	parts := []ast.Node{n.SourceRelation, n.JoinCondition}
+	assigned := false
+	for _, c := range nodes(n.MergeWhenClauses) {
+		clause, ok := c.(*ast.MergeWhenClause)
+		if !ok {
+			return refusal(history.ReasonUnparsable)
+		}
+		parts = append(parts, clause.Condition, clause.Values)
+		assigned = w.clause(clause) || assigned
+		for _, t := range clause.TargetList {
+			parts = append(parts, t)
+		}
+	}
+	if err := w.settle(parts...); err != nil {
+		return err
+	}
+	w.id.add(ItemAction, "merge_action()")
+	if w.target.tagged {
+		if err := w.mergedTags(n); err != nil {
+			return err
+		}
+		return w.returning()
+	}
+	w.mergedVersions()
+	if assigned {
+		w.keyed(true)
+	}
+	return w.returning()
+}
+
+// clause takes note of what one WHEN clause does, and reports whether it may change keys.
+func (w *write) clause(c *ast.MergeWhenClause) bool {
+	switch c.CommandType {
+	case ast.CMD_INSERT:
+		w.inserts()
+	case ast.CMD_DELETE:
+		w.deletes()
+	case ast.CMD_UPDATE:
+		var assignments []ast.Node
+		for _, t := range c.TargetList {
+			assignments = append(assignments, t)
+		}
+		w.updates(assignments)
+		return len(w.target.table.Key) == 0 || w.assigns(assignments)
+	}
+	return false
+}
+
+// mergedVersions adds the versions that a MERGE ended and left. Where the server does not tell old from new, the
+// table's columns are those of the version that was ended in a row that was deleted, and otherwise those of
+// the one that was left.
+func (w *write) mergedVersions() {
+	if w.both {
+		w.replaced()
+		return
+	}
+	w.id.table(&w.target)
+	ref := quoted(w.target.ref)
+	w.id.add(ItemTID, whenMerged("=", ref+".ctid"))
+	w.id.add(ItemNewTID, whenMerged("<>", ref+".ctid"))
+	if !w.target.table.Partitioned {
+		w.id.add(ItemXID, whenMerged("=", ref+".xmin"))
+		w.id.add(ItemNewXID, whenMerged("<>", ref+".xmin"))
+	} else if !w.session.Nested {
+		w.id.add(ItemNewXID, whenMerged("<>", w.session.transactionID()))
+	}
+}
+
+// whenMerged returns an expression for the rows that a MERGE deleted (=), or for the others (<>); NULL elsewhere.
+func whenMerged(sign, expr string) string {
+	return "CASE WHEN merge_action() OPERATOR(pg_catalog." + sign + ") 'DELETE' THEN " + expr + " END"
 }
