@@ -102,7 +102,7 @@ T5 committed RC | u x T3.1`, "violation lost write", "hazard read skew")
 }
 
 // A cycle with one rw is stricter than a shorter one with two.
-func TestPrefersOneAntiDependencyToShorterCycleOfTwo(t *testing.T) {
+func TestPrefersOneAntiDependencyToTwo(t *testing.T) {
 	expect(t, scriptInfo(), `
 T1 committed RC | r x 0 | r c T5.2 | r f T7.2
 T2 committed RC | u x 0 | u a 0 | u d 0

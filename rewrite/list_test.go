@@ -8,7 +8,8 @@ import (
 )
 
 func TestNoTextLooksLikeTwo(t *testing.T) {
-	texts := rapid.SliceOf(rapid.OneOf(rapid.SampledFrom([]string{"", "\n", "*", "a\nb", "\x00", "\x01a"}), rapid.String()))
+	texts := rapid.SliceOf(rapid.OneOf(rapid.SampledFrom([]string{"", "\n", "*", "a\nb", "\x00", "\x01a"}),
+		rapid.String()))
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := texts.Draw(t, "a"), texts.Draw(t, "b")
 		if got := ListOf(a...).Texts(); !slices.Equal(got, a) {

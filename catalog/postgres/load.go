@@ -293,7 +293,8 @@ func addColumn(r *relation, row row) {
 func addIndexPart(r *relation, row row) {
 	index, primary, column := row[1], row[2] == "t", row[5]
 	if last := len(r.table.Indexes) - 1; last < 0 || r.table.Indexes[last].Name != index {
-		r.table.Indexes = append(r.table.Indexes, sqlpostgres.Index{Name: index, Primary: primary, Unique: row[3] == "t",
+		r.table.Indexes = append(r.table.Indexes, sqlpostgres.Index{Name: index, Primary: primary,
+			Unique: row[3] == "t",
 			Orders: operators(row[7])})
 	}
 	i := &r.table.Indexes[len(r.table.Indexes)-1]

@@ -72,8 +72,8 @@ GRANT SELECT ON closed TO `+group)
 	}
 }
 
-// TestRecreatedTableIsReadByWhomTheServerLets: a table made anew is read by whom the server lets.
-func TestRecreatedTableIsReadByWhomTheServerLets(t *testing.T) {
+// TestRecreatedTableIsReadWithItsNewRights: a table made anew is read by whom the server lets.
+func TestRecreatedTableIsReadWithItsNewRights(t *testing.T) {
 	database, db := newDatabase(t, "CREATE TABLE plain (a int)")
 	some := role(t, database, "")
 	c := load(t, database)

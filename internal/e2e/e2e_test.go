@@ -360,8 +360,8 @@ func TestClientCannotTell(t *testing.T) {
 	}
 }
 
-// TestAffectedRowsAndInsertIDsAreTheServers: affected rows and insert i ds are the servers own.
-func TestAffectedRowsAndInsertIDsAreTheServers(t *testing.T) {
+// TestAffectedRowsAreTheServers: affected rows and insert i ds are the servers own.
+func TestAffectedRowsAreTheServers(t *testing.T) {
 	b := newBench(t, nil, "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)")
 	c := b.conn(b.through)
 	for _, step := range []struct {

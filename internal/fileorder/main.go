@@ -196,7 +196,8 @@ func (g *graph) cycle() int {
 func report(p *packages.Package, g *graph, verbose bool) {
 	order := g.best()
 	all, backward := g.count(order)
-	fmt.Printf("%s: %d files, %d references, %d backward (%.0f %%), largest cycle %d files\n", p.PkgPath, len(g.files), all,
+	fmt.Printf("%s: %d files, %d references, %d backward (%.0f %%), largest cycle %d files\n", p.PkgPath, len(g.files),
+		all,
 		backward, 100*float64(backward)/float64(max(all, 1)), g.cycle())
 	if !verbose {
 		return

@@ -21,7 +21,8 @@ type Environment map[string]string
 // Environment says where isotap is. The login is that of Options.Upstream; url has the form of Options.URL.
 func (srv *Server) Environment() (Environment, error) {
 	network, address := srv.Addr().Network(), srv.Addr().String()
-	p := Environment{"family": srv.upstream.Family.Title(), "user": srv.upstream.User, "password": srv.upstream.Password,
+	p := Environment{"family": srv.upstream.Family.Title(), "user": srv.upstream.User,
+		"password": srv.upstream.Password,
 		"database": srv.upstream.Database,
 		"host":     "", "port": "", "socket": "", "sslmode": srv.sslMode(network).String()}
 	if network == "tcp" {

@@ -34,7 +34,8 @@ func take(t *testing.T, to session.Leg, p authPacket, err error) []byte {
 	return p.payload
 }
 
-func TestPasswordOfASafeLegIsEncryptedForTheOther(t *testing.T) {
+// TestSafeLegsPasswordIsEncryptedForTheOther: password of a safe leg is encrypted for the other.
+func TestSafeLegsPasswordIsEncryptedForTheOther(t *testing.T) {
 	over := legs{client: leg{tls: true}}
 	a := asksPassword(t, over)
 	p, err := a.fromClient([]byte("secret\x00"), over)
@@ -66,7 +67,8 @@ func TestPasswordOfASafeLegIsEncryptedForTheOther(t *testing.T) {
 	}
 }
 
-func TestPasswordOfAPlainLegIsDecryptedForASafeOne(t *testing.T) {
+// TestPlainLegsPasswordIsDecryptedForASafeOne: password of a plain leg is decrypted for a safe one.
+func TestPlainLegsPasswordIsDecryptedForASafeOne(t *testing.T) {
 	over := legs{server: leg{tls: true}}
 	a := asksPassword(t, over)
 	p, err := a.fromClient([]byte{sha2KeyRequest}, over)

@@ -14,7 +14,8 @@ func entry(id string, outcome sqlmysql.Outcome) sqlmysql.CaptureEntry {
 	return sqlmysql.CaptureEntry{RowID: id, WList: []history.Tag{{Txn: 9, Stmt: 1}}, Outcome: outcome}
 }
 
-func TestFoundAndChangedRowsMustAgreeWithTheServer(t *testing.T) {
+// TestFoundAndChangedRowsAgreeWithTheServer: found and changed rows must agree with the server.
+func TestFoundAndChangedRowsAgreeWithTheServer(t *testing.T) {
 	for name, test := range map[string]struct {
 		entries []sqlmysql.CaptureEntry
 		counts  rowCounts
@@ -51,7 +52,8 @@ func TestFoundAndChangedRowsMustAgreeWithTheServer(t *testing.T) {
 	}
 }
 
-func TestInsertedRowsAreAsManyAsTheServerCounted(t *testing.T) {
+// TestInsertedRowsAreAsManyAsCounted: inserted rows are as many as the server counted.
+func TestInsertedRowsAreAsManyAsCounted(t *testing.T) {
 	for name, test := range map[string]struct {
 		kind     history.Kind
 		affected uint64

@@ -19,13 +19,15 @@ import (
 // update of one row, in the simple protocol and prepared. The replies are those that a server once gave.
 func BenchmarkSession(b *testing.B) {
 	database := testdb.NewPostgreSQLDatabase(b)
-	for _, sql := range []string{"CREATE TABLE account (id int PRIMARY KEY, balance int)", "INSERT INTO account SELECT n, 0 FROM generate_series(1, 1000) n"} {
+	for _, sql := range []string{"CREATE TABLE account (id int PRIMARY KEY, balance int)",
+		"INSERT INTO account SELECT n, 0 FROM generate_series(1, 1000) n"} {
 		if _, err := testdb.OpenPostgreSQL(b, database).Exec(sql); err != nil {
 			b.Fatal(err)
 		}
 	}
 	planner := plannerFor(b, database)
-	const read, write = "SELECT balance FROM account WHERE id = ", "UPDATE account SET balance = balance + 1 WHERE id = "
+	const read, write = "SELECT balance FROM account WHERE id = ",
+		"UPDATE account SET balance = balance + 1 WHERE id = "
 	for _, bench := range []struct {
 		name         string
 		prepare, say []pgproto3.FrontendMessage

@@ -61,7 +61,8 @@ func (s *Session) relayRequest(m message) error {
 	s.choosing = true
 	if !s.clientLeg.tls || !s.oneCertificate {
 		offered := len(offer.AuthMechanisms)
-		offer.AuthMechanisms = slices.DeleteFunc(offer.AuthMechanisms, func(name string) bool { return name == scramPlus })
+		offer.AuthMechanisms = slices.DeleteFunc(offer.AuthMechanisms,
+			func(name string) bool { return name == scramPlus })
 		if len(offer.AuthMechanisms) < offered {
 			s.unbound = s.clientLeg.tls
 		}

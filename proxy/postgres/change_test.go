@@ -11,8 +11,10 @@ import (
 )
 
 // changing makes the tables that the tests below change, with their rows.
-var changing = []string{"DROP TABLE IF EXISTS t, named", "CREATE TABLE t (id int PRIMARY KEY, name varchar(10) UNIQUE NOT NULL, v int)",
-	"CREATE TABLE named (name varchar(10) PRIMARY KEY, v int)", "INSERT INTO t VALUES (1, 'a', 10)", "INSERT INTO named VALUES ('a', 10)",
+var changing = []string{"DROP TABLE IF EXISTS t, named",
+	"CREATE TABLE t (id int PRIMARY KEY, name varchar(10) UNIQUE NOT NULL, v int)",
+	"CREATE TABLE named (name varchar(10) PRIMARY KEY, v int)", "INSERT INTO t VALUES (1, 'a', 10)",
+	"INSERT INTO named VALUES ('a', 10)",
 	"GRANT ALL ON t, named TO PUBLIC", "GRANT EXECUTE ON FUNCTION pg_catalog.pg_current_wal_insert_lsn() TO PUBLIC"}
 
 // changes of what the rewritten forms of outliving rest on.
@@ -30,8 +32,10 @@ var changes = map[string]string{
 	"the function taken":  "REVOKE EXECUTE ON FUNCTION pg_catalog.pg_current_wal_insert_lsn() FROM PUBLIC",
 }
 
-var outliving = []string{"SELECT v FROM t WHERE v <> $1", "SELECT v FROM t WHERE id = $1", "SELECT id, v FROM t WHERE v <> $1", "SELECT * FROM t WHERE v <> $1",
-	"SELECT count(*) FROM t WHERE v <> $1", "UPDATE t SET v = v WHERE v <> $1", "UPDATE t SET v = v WHERE v <> $1 RETURNING v",
+var outliving = []string{"SELECT v FROM t WHERE v <> $1", "SELECT v FROM t WHERE id = $1",
+	"SELECT id, v FROM t WHERE v <> $1", "SELECT * FROM t WHERE v <> $1",
+	"SELECT count(*) FROM t WHERE v <> $1", "UPDATE t SET v = v WHERE v <> $1",
+	"UPDATE t SET v = v WHERE v <> $1 RETURNING v",
 	"UPDATE named SET v = v WHERE v <> $1", "SELECT v FROM named WHERE v <> $1"}
 
 // What isotap adds to a prepared statement rests on the key's columns; the client's own does not.
@@ -46,7 +50,8 @@ func TestPreparedStatementsOutliveChangesOfTheKey(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s/told %v, in a block %v", change, w.told, w.block), func(t *testing.T) {
 				r := newRig(t, nil)
-				if want, got := afterChange(t, r, r.direct, statement, w), afterChange(t, r, r.proxied, statement, w); got != want {
+				if want, got := afterChange(t, r, r.direct, statement, w), afterChange(t, r, r.proxied, statement,
+					w); got != want {
 					t.Errorf("%s\ndirectly\n%s", got, want)
 				}
 			})
@@ -216,7 +221,8 @@ func TestNothingIsLeftBesideClosedStatements(t *testing.T) {
 	for i := range outliving[1:] {
 		mustExec(t, c, fmt.Sprintf("DEALLOCATE s%d", i+1))
 	}
-	left := c.ExecParams(t.Context(), "SELECT name, statement FROM pg_prepared_statements WHERE name <> ''", nil, nil, nil, nil).Read()
+	left := c.ExecParams(t.Context(), "SELECT name, statement FROM pg_prepared_statements WHERE name <> ''", nil, nil,
+		nil, nil).Read()
 	if left.Err != nil || len(left.Rows) > 0 {
 		t.Errorf("%q, %v", left.Rows, left.Err)
 	}

@@ -69,7 +69,8 @@ func secureServer(t *testing.T) place {
 		if role == "md5" {
 			method = role
 		}
-		for _, statement := range []string{"SET password_encryption = '" + method + "'", fmt.Sprintf("CREATE ROLE %s LOGIN PASSWORD '%s'", role, role)} {
+		for _, statement := range []string{"SET password_encryption = '" + method + "'",
+			fmt.Sprintf("CREATE ROLE %s LOGIN PASSWORD '%s'", role, role)} {
 			if _, err := db.Exec(statement); err != nil {
 				t.Fatalf("%s: %v", statement, err)
 			}
@@ -104,15 +105,17 @@ func throughProxy(t *testing.T, p place, r roads, change ...func(*proxy.Config))
 	}
 	cfg := proxy.Config{Network: "tcp", Address: p.Addr(), Recorder: nowhere{}, LoginTimeout: testdb.Patience,
 		TLS: proxy.TLS{
-			Client: &tls.Config{Certificates: []tls.Certificate{r.pair}, NextProtos: []string{postgres.ALPN}}, ClientUse: r.client,
-			Server: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{postgres.ALPN}}, ServerUse: r.server,
+			Client:    &tls.Config{Certificates: []tls.Certificate{r.pair}, NextProtos: []string{postgres.ALPN}},
+			ClientUse: r.client,
+			Server:    &tls.Config{InsecureSkipVerify: true, NextProtos: []string{postgres.ALPN}}, ServerUse: r.server,
 		}}
 	if r.socket {
 		cfg.Network, cfg.Address = "unix", p.Socket()
 	}
 	cfg.Protocol = proxy.Protocol{
 		NewSession: func(l session.Options) session.Session {
-			return postgres.NewSession(postgres.Config{Options: l, ClientTLS: r.client, ServerTLS: r.server, DirectTLS: r.direct, Certificate: r.pair.Certificate[0]})
+			return postgres.NewSession(postgres.Config{Options: l, ClientTLS: r.client, ServerTLS: r.server,
+				DirectTLS: r.direct, Certificate: r.pair.Certificate[0]})
 		},
 		Refuse:       func(client net.Conn, _ proxy.Refusal, why string) []byte { return postgres.Refuse(client, why) },
 		FirstMessage: postgres.FirstMessage,
@@ -143,7 +146,8 @@ func throughProxy(t *testing.T, p place, r roads, change ...func(*proxy.Config))
 // connect logs in with pgx, and asks something.
 func connect(t *testing.T, address, role, parameters string) error {
 	host, port, _ := net.SplitHostPort(address)
-	c, err := pgconn.Connect(t.Context(), fmt.Sprintf("host=%s port=%s user=%s password=%s dbname=postgres %s", host, port, role, role, parameters))
+	c, err := pgconn.Connect(t.Context(), fmt.Sprintf("host=%s port=%s user=%s password=%s dbname=postgres %s", host,
+		port, role, role, parameters))
 	if err != nil {
 		return err
 	}
@@ -162,7 +166,8 @@ func psql(t *testing.T, address, role, parameters string) error {
 	if err != nil {
 		host, port = filepath.Dir(address), "5432"
 	}
-	c := exec.CommandContext(t.Context(), "psql", "-XAtc", "SELECT current_user", fmt.Sprintf("host=%s port=%s user=%s dbname=postgres %s", host, port, role, parameters))
+	c := exec.CommandContext(t.Context(), "psql", "-XAtc", "SELECT current_user",
+		fmt.Sprintf("host=%s port=%s user=%s dbname=postgres %s", host, port, role, parameters))
 	c.Env = append(os.Environ(), "PGPASSWORD="+role, fmt.Sprintf("PGCONNECT_TIMEOUT=%.0f", testdb.Patience.Seconds()))
 	out, err := c.CombinedOutput()
 	if got := strings.TrimSpace(string(out)); got != role {
@@ -188,7 +193,8 @@ func TestLoginsOverEachPairOfLegs(t *testing.T) {
 			r.client = use
 			address := throughProxy(t, p, r)
 			for role, parameters := range map[string]string{
-				"trusted": "", "clear": "", "md5": "", "scram": "", "scram ": "channel_binding=disable", "scram  ": "channel_binding=require",
+				"trusted": "", "clear": "", "md5": "", "scram": "", "scram ": "channel_binding=disable",
+				"scram  ": "channel_binding=require",
 			} {
 				role = strings.TrimSpace(role)
 				want := ""
@@ -204,9 +210,10 @@ func TestLoginsOverEachPairOfLegs(t *testing.T) {
 					mode = " sslmode=require"
 				}
 				for name, login := range clients {
-					t.Run(fmt.Sprintf("%s, %s client, %s as %s %s", serverName, clientName, name, role, parameters), func(t *testing.T) {
-						checkLogin(t, login(t, address, role, parameters+mode), want)
-					})
+					t.Run(fmt.Sprintf("%s, %s client, %s as %s %s", serverName, clientName, name, role, parameters),
+						func(t *testing.T) {
+							checkLogin(t, login(t, address, role, parameters+mode), want)
+						})
 				}
 			}
 		}
@@ -232,10 +239,16 @@ func TestServersLegIsAsLibpqWouldMakeIt(t *testing.T) {
 		{"prefer", session.MayTLS, "plain encrypted", "", nil},
 		{"require", session.MustTLS, "encrypted", "plain", nil},
 		{"verify-full", session.MustTLS, "encrypted", "plain", trusted},
-		{"prefer, of a server that nobody vouches for", session.MayTLS, "plain", "encrypted", func(c *proxy.Config) { c.TLS.Server = verifying(t, "") }},
-		{"prefer, where the server has none", session.MayTLS, "postgres", "", func(c *proxy.Config) { c.Address = plain.Addr() }},
-		{"allow, where the server has none", session.LastTLS, "postgres", "", func(c *proxy.Config) { c.Address = plain.Addr() }},
-		{"require, on a socket", session.MustTLS, "postgres", "", func(c *proxy.Config) { c.Network, c.Address = "unix", p.Socket() }},
+		{"prefer, of a server that nobody vouches for", session.MayTLS, "plain", "encrypted",
+			func(c *proxy.Config) { c.TLS.Server = verifying(t, "") }},
+		{"prefer, where the server has none", session.MayTLS, "postgres", "",
+			func(c *proxy.Config) { c.Address = plain.Addr() }},
+		{"allow, where the server has none", session.LastTLS, "postgres", "",
+			func(c *proxy.Config) { c.Address = plain.Addr() }},
+		{"require, on a socket", session.MustTLS, "postgres", "", func(c *proxy.Config) {
+			c.Network, c.Address = "unix",
+				p.Socket()
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			changes := []func(*proxy.Config){}
@@ -255,12 +268,16 @@ func TestServersLegIsAsLibpqWouldMakeIt(t *testing.T) {
 		change func(*proxy.Config)
 		want   string
 	}{
-		"a server without TLS":                {func(c *proxy.Config) { c.Address = plain.Addr() }, "the server does not support TLS"},
-		"a server that nobody vouches for":    {func(c *proxy.Config) { c.TLS.Server = verifying(t, "") }, "certificate signed by unknown authority"},
-		"a server that is not there any more": {func(c *proxy.Config) { c.Address = "127.0.0.1:1" }, "cannot reach the server"},
+		"a server without TLS": {func(c *proxy.Config) { c.Address = plain.Addr() },
+			"the server does not support TLS"},
+		"a server that nobody vouches for": {func(c *proxy.Config) { c.TLS.Server = verifying(t, "") },
+			"certificate signed by unknown authority"},
+		"a server that is not there any more": {func(c *proxy.Config) { c.Address = "127.0.0.1:1" },
+			"cannot reach the server"},
 	} {
 		t.Run("require, of "+name, func(t *testing.T) {
-			checkLogin(t, psql(t, throughProxy(t, p, roads{server: session.MustTLS}, tt.change), "encrypted", "sslmode=disable"), tt.want)
+			checkLogin(t, psql(t, throughProxy(t, p, roads{server: session.MustTLS}, tt.change), "encrypted",
+				"sslmode=disable"), tt.want)
 		})
 	}
 }
@@ -284,7 +301,8 @@ func TestLoginsAreBoundWhereTheCertificatesAreOne(t *testing.T) {
 	}
 	p := secureServer(t)
 	own := throughProxy(t, p, roads{client: session.MustTLS, server: session.MustTLS, pair: p.pair})
-	for name, login := range map[string]func(t *testing.T, address, role, parameters string) error{"psql": psql, "pgx": connect} {
+	for name, login := range map[string]func(t *testing.T, address, role, parameters string) error{"psql": psql,
+		"pgx": connect} {
 		checkLogin(t, login(t, own, "scram", "sslmode=require channel_binding=require"), "")
 		// Where TLS with the server is only preferred, it gives way.
 		preferred := throughProxy(t, p, roads{client: session.MayTLS, server: session.MayTLS})
@@ -302,14 +320,17 @@ func TestClientsLegIsAsTheServersOwn(t *testing.T) {
 		t.Skip("slow: make check runs it")
 	}
 	p := secureServer(t)
-	optional, required := throughProxy(t, p, roads{client: session.MayTLS}), throughProxy(t, p, roads{client: session.MustTLS})
+	optional, required := throughProxy(t, p, roads{client: session.MayTLS}),
+		throughProxy(t, p, roads{client: session.MustTLS})
 	off := throughProxy(t, p, roads{})
 	socket := throughProxy(t, p, roads{client: session.MustTLS, network: "unix"})
 	for _, mode := range []string{"disable", "allow", "prefer", "require"} {
 		checkLogin(t, psql(t, optional, "scram", "sslmode="+mode), "")
 		checkLogin(t, psql(t, socket, "scram", "sslmode="+mode), "")
-		checkLogin(t, psql(t, required, "scram", "sslmode="+mode), map[string]string{"disable": "encrypted connections only"}[mode])
-		checkLogin(t, psql(t, off, "scram", "sslmode="+mode), map[string]string{"require": "server does not support SSL"}[mode])
+		checkLogin(t, psql(t, required, "scram", "sslmode="+mode),
+			map[string]string{"disable": "encrypted connections only"}[mode])
+		checkLogin(t, psql(t, off, "scram", "sslmode="+mode),
+			map[string]string{"require": "server does not support SSL"}[mode])
 	}
 	checkLogin(t, connect(t, optional, "scram", "sslmode=require sslnegotiation=direct"), "")
 	checkLogin(t, connect(t, off, "scram", "sslmode=require sslnegotiation=direct"), "EOF")
@@ -330,7 +351,8 @@ func TestDirectTLSToTheServer(t *testing.T) {
 	if p.Major() < 17 {
 		want = "isotap cannot use TLS with the server"
 	}
-	checkLogin(t, connect(t, throughProxy(t, p, roads{server: session.MustTLS, direct: true}), "encrypted", "sslmode=disable"), want)
+	checkLogin(t, connect(t, throughProxy(t, p, roads{server: session.MustTLS, direct: true}), "encrypted",
+		"sslmode=disable"), want)
 }
 
 // checkLogin compares how a login ended with what is wanted: a part of its error, or success.

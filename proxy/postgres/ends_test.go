@@ -34,7 +34,8 @@ func untyped(code uint32, rest string) string {
 
 // startup is the message that begins a session.
 func startup(minor uint32, user string, parameters ...string) string {
-	return untyped(3<<16|minor, strings.Join(append(parameters, "user", user, "database", "postgres"), "\x00")+"\x00\x00")
+	return untyped(3<<16|minor, strings.Join(append(parameters, "user", user, "database", "postgres"), "\x00")+
+		"\x00\x00")
 }
 
 // exchanged sends text to an address, piece by piece, and gives all that is answered up to the end.
@@ -75,8 +76,9 @@ func TestBeginningsAreAnsweredAsByTheServer(t *testing.T) {
 	plain := testdb.PostgreSQL(t)
 	proxied := throughProxy(t, p, roads{}, func(c *proxy.Config) { c.Address = plain.Addr() })
 	for name, pieces := range map[string][]string{
-		"nothing more":            {startup(0, "postgres") + terminate},
-		"options":                 {startup(0, "postgres", "options", "-c work_mem=3MB -c DateStyle=German") + terminate},
+		"nothing more": {startup(0, "postgres") + terminate},
+		"options": {startup(0, "postgres", "options",
+			"-c work_mem=3MB -c DateStyle=German") + terminate},
 		"a parameter unknown":     {startup(0, "postgres", "nonsense", "1")},
 		"protocol 3.2":            {startup(2, "postgres") + terminate},
 		"protocol 3.9, an option": {startup(9, "postgres", "_pq_.nonsense", "1") + terminate},
@@ -138,10 +140,12 @@ func TestBytesBehindARequestForTLSAreRefused(t *testing.T) {
 		t.Skip("slow: make check runs it")
 	}
 	address := throughProxy(t, secureServer(t), roads{client: session.MayTLS})
-	if got := kinds(exchanged(t, address, sslRequest+startup(0, "trusted"))); !strings.Contains(got, "received unencrypted data after SSL request") {
+	if got := kinds(exchanged(t, address, sslRequest+startup(0, "trusted"))); !strings.Contains(got,
+		"received unencrypted data after SSL request") {
 		t.Errorf("answered %s", got)
 	}
-	if got := kinds(exchanged(t, address, gssRequest+startup(0, "trusted"))); !strings.Contains(got, "received unencrypted data after GSSAPI") {
+	if got := kinds(exchanged(t, address, gssRequest+startup(0, "trusted"))); !strings.Contains(got,
+		"received unencrypted data after GSSAPI") {
 		t.Errorf("answered %s", got)
 	}
 	// GSSAPI's encryption would hide everything, so that it is not offered; each may be asked for once.
@@ -152,10 +156,12 @@ func TestBytesBehindARequestForTLSAreRefused(t *testing.T) {
 			t.Errorf("answered %s", got)
 		}
 	}
-	if got := kinds(exchanged(t, plain, sslRequest, sslRequest)); !strings.Contains(got, "unsupported frontend protocol 1234.5679") {
+	if got := kinds(exchanged(t, plain, sslRequest, sslRequest)); !strings.Contains(got,
+		"unsupported frontend protocol 1234.5679") {
 		t.Errorf("one that asks for TLS twice is answered %s", got)
 	}
-	if got := kinds(exchanged(t, address, gssRequest, noneRequest)); !strings.Contains(got, "unsupported frontend protocol 1234.5681") {
+	if got := kinds(exchanged(t, address, gssRequest, noneRequest)); !strings.Contains(got,
+		"unsupported frontend protocol 1234.5681") {
 		t.Errorf("a request that there is not is answered %s", got)
 	}
 }
@@ -250,7 +256,8 @@ func TestACancelIsNeverOneTooMany(t *testing.T) {
 		_, err := c.Exec(context.Background(), "SELECT pg_sleep(600)").ReadAll()
 		ended <- err
 	}()
-	waitFor(t, logIn(t, p.Addr(), "sslmode=disable"), "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND wait_event = 'PgSleep'")
+	waitFor(t, logIn(t, p.Addr(), "sslmode=disable"),
+		"SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND wait_event = 'PgSleep'")
 	if err := c.CancelRequest(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -302,22 +309,25 @@ func TestEndsOfSessionsAreTheServersOwn(t *testing.T) {
 		from       int // of which version on
 		state      string
 	}{
-		"terminated":                      {"SELECT 1", true, 0, "57P01"},
-		"terminated in a transaction":     {"BEGIN", true, 0, "57P01"},
-		"idle for too long":               {"SET idle_session_timeout = '50ms'", false, 14, "57P05"},
-		"idle too long, in a transaction": {"SET idle_in_transaction_session_timeout = '50ms'; BEGIN", false, 0, "25P03"},
+		"terminated":                  {"SELECT 1", true, 0, "57P01"},
+		"terminated in a transaction": {"BEGIN", true, 0, "57P01"},
+		"idle for too long":           {"SET idle_session_timeout = '50ms'", false, 14, "57P05"},
+		"idle too long, in a transaction": {"SET idle_in_transaction_session_timeout = '50ms'; BEGIN", false, 0,
+			"25P03"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if p.Major() < tt.from {
 				t.Skipf("version %d has no such limit", p.Major())
 			}
 			for _, r := range []roads{{}, {client: session.MustTLS, server: session.MustTLS}} {
-				c := logIn(t, throughProxy(t, p, r), map[session.TLSUse]string{session.NoTLS: "sslmode=disable", session.MustTLS: "sslmode=require"}[r.client])
+				c := logIn(t, throughProxy(t, p, r), map[session.TLSUse]string{session.NoTLS: "sslmode=disable",
+					session.MustTLS: "sslmode=require"}[r.client])
 				if _, err := c.Exec(t.Context(), tt.statements).ReadAll(); err != nil {
 					t.Fatal(err)
 				}
 				if tt.kill {
-					waitFor(t, logIn(t, p.Addr(), "sslmode=disable"), fmt.Sprintf("SELECT pg_terminate_backend(%d)", c.PID()))
+					waitFor(t, logIn(t, p.Addr(), "sslmode=disable"), fmt.Sprintf("SELECT pg_terminate_backend(%d)",
+						c.PID()))
 				}
 				m, err := c.ReceiveMessage(t.Context())
 				if err == nil {
@@ -336,7 +346,8 @@ func TestEndsOfSessionsAreTheServersOwn(t *testing.T) {
 
 // TestLoginMayNotTakeForEver ends those who say nothing, and those who do not say their password.
 func TestLoginMayNotTakeForEver(t *testing.T) {
-	address := throughProxy(t, secureServer(t), roads{}, func(c *proxy.Config) { c.LoginTimeout = 200 * time.Millisecond })
+	address := throughProxy(t, secureServer(t), roads{},
+		func(c *proxy.Config) { c.LoginTimeout = 200 * time.Millisecond })
 	if got := exchanged(t, address, ""); got != "" {
 		t.Errorf("who says nothing is told %q", got)
 	}

@@ -21,10 +21,13 @@ func (brokenPlanner) Plan(text []byte, _ sqlpostgres.Session) *sqlpostgres.Scrip
 func TestPanicOfThePlannerCostsAnObservationOnly(t *testing.T) {
 	for _, c := range []struct{ name, client, server string }{
 		{"Query", string(appendMessage(nil, msgQuery, []byte("SELECT 'secret'\x00")...)),
-			string(appendMessage(appendMessage(nil, msgCommandComplete, []byte("SELECT 0\x00")...), msgReadyForQuery, byte(txnIdle)))},
-		{"Parse", string(appendMessage(appendMessage(appendMessage(appendMessage(nil, msgParse, []byte("n\x00SELECT 'secret'\x00\x00\x00")...),
+			string(appendMessage(appendMessage(nil, msgCommandComplete, []byte("SELECT 0\x00")...), msgReadyForQuery,
+				byte(txnIdle)))},
+		{"Parse", string(appendMessage(appendMessage(appendMessage(appendMessage(nil, msgParse,
+			[]byte("n\x00SELECT 'secret'\x00\x00\x00")...),
 			msgBind, []byte("\x00n\x00\x00\x00\x00\x00\x00\x00")...), msgExecute, 0, 0, 0, 0, 0), msgSync)),
-			string(appendMessage(appendMessage(appendMessage(appendMessage(nil, msgParseComplete), msgBindComplete), msgCommandComplete, []byte("SELECT 0\x00")...), msgReadyForQuery, byte(txnIdle)))},
+			string(appendMessage(appendMessage(appendMessage(appendMessage(nil, msgParseComplete), msgBindComplete),
+				msgCommandComplete, []byte("SELECT 0\x00")...), msgReadyForQuery, byte(txnIdle)))},
 	} {
 		s := loggedIn(t)
 		s.cfg.Planners = func(string) Planner { return brokenPlanner{} }

@@ -18,7 +18,8 @@ func FuzzLogin(f *testing.F) {
 		if len(input) == 0 {
 			return
 		}
-		s := NewSession(Config{Options: session.Options{}, ClientTLS: session.TLSUse(input[0] & 3), ServerTLS: session.TLSUse(input[0] >> 2 & 3), DirectTLS: input[0]&16 != 0})
+		s := NewSession(Config{Options: session.Options{}, ClientTLS: session.TLSUse(input[0] & 3),
+			ServerTLS: session.TLSUse(input[0] >> 2 & 3), DirectTLS: input[0]&16 != 0})
 		fed := 0
 		for input = input[1:]; len(input) > 1 && !s.Done(); {
 			n := min(int(input[0]&0x7f), len(input)-1)

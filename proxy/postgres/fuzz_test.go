@@ -32,37 +32,57 @@ func (plans) Plan(text []byte, _ sqlpostgres.Session) *sqlpostgres.Script {
 }
 
 func planOf(text string) *sqlpostgres.Plan {
-	source := sqlpostgres.Source{Table: "d.t", Physical: &sqlpostgres.Physical{Items: []sqlpostgres.Item{sqlpostgres.ItemTID, sqlpostgres.ItemXID, sqlpostgres.ItemKeyInt}}}
-	written := sqlpostgres.Source{Table: "d.t", Physical: &sqlpostgres.Physical{Items: []sqlpostgres.Item{sqlpostgres.ItemNewTID, sqlpostgres.ItemLSN, sqlpostgres.ItemInserted}}}
+	source := sqlpostgres.Source{Table: "d.t",
+		Physical: &sqlpostgres.Physical{Items: []sqlpostgres.Item{sqlpostgres.ItemTID, sqlpostgres.ItemXID,
+			sqlpostgres.ItemKeyInt}}}
+	written := sqlpostgres.Source{Table: "d.t",
+		Physical: &sqlpostgres.Physical{Items: []sqlpostgres.Item{sqlpostgres.ItemNewTID, sqlpostgres.ItemLSN,
+			sqlpostgres.ItemInserted}}}
 	switch {
 	case strings.HasPrefix(text, "s"):
-		return &sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Exact}, Result: sqlpostgres.Result{Reply: rewrite.Trimmed, Sources: []sqlpostgres.Source{source}}}
+		return &sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Exact},
+			Result: sqlpostgres.Result{Reply: rewrite.Trimmed, Sources: []sqlpostgres.Source{source}}}
 	case strings.HasPrefix(text, "a"):
 		source.Array, source.Limit = true, 3
-		return &sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Exact}, Result: sqlpostgres.Result{Reply: rewrite.Trimmed, Sources: []sqlpostgres.Source{source}}}
+		return &sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Exact},
+			Result: sqlpostgres.Result{Reply: rewrite.Trimmed, Sources: []sqlpostgres.Source{source}}}
 	case strings.HasPrefix(text, "i"):
-		return &sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Insert, Observation: history.Exact, Target: "d.t"}, Result: sqlpostgres.Result{Reply: rewrite.Returning, Sources: []sqlpostgres.Source{written}}}
+		return &sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Insert, Observation: history.Exact,
+			Target: "d.t"}, Result: sqlpostgres.Result{Reply: rewrite.Returning,
+			Sources: []sqlpostgres.Source{written}}}
 	case strings.HasPrefix(text, "b"):
-		return &sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Begin}, Txn: sqlpostgres.TxnEffect{Level: history.Serializable}}
+		return &sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Begin},
+			Txn: sqlpostgres.TxnEffect{Level: history.Serializable}}
 	case strings.HasPrefix(text, "c"):
-		return &sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Commit}, Txn: sqlpostgres.TxnEffect{Ends: true, Chains: len(text) > 1}}
+		return &sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Commit},
+			Txn: sqlpostgres.TxnEffect{Ends: true, Chains: len(text) > 1}}
 	case strings.HasPrefix(text, "r"):
-		return &sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Rollback}, Txn: sqlpostgres.TxnEffect{Savepoint: "p"}}
+		return &sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Rollback},
+			Txn: sqlpostgres.TxnEffect{Savepoint: "p"}}
 	case strings.HasPrefix(text, "v"):
-		return &sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Savepoint}, Txn: sqlpostgres.TxnEffect{Savepoint: "p"}}
+		return &sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Savepoint},
+			Txn: sqlpostgres.TxnEffect{Savepoint: "p"}}
 	case strings.HasPrefix(text, "d"):
 		c := &sqlpostgres.Cursor{Verb: sqlpostgres.DeclareCursor, Name: "c", Hold: len(text) > 1}
-		return &sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Exact}, Result: sqlpostgres.Result{Reply: rewrite.Trimmed, Sources: []sqlpostgres.Source{source}}, Session: sqlpostgres.SessionEffect{Cursor: c}}
+		return &sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Exact},
+			Result:  sqlpostgres.Result{Reply: rewrite.Trimmed, Sources: []sqlpostgres.Source{source}},
+			Session: sqlpostgres.SessionEffect{Cursor: c}}
 	case strings.HasPrefix(text, "f"):
-		return &sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Opaque, Reason: history.ReasonCursor}, Session: sqlpostgres.SessionEffect{Cursor: &sqlpostgres.Cursor{Verb: sqlpostgres.FetchCursor, Name: "c"}}}
+		return &sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Opaque,
+			Reason: history.ReasonCursor},
+			Session: sqlpostgres.SessionEffect{Cursor: &sqlpostgres.Cursor{Verb: sqlpostgres.FetchCursor, Name: "c"}}}
 	case strings.HasPrefix(text, "m"):
-		return &sqlpostgres.Plan{Statement: rewrite.Statement{Observation: history.Opaque, Reason: history.ReasonCursor}, Session: sqlpostgres.SessionEffect{Cursor: &sqlpostgres.Cursor{Verb: sqlpostgres.MoveCursor, Name: "c"}}}
+		return &sqlpostgres.Plan{Statement: rewrite.Statement{Observation: history.Opaque,
+			Reason: history.ReasonCursor},
+			Session: sqlpostgres.SessionEffect{Cursor: &sqlpostgres.Cursor{Verb: sqlpostgres.MoveCursor, Name: "c"}}}
 	case strings.HasPrefix(text, "e"):
 		return &sqlpostgres.Plan{Session: sqlpostgres.SessionEffect{Cursor: &sqlpostgres.Cursor{Verb: sqlpostgres.CloseCursor}}}
 	case strings.HasPrefix(text, "p"):
 		return &sqlpostgres.Plan{Txn: sqlpostgres.TxnEffect{Ends: true, Global: "g"}}
 	}
-	return &sqlpostgres.Plan{Statement: rewrite.Statement{Observation: history.Opaque, Reason: history.ReasonExecute, Shape: "EXECUTE " + text}, Session: sqlpostgres.SessionEffect{Changes: true}, Schema: sqlpostgres.SchemaEffect{Changes: true}}
+	return &sqlpostgres.Plan{Statement: rewrite.Statement{Observation: history.Opaque, Reason: history.ReasonExecute,
+		Shape: "EXECUTE " + text}, Session: sqlpostgres.SessionEffect{Changes: true},
+		Schema: sqlpostgres.SchemaEffect{Changes: true}}
 }
 
 // startupMessage is a client's first.
@@ -119,14 +139,21 @@ func FuzzSession(f *testing.F) {
 	const refused = "SERROR\x00VERROR\x00C42703\x00Mno\x00P3\x00\x00"
 	f.Add(scripted("CQs 1\x00", "SD"+row, "SCSELECT 1\x00", "SZI", "CQi\x00", "SD"+written, "SCINSERT 0 1\x00", "SZI"))
 	f.Add(scripted("CQs;i\x00", "SE"+refused, "SZI", "SCSELECT 1\x00", "SCINSERT 0 1\x00", "SZI"))
-	f.Add(scripted("CPa\x00s\x00\x00\x00", "CB\x00a\x00\x00\x00\x00\x00\x00\x02\x00\x01\x00\x00", "CDP\x00", "CE\x00\x00\x00\x00\x02", "CS", "S1", "S2",
+	f.Add(scripted("CPa\x00s\x00\x00\x00", "CB\x00a\x00\x00\x00\x00\x00\x00\x02\x00\x01\x00\x00", "CDP\x00",
+		"CE\x00\x00\x00\x00\x02", "CS", "S1", "S2",
 		"Sn", "SD"+row, "Ss", "SZI"))
 	f.Add(scripted("CP\x00s\x00\x00\x00", "CH", "SE"+refused, "SZI", "CS", "S1", "SZI"))
-	f.Add(scripted("CQb\x00", "SCBEGIN\x00", "SZT", "CQv\x00", "SCSAVEPOINT\x00", "SZT", "CQi\x00", "SE"+refused, "SZE", "CQr\x00", "SCROLLBACK\x00", "SZT",
-		"CQcc\x00", "SCCOMMIT\x00", "SZT", "CQp\x00", "SCPREPARE TRANSACTION\x00", "SZI", "CQx\x00", "SCEXECUTE\x00", "SZI"))
-	f.Add(scripted("CPn\x00copy\x00\x00\x00", "CB\x00n\x00\x00\x00\x00\x00\x00\x00", "CE\x00\x00\x00\x00\x00", "CS", "Cdx", "Cc", "CS", "S1", "S2", "SG\x00\x00\x00", "SCCOPY 1\x00", "SZI"))
-	f.Add(scripted("CQb\x00", "SCBEGIN\x00", "SZT", "CQd\x00", "SCDECLARE CURSOR\x00", "SZT", "CQf\x00", "SD"+row, "SCFETCH 1\x00", "SZT", "CQv;m\x00", "SCSAVEPOINT\x00", "SCMOVE 1\x00", "SZT",
-		"CQd\x00", "SCDECLARE CURSOR\x00", "SZT", "CQr\x00", "SCROLLBACK\x00", "SZT", "CQdh;c;f\x00", "SCDECLARE CURSOR\x00", "SCCOMMIT\x00", "SD"+row, "SCFETCH 1\x00", "SZI", "CQe\x00", "SCCLOSE CURSOR ALL\x00", "SZI"))
+	f.Add(scripted("CQb\x00", "SCBEGIN\x00", "SZT", "CQv\x00", "SCSAVEPOINT\x00", "SZT", "CQi\x00", "SE"+refused, "SZE",
+		"CQr\x00", "SCROLLBACK\x00", "SZT",
+		"CQcc\x00", "SCCOMMIT\x00", "SZT", "CQp\x00", "SCPREPARE TRANSACTION\x00", "SZI", "CQx\x00", "SCEXECUTE\x00",
+		"SZI"))
+	f.Add(scripted("CPn\x00copy\x00\x00\x00", "CB\x00n\x00\x00\x00\x00\x00\x00\x00", "CE\x00\x00\x00\x00\x00", "CS",
+		"Cdx", "Cc", "CS", "S1", "S2", "SG\x00\x00\x00", "SCCOPY 1\x00", "SZI"))
+	f.Add(scripted("CQb\x00", "SCBEGIN\x00", "SZT", "CQd\x00", "SCDECLARE CURSOR\x00", "SZT", "CQf\x00", "SD"+row,
+		"SCFETCH 1\x00", "SZT", "CQv;m\x00", "SCSAVEPOINT\x00", "SCMOVE 1\x00", "SZT",
+		"CQd\x00", "SCDECLARE CURSOR\x00", "SZT", "CQr\x00", "SCROLLBACK\x00", "SZT", "CQdh;c;f\x00",
+		"SCDECLARE CURSOR\x00", "SCCOMMIT\x00", "SD"+row, "SCFETCH 1\x00", "SZI", "CQe\x00", "SCCLOSE CURSOR ALL\x00",
+		"SZI"))
 	f.Add(scripted("CQs\x00", "Ss"))
 	f.Fuzz(func(t *testing.T, script []byte) {
 		s := loggedIn(t)
@@ -172,7 +199,8 @@ func FuzzSession(f *testing.F) {
 
 // FuzzBind reads whatever there may be as a Bind message, and what it is made to.
 func FuzzBind(f *testing.F) {
-	f.Add([]byte("p\x00s\x00\x00\x01\x00\x01\x00\x01\x00\x00\x00\x04\x00\x00\x00\x07\x00\x02\x00\x01\x00\x00"), []byte("\x00\x01\x00\x00\x00\x17"))
+	f.Add([]byte("p\x00s\x00\x00\x01\x00\x01\x00\x01\x00\x00\x00\x04\x00\x00\x00\x07\x00\x02\x00\x01\x00\x00"),
+		[]byte("\x00\x01\x00\x00\x00\x17"))
 	f.Fuzz(func(t *testing.T, body, types []byte) {
 		b, err := readBind(body, true)
 		appendArgs(nil, &b, types)
@@ -186,7 +214,8 @@ func FuzzBind(f *testing.F) {
 		if err != nil {
 			t.Fatalf("what was made of a Bind is none: %v", err)
 		}
-		if again.portal != b.portal || again.statement != "other" || len(again.params) != len(b.params) || !bytes.HasPrefix(again.codes, b.codes) {
+		if again.portal != b.portal || again.statement != "other" || len(again.params) != len(b.params) ||
+			!bytes.HasPrefix(again.codes, b.codes) {
 			t.Fatalf("%+v became %+v", b, again)
 		}
 	})
@@ -201,9 +230,11 @@ func FuzzError(f *testing.F) {
 		if err != nil {
 			return
 		}
-		appendMapped(nil, message{kind: msgErrorResponse, body: body}, &e, plans{}.Plan([]byte("text"), sqlpostgres.Session{}), true)
+		appendMapped(nil, message{kind: msgErrorResponse, body: body}, &e,
+			plans{}.Plan([]byte("text"), sqlpostgres.Session{}), true)
 		s := newTestSession(nil)
-		s.asBound(&pendingReply{portal: &portal{form: form{script: plans{}.Plan([]byte("s"), sqlpostgres.Session{}), rewritten: true}}}, message{kind: msgErrorResponse, body: body}, &e)
+		s.asBound(&pendingReply{portal: &portal{form: form{script: plans{}.Plan([]byte("s"), sqlpostgres.Session{}),
+			rewritten: true}}}, message{kind: msgErrorResponse, body: body}, &e)
 	})
 }
 
@@ -236,7 +267,8 @@ func FuzzRow(f *testing.F) {
 
 // FuzzDescription trims whatever there may be for a description.
 func FuzzDescription(f *testing.F) {
-	f.Add([]byte("\x00\x02id\x00"+strings.Repeat("\x00", fieldBytes)+"isotap_1\x00"+strings.Repeat("\x00", fieldBytes)), 1)
+	f.Add([]byte("\x00\x02id\x00"+strings.Repeat("\x00", fieldBytes)+"isotap_1\x00"+strings.Repeat("\x00", fieldBytes)),
+		1)
 	f.Fuzz(func(t *testing.T, body []byte, hidden int) {
 		s := newTestSession(nil)
 		s.names.confirmed.statements["s"] = &statement{}
@@ -250,7 +282,8 @@ func FuzzDescription(f *testing.F) {
 		if l.hidden > hidden || len(l.cut) > len(body) || l.wrong != (len(l.cut) > 0) {
 			t.Fatalf("%+v of %d", l, hidden)
 		}
-		if err := s.trimDescription(&pendingReply{}, message{kind: msgRowDescription, body: body}, hidden, l.cut); err == nil && len(s.toClient) > len(body)+headBytes {
+		if err := s.trimDescription(&pendingReply{}, message{kind: msgRowDescription, body: body}, hidden,
+			l.cut); err == nil && len(s.toClient) > len(body)+headBytes {
 			t.Fatalf("a description of %d bytes became one of %d", len(body), len(s.toClient))
 		}
 	})
@@ -259,7 +292,8 @@ func FuzzDescription(f *testing.F) {
 // FuzzArray reads whatever there may be as an array.
 func FuzzArray(f *testing.F) {
 	f.Add([]byte(`{"a\"b",NULL,c}`), false)
-	f.Add([]byte("\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x19\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01x"), true)
+	f.Add([]byte("\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x19\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01x"),
+		true)
 	f.Fuzz(func(t *testing.T, v []byte, binary bool) {
 		format := byte(0)
 		if binary {

@@ -11,13 +11,15 @@ import (
 // A client may be gone before it hears of what it sent. The server does with that what it would do without isotap,
 // once, also where it refuses what isotap made of it: here the role may not ask for the log's position.
 func TestWhatGoneClientsSentIsDoneOnce(t *testing.T) {
-	r := newRig(t, nil, "REVOKE EXECUTE ON FUNCTION pg_catalog.pg_current_wal_insert_lsn() FROM PUBLIC", "CREATE TABLE t (id int PRIMARY KEY, n int)",
+	r := newRig(t, nil, "REVOKE EXECUTE ON FUNCTION pg_catalog.pg_current_wal_insert_lsn() FROM PUBLIC",
+		"CREATE TABLE t (id int PRIMARY KEY, n int)",
 		"GRANT ALL ON t TO PUBLIC")
 	terminate := &pgproto3.Terminate{}
 	insert := func(id int) *pgproto3.Query {
 		return &pgproto3.Query{String: fmt.Sprintf("INSERT INTO t VALUES (%d, 0)", id)}
 	}
-	extended := []pgproto3.FrontendMessage{parse("", "INSERT INTO t VALUES ($1, 0)"), bind("", "", nil, "1"), execute("", 0)}
+	extended := []pgproto3.FrontendMessage{parse("", "INSERT INTO t VALUES ($1, 0)"), bind("", "", nil, "1"),
+		execute("", 0)}
 	for name, last := range map[string][]pgproto3.FrontendMessage{
 		"a query":                    {insert(1)},
 		"and its end":                {insert(1), terminate},

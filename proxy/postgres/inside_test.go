@@ -24,7 +24,8 @@ func TestSessionIsExpectedBeginsAndEndsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	of := func(s session.Schema) session.Schema { s.Database = r.database; return s }
-	want := []session.Schema{of(session.Schema{Expected: true}), of(session.Schema{Begins: true}), of(session.Schema{Ends: true})}
+	want := []session.Schema{of(session.Schema{Expected: true}), of(session.Schema{Begins: true}),
+		of(session.Schema{Ends: true})}
 	told := func() []session.Schema {
 		r.mu.Lock()
 		defer r.mu.Unlock()

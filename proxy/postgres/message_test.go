@@ -31,7 +31,8 @@ func TestRoomForLongMessagesFollowsWhatCame(t *testing.T) {
 		came, got = came+used, m
 	}
 	runtime.ReadMemStats(&after)
-	if len(got.raw) != size || !bytes.Equal(got.raw[:headBytes], head) || bytes.Count(got.body, []byte{'x'}) != size-headBytes {
+	if len(got.raw) != size || !bytes.Equal(got.raw[:headBytes], head) ||
+		bytes.Count(got.body, []byte{'x'}) != size-headBytes {
 		t.Errorf("a message of %d bytes came as %d", size, len(got.raw))
 	}
 	if took := after.TotalAlloc - before.TotalAlloc; took > 3*size {

@@ -17,21 +17,25 @@ func TestStatementsSentTogetherBeganWhenSent(t *testing.T) {
 		sent            int64 // when the INSERTs go to the server
 	}{
 		"in one Query": {
-			client:  []string{"CQb;i;i;c\x00"},
-			replies: []string{"SCBEGIN\x00", "SD" + written, "SCINSERT 0 1\x00", "SD" + written, "SCINSERT 0 1\x00", "SCCOMMIT\x00", "SZI"},
-			sent:    1000,
+			client: []string{"CQb;i;i;c\x00"},
+			replies: []string{"SCBEGIN\x00", "SD" + written, "SCINSERT 0 1\x00", "SD" + written, "SCINSERT 0 1\x00",
+				"SCCOMMIT\x00", "SZI"},
+			sent: 1000,
 		},
 		"as Queries in a row": {
 			client: []string{"CQb\x00", "CQi\x00", "CQi\x00", "CQc\x00"},
-			replies: []string{"SCBEGIN\x00", "SZT", "SD" + written, "SCINSERT 0 1\x00", "SZT", "SD" + written, "SCINSERT 0 1\x00",
+			replies: []string{"SCBEGIN\x00", "SZT", "SD" + written, "SCINSERT 0 1\x00", "SZT", "SD" + written,
+				"SCINSERT 0 1\x00",
 				"SZT", "SCCOMMIT\x00", "SZI"},
 			sent: 3000, // with the reply to BEGIN, which decides how they are planned
 		},
 		"before one Sync": {
-			client: []string{"CP\x00i\x00\x00\x00", "CB" + bind, "CE\x00\x00\x00\x00\x00", "CP\x00i\x00\x00\x00", "CB" + bind,
+			client: []string{"CP\x00i\x00\x00\x00", "CB" + bind, "CE\x00\x00\x00\x00\x00", "CP\x00i\x00\x00\x00", "CB" +
+				bind,
 				"CE\x00\x00\x00\x00\x00", "CS"},
-			replies: []string{"S1", "S2", "SD" + written, "SCINSERT 0 1\x00", "S1", "S2", "SD" + written, "SCINSERT 0 1\x00", "SZI"},
-			sent:    1000,
+			replies: []string{"S1", "S2", "SD" + written, "SCINSERT 0 1\x00", "S1", "S2", "SD" + written,
+				"SCINSERT 0 1\x00", "SZI"},
+			sent: 1000,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +76,8 @@ func TestStatementsSentTogetherBeganWhenSent(t *testing.T) {
 			}
 			for i, st := range inserts {
 				if st.Start != c.sent || i > 0 && st.End <= inserts[i-1].End {
-					t.Errorf("INSERT %d ran from %d to %d, want from %d on, and one after the other", i+1, st.Start, st.End, c.sent)
+					t.Errorf("INSERT %d ran from %d to %d, want from %d on, and one after the other", i+1, st.Start,
+						st.End, c.sent)
 				}
 			}
 		})

@@ -56,8 +56,10 @@ func TestErrorSkipsUpToTheNextSync(t *testing.T) {
 		skipped, skipping bool
 		due               int
 	}{
-		{"its Sync was sent", []pendingKind{pendingBind, pendingExecute, pendingSync, pendingParse}, []pendingKind{pendingSync, pendingParse}, true, false, 1},
-		{"two were sent", []pendingKind{pendingExecute, pendingSync, pendingQuery}, []pendingKind{pendingSync, pendingQuery}, true, false, 2},
+		{"its Sync was sent", []pendingKind{pendingBind, pendingExecute, pendingSync, pendingParse},
+			[]pendingKind{pendingSync, pendingParse}, true, false, 1},
+		{"two were sent", []pendingKind{pendingExecute, pendingSync, pendingQuery},
+			[]pendingKind{pendingSync, pendingQuery}, true, false, 2},
 		{"it is that of the Sync", []pendingKind{pendingSync}, []pendingKind{pendingSync}, false, false, 1},
 		{"no Sync was sent", []pendingKind{pendingParse, pendingBind}, []pendingKind{}, true, true, 0},
 	} {

@@ -17,24 +17,32 @@ var tablesLocked = query("SELECT relation::regclass FROM pg_locks WHERE mode = '
 // TestGroupsInPiecesTakeTheSamePredicateLocks has a client fetch some of the groups: the server must not read the
 // others, nor see what came behind the Bind.
 func TestGroupsInPiecesTakeTheSamePredicateLocks(t *testing.T) {
-	r := newRig(t, nil, "CREATE TABLE many (id INT PRIMARY KEY, n TEXT)", "INSERT INTO many SELECT g * 7919 % 5003, repeat('x', 200) FROM generate_series(1, 5000) g")
+	r := newRig(t, nil, "CREATE TABLE many (id INT PRIMARY KEY, n TEXT)",
+		"INSERT INTO many SELECT g * 7919 % 5003, repeat('x', 200) FROM generate_series(1, 5000) g")
 	allVisible(t, r.database)
 	begin, end := query("BEGIN ISOLATION LEVEL SERIALIZABLE"), query("ROLLBACK")
 	for name, steps := range map[string][]step{
-		"one after the other": {send(1, bind("p", "g", []int16{1, 0}), describe(ofPortal, "p"), execute("p", 2), describe(ofPortal, "p"), syncs), tablesLocked, send(1, execute("p", 1), syncs), tablesLocked},
-		"all":                 {send(1, bind("p", "g", nil), execute("p", 0), execute("p", 1), syncs)},
-		"behind a Query":      {send(1, bind("p", "g", nil), syncs), query("INSERT INTO many VALUES (-1)"), send(1, execute("p", 1), syncs), tablesLocked},
-		"behind an error":     {send(1, bind("p", "g", nil), syncs), query("SELECT 1/0"), send(1, execute("p", 1), syncs)},
-		"behind another":      {send(1, bind("p", "g", nil), bind("", "other", nil), execute("", 0), execute("p", 1), syncs), tablesLocked},
-		"of a statement that was replaced": {send(1, parse("", grouped), bind("p", "", nil), parse("", "SELECT 2"), execute("p", 2), bind("", "", nil), execute("", 0), execute("p", 2), syncs),
+		"one after the other": {send(1, bind("p", "g", []int16{1, 0}), describe(ofPortal, "p"), execute("p", 2),
+			describe(ofPortal, "p"), syncs), tablesLocked, send(1, execute("p", 1), syncs), tablesLocked},
+		"all": {send(1, bind("p", "g", nil), execute("p", 0), execute("p", 1), syncs)},
+		"behind a Query": {send(1, bind("p", "g", nil), syncs), query("INSERT INTO many VALUES (-1)"),
+			send(1, execute("p", 1), syncs), tablesLocked},
+		"behind an error": {send(1, bind("p", "g", nil), syncs), query("SELECT 1/0"), send(1, execute("p", 1), syncs)},
+		"behind another": {send(1, bind("p", "g", nil), bind("", "other", nil), execute("", 0), execute("p", 1),
+			syncs), tablesLocked},
+		"of a statement that was replaced": {send(1, parse("", grouped), bind("p", "", nil), parse("", "SELECT 2"),
+			execute("p", 2), bind("", "", nil), execute("", 0), execute("p", 2), syncs),
 			tablesLocked},
-		"of a statement that was closed": {send(1, parse("c", grouped), bind("p", "c", nil), closes(ofStatement, "c"), execute("p", 2), syncs), tablesLocked},
-		"by SQL":                         {send(1, bind("p", "g", nil), syncs), query("FETCH 2 FROM p"), tablesLocked},
+		"of a statement that was closed": {send(1, parse("c", grouped), bind("p", "c", nil), closes(ofStatement, "c"),
+			execute("p", 2), syncs), tablesLocked},
+		"by SQL": {send(1, bind("p", "g", nil), syncs), query("FETCH 2 FROM p"), tablesLocked},
 	} {
 		t.Run(name, func(t *testing.T) {
-			steps = append([]step{send(1, parse("g", grouped), parse("other", "DELETE FROM many WHERE id = 3"), syncs), begin}, steps...)
+			steps = append([]step{send(1, parse("g", grouped), parse("other", "DELETE FROM many WHERE id = 3"), syncs),
+				begin}, steps...)
 			steps = append(steps, query("SELECT name FROM pg_prepared_statements WHERE name !~ 'isotap_[12]$' ORDER BY 1"), end)
-			want, got := steady(converse(t, r.direct, r.database, steps)), steady(converse(t, r.proxied, r.database, steps))
+			want, got := steady(converse(t, r.direct, r.database, steps)),
+				steady(converse(t, r.proxied, r.database, steps))
 			if got != want {
 				t.Errorf("isotap's answer differs:\n%s", difference(want, got))
 			}

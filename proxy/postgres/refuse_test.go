@@ -45,7 +45,8 @@ func TestARefusedClientLearnsWhy(t *testing.T) {
 }
 
 func TestWhatIsNoStartupMessageIsNotAnswered(t *testing.T) {
-	for _, sent := range []string{"", "GET / HTTP/1.1\r\n\r\n", "\x00\x00\x00\x10\x04\xd2\x16\x2e\x00\x00\x00\x01\x00\x00\x00\x02"} {
+	for _, sent := range []string{"", "GET / HTTP/1.1\r\n\r\n",
+		"\x00\x00\x00\x10\x04\xd2\x16\x2e\x00\x00\x00\x01\x00\x00\x00\x02"} {
 		client, server := net.Pipe()
 		answered := make(chan int)
 		go func() {

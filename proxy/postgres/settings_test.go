@@ -81,7 +81,8 @@ func TestHarmlessCallIsNotAskedAboutAgain(t *testing.T) {
 
 func TestParameterStatusChangesHowTextsAreRead(t *testing.T) {
 	var x settings
-	for _, p := range [][2]string{{"standard_conforming_strings", "off"}, {"client_encoding", "LATIN1"}, {"DateStyle", "ISO, MDY"}} {
+	for _, p := range [][2]string{{"standard_conforming_strings", "off"}, {"client_encoding", "LATIN1"},
+		{"DateStyle", "ISO, MDY"}} {
 		x.parameter([]byte(p[0] + "\x00" + p[1] + "\x00"))
 	}
 	if !x.env.Backslashes || x.env.Encoding != "LATIN1" || x.literals.DateStyle != "ISO, MDY" || x.stale {

@@ -61,7 +61,8 @@ func (c *conversation) say(s step) {
 		if _, err := c.server.Write(toServer); err != nil {
 			c.t.Fatal(err)
 		}
-		if s := c.session; s.phase == phaseReady && len(c.ahead) == 0 && s.held.raw == nil && (s.pipeline.due == 0 || s.pipeline.copyIn.active()) {
+		if s := c.session; s.phase == phaseReady && len(c.ahead) == 0 && s.held.raw == nil &&
+			(s.pipeline.due == 0 || s.pipeline.copyIn.active()) {
 			return
 		}
 		c.server.SetReadDeadline(time.Now().Add(testdb.Patience))
@@ -159,7 +160,8 @@ func TestAnswersDoNotDependOnHowBytesArrive(t *testing.T) {
 			for _, size := range sizes {
 				toClient, toServer, events := replayTurns(t, r.planner, c.turns, size)
 				if !bytes.Equal(toClient, wantClient) || !bytes.Equal(toServer, wantServer) || events != wantEvents {
-					t.Errorf("pieces of %d: another answer\n%s\nevents %s\nwant   %s", size, difference(steady(wantClient), steady(toClient)), events, wantEvents)
+					t.Errorf("pieces of %d: another answer\n%s\nevents %s\nwant   %s", size,
+						difference(steady(wantClient), steady(toClient)), events, wantEvents)
 				}
 			}
 		})

@@ -52,9 +52,15 @@ func TestTransactionHasTheLevelThatItIsGiven(t *testing.T) {
 		begin func(*transaction)
 		want  history.Level
 	}{
-		{"the session's", func(x *transaction) { x.beginBlock(1, history.LevelUnknown, history.RepeatableRead) }, history.RepeatableRead},
-		{"BEGIN's", func(x *transaction) { x.beginBlock(1, history.Serializable, history.RepeatableRead) }, history.Serializable},
-		{"the one that the server runs", func(x *transaction) { x.beginBlock(1, history.ReadUncommitted, history.Serializable) }, history.ReadCommitted},
+		{"the session's", func(x *transaction) { x.beginBlock(1, history.LevelUnknown, history.RepeatableRead) },
+			history.RepeatableRead},
+		{"BEGIN's", func(x *transaction) { x.beginBlock(1, history.Serializable, history.RepeatableRead) },
+			history.Serializable},
+		{"the one that the server runs",
+			func(x *transaction) {
+				x.beginBlock(1, history.ReadUncommitted,
+					history.Serializable)
+			}, history.ReadCommitted},
 		{"SET TRANSACTION's in a block", func(x *transaction) {
 			x.beginBlock(1, history.LevelUnknown, history.ReadCommitted)
 			x.setLevel(history.Serializable)
@@ -96,7 +102,8 @@ func TestReadyForQueryTellsHowATransactionEnded(t *testing.T) {
 		{"a block goes on", transaction{block: true}, txnOpen, 0, false, true},
 		{"a block has failed, and goes on", transaction{block: true, erred: true}, txnFailed, 0, false, true},
 		{"a block is gone, by what nobody read", transaction{block: true}, txnIdle, history.Indeterminate, true, false},
-		{"a block is gone, with an error", transaction{block: true, erred: true}, txnIdle, history.Aborted, true, false},
+		{"a block is gone, with an error", transaction{block: true, erred: true}, txnIdle, history.Aborted, true,
+			false},
 		{"a block is there, by what nobody read", transaction{}, txnOpen, 0, false, true},
 	} {
 		x := c.before
@@ -148,7 +155,8 @@ func TestRollbackTakesSchemaChangesBack(t *testing.T) {
 	}
 	d.temporaries.names = rewrite.ListOf("tmp")
 	d.add(table, anywhere)
-	if changes, changed := d.end(history.Committed); !changed || len(changes) != 1 || d.temporaries.kept != rewrite.ListOf("tmp") {
+	if changes, changed := d.end(history.Committed); !changed || len(changes) != 1 ||
+		d.temporaries.kept != rewrite.ListOf("tmp") {
 		t.Errorf("changed %v: %v, temporary tables %q", changed, changes, d.temporaries.kept)
 	}
 	d.add(table, anywhere)
@@ -180,11 +188,13 @@ func TestTextsSentAheadArePlannedForTheirTransaction(t *testing.T) {
 		want speculativeTxn
 	}{
 		{"nothing", nil, speculativeTxn{level: history.ReadCommitted}},
-		{"BEGIN", []*sqlpostgres.Plan{plan(history.Begin, nil)}, speculativeTxn{block: true, level: history.ReadCommitted}},
+		{"BEGIN", []*sqlpostgres.Plan{plan(history.Begin, nil)},
+			speculativeTxn{block: true, level: history.ReadCommitted}},
 		{"BEGIN with a level", []*sqlpostgres.Plan{begin}, speculativeTxn{block: true, level: history.Serializable}},
 		{"BEGIN in a block", []*sqlpostgres.Plan{begin, plan(history.Begin, nil)},
 			speculativeTxn{block: true, level: history.Serializable}},
-		{"COMMIT", []*sqlpostgres.Plan{begin, plan(history.Commit, ends)}, speculativeTxn{level: history.ReadCommitted}},
+		{"COMMIT", []*sqlpostgres.Plan{begin, plan(history.Commit, ends)},
+			speculativeTxn{level: history.ReadCommitted}},
 		{"COMMIT AND CHAIN", []*sqlpostgres.Plan{begin, plan(history.Commit, chains)},
 			speculativeTxn{block: true, level: history.Serializable}},
 		{"SAVEPOINT", []*sqlpostgres.Plan{begin, plan(history.Savepoint, nil)},

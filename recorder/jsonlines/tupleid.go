@@ -27,7 +27,8 @@ func writeTupleID(p *history.TupleID) *tupleID {
 		return &tupleID{Tagged: true, XID: p.XID, Tag: lsnText(p.CTID), NewXID: p.NewXID, NewTag: lsnText(p.NewID),
 			LSN: lsnText(p.LSN), Leaf: p.Leaf}
 	}
-	return &tupleID{XID: p.XID, CTID: ctidText(p.CTID), NewXID: p.NewXID, NewCTID: ctidText(p.NewID), LSN: lsnText(p.LSN),
+	return &tupleID{XID: p.XID, CTID: ctidText(p.CTID), NewXID: p.NewXID, NewCTID: ctidText(p.NewID),
+		LSN:  lsnText(p.LSN),
 		Leaf: p.Leaf}
 }
 

@@ -40,7 +40,8 @@ func appendCapture(b []byte, entries []CaptureEntry, uncollected uint64) []byte 
 func TestParseCaptureReadsWhatWasCollected(t *testing.T) {
 	tags := rapid.Custom(func(t *rapid.T) history.Tag {
 		run := history.Run(rapid.Uint32Range(1, history.MaxRun-1).Draw(t, "run"))
-		return history.Tag{Txn: history.MakeTxnID(run, max(1, rapid.Uint32().Draw(t, "seq"))), Stmt: max(1, rapid.Uint32().Draw(t, "stmt"))}
+		return history.Tag{Txn: history.MakeTxnID(run, max(1, rapid.Uint32().Draw(t, "seq"))),
+			Stmt: max(1, rapid.Uint32().Draw(t, "stmt"))}
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		entries := rapid.SliceOf(rapid.Custom(func(t *rapid.T) CaptureEntry {
@@ -83,7 +84,8 @@ func TestParseCaptureRefusesWhatIsNotAnEntry(t *testing.T) {
 	} {
 		entries, _, err := ParseCapture([]byte(tc.in))
 		if err == nil || !strings.Contains(err.Error(), tc.err) || len(entries) != tc.entries {
-			t.Errorf("ParseCapture(%q) = %v, %v; want %d entries and an error with %q", tc.in, entries, err, tc.entries, tc.err)
+			t.Errorf("ParseCapture(%q) = %v, %v; want %d entries and an error with %q", tc.in, entries, err, tc.entries,
+				tc.err)
 		}
 	}
 }

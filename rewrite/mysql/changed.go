@@ -133,7 +133,8 @@ func (v verb) changedTables(object int) ([]rewrite.TableName, bool) {
 // tableName reads the name of a table at a place, and returns the place behind it.
 func (v verb) tableName(i int) (t rewrite.TableName, end int, ok bool) {
 	isName := func(i int) bool {
-		return v.from+i < v.to && (v.st.Tokens[v.from+i].Kind == mysqltoken.Word || v.st.Tokens[v.from+i].Kind == mysqltoken.Name)
+		return v.from+i < v.to && (v.st.Tokens[v.from+i].Kind == mysqltoken.Word ||
+			v.st.Tokens[v.from+i].Kind == mysqltoken.Name)
 	}
 	if !isName(i) {
 		return t, i, false
@@ -175,7 +176,8 @@ func (v verb) namedTables(i int, list bool) (names []rewrite.TableName, ok bool)
 
 func (v verb) namedSchema(i int) ([]rewrite.TableName, bool) {
 	i = v.behindExists(i)
-	if at := v.from + i; at < v.to && (v.st.Tokens[at].Kind == mysqltoken.Word || v.st.Tokens[at].Kind == mysqltoken.Name) {
+	if at := v.from + i; at < v.to && (v.st.Tokens[at].Kind == mysqltoken.Word ||
+		v.st.Tokens[at].Kind == mysqltoken.Name) {
 		return []rewrite.TableName{{Schema: unquoted(v.st.tok(at))}}, true
 	}
 	return nil, false

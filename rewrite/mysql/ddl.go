@@ -97,7 +97,8 @@ func (st *statement) commentedOptions(d Dialect) bool {
 	}
 	open := st.definitionList()
 	closing := st.group(open)
-	if closing < 0 || st.executable() < st.Tokens[closing].End && (d != TiDB || !st.commentedAttributes(open, closing)) {
+	if closing < 0 || st.executable() < st.Tokens[closing].End &&
+		(d != TiDB || !st.commentedAttributes(open, closing)) {
 		return false
 	}
 	options := strings.ToLower(st.SQL[st.Tokens[closing].End:])

@@ -40,7 +40,8 @@ func FuzzPlan(f *testing.F) {
 		checkHidden(t, p)
 		checkParts(t, in, p)
 		if c := p.Companion; c != nil {
-			if p.Upstream.Pieces != nil || p.Observation != history.Opaque || c.Params != p.Params || len(c.Upstream.Hidden) > 0 || c.HiddenColumns() == 0 {
+			if p.Upstream.Pieces != nil || p.Observation != history.Opaque || c.Params != p.Params ||
+				len(c.Upstream.Hidden) > 0 || c.HiddenColumns() == 0 {
 				t.Fatalf("a companion of other parameters or columns: %+v of %+v", c, p)
 			}
 			checkParses(t, c, s)
@@ -67,7 +68,8 @@ func checkParts(t *testing.T, in string, p *Plan) {
 	t.Helper()
 	for i, end := range p.Upstream.Parts {
 		switch {
-		case i > 0 && end <= p.Upstream.Parts[i-1], i == len(p.Upstream.Parts)-1 && end != len(in), i < len(p.Upstream.Parts)-1 && in[end] != ';', len(p.Upstream.Parts) == 1:
+		case i > 0 && end <= p.Upstream.Parts[i-1], i == len(p.Upstream.Parts)-1 &&
+			end != len(in), i < len(p.Upstream.Parts)-1 && in[end] != ';', len(p.Upstream.Parts) == 1:
 			t.Fatalf("parts %v of %d bytes", p.Upstream.Parts, len(in))
 		}
 	}
@@ -85,7 +87,8 @@ func checkHidden(t *testing.T, p *Plan) {
 		if piece.Hole != TagHole && piece.Hole != RowIDHole && piece.Hole != CopyHole {
 			continue
 		}
-		if next >= len(p.Upstream.Hidden) || p.Upstream.Hidden[next].Hole != piece.Hole || p.Upstream.Hidden[next].Ordinal != piece.Ordinal {
+		if next >= len(p.Upstream.Hidden) || p.Upstream.Hidden[next].Hole != piece.Hole ||
+			p.Upstream.Hidden[next].Ordinal != piece.Ordinal {
 			t.Fatalf("hole %d is not among the hidden parameters %v", next, p.Upstream.Hidden)
 		}
 		if p.Upstream.Hidden[next].Index < index {
@@ -158,7 +161,8 @@ func checkIdentities(t *testing.T, n *ast.SelectStmt, p *Plan) {
 		}
 		a, aok := last[0].Expr.(*ast.ColumnNameExpr)
 		b, bok := last[1].Expr.(*ast.ColumnNameExpr)
-		if !aok || !bok || !named(a, rewrite.RowIDColumn) || !named(b, rewrite.WListColumn) || a.Name.Table.L != b.Name.Table.L {
+		if !aok || !bok || !named(a, rewrite.RowIDColumn) || !named(b, rewrite.WListColumn) ||
+			a.Name.Table.L != b.Name.Table.L {
 			t.Fatalf("the last items are not the identities of %v", p.Result.Sources)
 		}
 		last = last[2:]
@@ -220,7 +224,8 @@ func FuzzPlanAfterAnother(f *testing.F) {
 // FuzzParseCapture checks that any bytes are read or refused, and that what was read says the same
 // when it is written again.
 func FuzzParseCapture(f *testing.F) {
-	for _, s := range []string{"0|", "0|r1=0=0000011.1;", "12|a=0,0000011.1=0000012.1;==0000011.1;", "x|", "0|a=b=c;", "0|r1=0=0000011.1~=0000011.1:2;r2=0=0000011.1-=3;r3=0=0000011.1<;", "0|a=0=0000011.1", ""} {
+	for _, s := range []string{"0|", "0|r1=0=0000011.1;", "12|a=0,0000011.1=0000012.1;==0000011.1;", "x|", "0|a=b=c;",
+		"0|r1=0=0000011.1~=0000011.1:2;r2=0=0000011.1-=3;r3=0=0000011.1<;", "0|a=0=0000011.1", ""} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

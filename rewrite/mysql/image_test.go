@@ -21,11 +21,13 @@ func appendImages(b []byte, entries []ImageEntry) []byte {
 
 func TestParseImagesReadsWhatWasCollected(t *testing.T) {
 	tag := history.Tag{Txn: history.MakeTxnID(1, 1), Stmt: 2}
-	entries := []ImageEntry{{RowID: string(AppendRowID(nil, tag, 3)), Tag: tag, Inserted: true, Values: "0,X'',NULL"}, {RowID: "r1", Tag: tag, Values: "'2026-11-21',1.5"}}
+	entries := []ImageEntry{{RowID: string(AppendRowID(nil, tag, 3)), Tag: tag, Inserted: true, Values: "0,X'',NULL"},
+		{RowID: "r1", Tag: tag, Values: "'2026-11-21',1.5"}}
 	if got, err := ParseImages(appendImages(nil, entries)); err != nil || !slices.Equal(got, entries) {
 		t.Errorf("got %v, %v, want %v", got, err, entries)
 	}
-	for in, why := range map[string]string{"r=0000011.1=1": "none", "r=1;": "none", "r=0000011.1=1=2;": "none", "r=x=1;": "statement number", "r==1;": "statement number"} {
+	for in, why := range map[string]string{"r=0000011.1=1": "none", "r=1;": "none", "r=0000011.1=1=2;": "none",
+		"r=x=1;": "statement number", "r==1;": "statement number"} {
 		got, err := ParseImages(append(appendImages(nil, entries), in...))
 		if err == nil || !strings.Contains(err.Error(), why) || !slices.Equal(got, entries) {
 			t.Errorf("%q: %v, %v, want what stands before it and an error with %q", in, got, err, why)

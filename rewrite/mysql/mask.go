@@ -221,7 +221,8 @@ func (c *masker) loadList(n *ast.LoadDataStmt) {
 func (c *masker) prepared(n *ast.PrepareStmt) {
 	st := c.pl.st
 	last := st.last()
-	if n.SQLVar != nil || st.Tokens[last].Kind != mysqltoken.String || shape.MarkOfString(st.tok(last)) != shape.StringMark {
+	if n.SQLVar != nil || st.Tokens[last].Kind != mysqltoken.String ||
+		shape.MarkOfString(st.tok(last)) != shape.StringMark {
 		return
 	}
 	from, to := st.Tokens[last].Start+1, st.Tokens[last].End-1

@@ -14,9 +14,11 @@ func TestTextsAreCutOnlyWhereTheMeaningStays(t *testing.T) {
 		text, mode, charset string
 		want                []string
 	}{
-		{text: "UPDATE item SET stock=1; DELETE FROM item", want: []string{"UPDATE item SET stock=1", " DELETE FROM item"}},
+		{text: "UPDATE item SET stock=1; DELETE FROM item", want: []string{"UPDATE item SET stock=1",
+			" DELETE FROM item"}},
 		{text: "UPDATE item SET stock=1 WHERE id=1 --; DELETE FROM item"},
-		{text: "SELECT 1; UPDATE item SET stock=1 --; DELETE FROM item", want: []string{"SELECT 1", " UPDATE item SET stock=1 --; DELETE FROM item"}},
+		{text: "SELECT 1; UPDATE item SET stock=1 --; DELETE FROM item",
+			want: []string{"SELECT 1", " UPDATE item SET stock=1 --; DELETE FROM item"}},
 		{text: "SELECT 1 -- ;\n; SELECT 2", want: []string{"SELECT 1 -- ;\n", " SELECT 2"}},
 		{text: "SELECT 1 --\x7f; SELECT 2\n; SELECT 3", want: []string{"SELECT 1 --\x7f; SELECT 2\n", " SELECT 3"}},
 		{text: "SELECT 1 --\xa0; SELECT 2", charset: "latin1"},
@@ -27,7 +29,8 @@ func TestTextsAreCutOnlyWhereTheMeaningStays(t *testing.T) {
 		{text: "SELECT '\\'; SELECT 2", mode: "NO_BACKSLASH_ESCAPES", want: []string{"SELECT '\\'", " SELECT 2"}},
 		{text: "SELECT '\xbf\\'; SELECT 2", charset: "gbk"},
 		{text: "IF 1 THEN SELECT 1; END IF; SELECT 2"},
-		{text: "SELECT 1; BEGIN NOT ATOMIC SELECT 1; END; SELECT 2", want: []string{"SELECT 1", " BEGIN NOT ATOMIC SELECT 1; END; SELECT 2"}},
+		{text: "SELECT 1; BEGIN NOT ATOMIC SELECT 1; END; SELECT 2",
+			want: []string{"SELECT 1", " BEGIN NOT ATOMIC SELECT 1; END; SELECT 2"}},
 		{text: "SET STATEMENT max_statement_time=1 FOR SELECT 1; SELECT 2"},
 		{text: "BEGIN; SELECT 1; COMMIT", want: []string{"BEGIN", " SELECT 1", " COMMIT"}},
 		{text: "CREATE PROCEDURE p() BEGIN SELECT 1; END; SELECT 1"},
@@ -65,8 +68,10 @@ func TestLongTextsAreNotParsed(t *testing.T) {
 		{text: insert + ",(1,';')"},
 	} {
 		p := New(testSchema(), Options{}).Plan(c.text, testSession())
-		if p.Observation != history.Opaque || p.Reason != history.ReasonSize || p.Kind == history.Insert == c.ends || p.Txn.Ends != c.ends || p.Schema.Changes != c.ends || p.Upstream.Pieces != nil {
-			t.Errorf("a text of %d bytes is %v %v (%s), ends %v", len(c.text), p.Kind, p.Observation, p.Reason, p.Txn.Ends)
+		if p.Observation != history.Opaque || p.Reason != history.ReasonSize || p.Kind == history.Insert == c.ends ||
+			p.Txn.Ends != c.ends || p.Schema.Changes != c.ends || p.Upstream.Pieces != nil {
+			t.Errorf("a text of %d bytes is %v %v (%s), ends %v", len(c.text), p.Kind, p.Observation, p.Reason,
+				p.Txn.Ends)
 		}
 	}
 	if p := New(testSchema(), Options{}).Plan(insert+",(?,?)", testSession()); p.Params != 2 {

@@ -42,25 +42,29 @@ func with(t *Table, change func(*Table)) *Table {
 
 func testSchema() tables {
 	return tables{
-		"shop.item":   table("shop.item", "id int, name varchar, price decimal, stock int", "primary(id)", "by_price(price)"),
-		"shop.orders": table("shop.orders", "id int, item_id int, qty int, note text", "primary(id)", "by_item(item_id)"),
-		"shop.kv":     table("shop.kv", "k varchar, v varchar", "primary(k)"),
-		"shop.cross":  table("shop.cross", "id int, a int, b int, c int", "primary(id)", "a(a)", "b(b)"),
-		"shop.types":  table("shop.types", "id int, f float, d double, e enum, ts timestamp, body longtext, Name varchar, g int generated"),
-		"shop.shy":    table("shop.shy", "id int, secret int invisible, a int"),
-		"shop.o`dd":   table("shop.o`dd", "id int, `c int"),
-		"shop.größe":  table("shop.größe", "id int, maß int"),
-		"shop.plain":  with(table("shop.plain", "id int, a int"), func(t *Table) { t.Instrumented = false }),
-		"shop.v":      with(table("shop.v", "id int"), func(t *Table) { t.View = true }),
-		"shop.tmp":    with(table("shop.tmp", "id int"), func(t *Table) { t.Temporary = true }),
+		"shop.item": table("shop.item", "id int, name varchar, price decimal, stock int", "primary(id)",
+			"by_price(price)"),
+		"shop.orders": table("shop.orders", "id int, item_id int, qty int, note text", "primary(id)",
+			"by_item(item_id)"),
+		"shop.kv":    table("shop.kv", "k varchar, v varchar", "primary(k)"),
+		"shop.cross": table("shop.cross", "id int, a int, b int, c int", "primary(id)", "a(a)", "b(b)"),
+		"shop.types": table("shop.types",
+			"id int, f float, d double, e enum, ts timestamp, body longtext, Name varchar, g int generated"),
+		"shop.shy":   table("shop.shy", "id int, secret int invisible, a int"),
+		"shop.o`dd":  table("shop.o`dd", "id int, `c int"),
+		"shop.größe": table("shop.größe", "id int, maß int"),
+		"shop.plain": with(table("shop.plain", "id int, a int"), func(t *Table) { t.Instrumented = false }),
+		"shop.v":     with(table("shop.v", "id int"), func(t *Table) { t.View = true }),
+		"shop.tmp":   with(table("shop.tmp", "id int"), func(t *Table) { t.Temporary = true }),
 		"shop.trig": with(table("shop.trig", "id int, a int"), func(t *Table) {
 			t.InsertTrigger, t.UpdateTrigger, t.DeleteTrigger = true, true, true
 		}),
-		"shop.parent": with(table("shop.parent", "id int, a int"), func(t *Table) { t.CascadesUpdate, t.CascadesDelete = []string{"id"}, true }),
-		"shop.long":   with(table("shop.long", "id int, a int"), func(t *Table) { t.WListBytes = 0 }),
-		"shop.short":  with(table("shop.short", "id int, a int"), func(t *Table) { t.WListBytes = 20 }),
-		"bank.item":   table("bank.item@2", "id int, name varchar"),
-		"bank.acct":   table("bank.acct", "id int, bal int", "primary(id)"),
+		"shop.parent": with(table("shop.parent", "id int, a int"),
+			func(t *Table) { t.CascadesUpdate, t.CascadesDelete = []string{"id"}, true }),
+		"shop.long":  with(table("shop.long", "id int, a int"), func(t *Table) { t.WListBytes = 0 }),
+		"shop.short": with(table("shop.short", "id int, a int"), func(t *Table) { t.WListBytes = 20 }),
+		"bank.item":  table("bank.item@2", "id int, name varchar"),
+		"bank.acct":  table("bank.acct", "id int, bal int", "primary(id)"),
 	}
 }
 

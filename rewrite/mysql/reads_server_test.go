@@ -44,7 +44,8 @@ func newReadServer(t *testing.T) *readServer {
 	s := &readServer{t: t, conn: c}
 	t.Cleanup(func() { c.Close() })
 	const database = "isotap_reads"
-	for _, q := range append([]string{"DROP DATABASE IF EXISTS " + database, "CREATE DATABASE " + database, "USE " + database}, readTables...) {
+	for _, q := range append([]string{"DROP DATABASE IF EXISTS " + database, "CREATE DATABASE " + database, "USE " +
+		database}, readTables...) {
 		s.exec(q)
 	}
 	s.session = Session{Schema: database, Charset: "utf8mb4", MaxPacket: 16 << 20}
@@ -190,14 +191,16 @@ func (s *readServer) same(query string) (seen []string) {
 	for _, prepared := range []bool{false, true} {
 		original, proxied := s.see(query, 0, prepared), s.see(rewritten, p.HiddenColumns(), prepared)
 		if !slices.Equal(original.columns, proxied.columns) {
-			s.t.Errorf("%s: columns\n%s\nwant\n%s", rewritten, strings.Join(proxied.columns, "\n"), strings.Join(original.columns, "\n"))
+			s.t.Errorf("%s: columns\n%s\nwant\n%s", rewritten, strings.Join(proxied.columns, "\n"),
+				strings.Join(original.columns, "\n"))
 		}
 		if !strings.Contains(query, "ORDER BY") {
 			slices.Sort(original.rows)
 			slices.Sort(proxied.rows)
 		}
 		if !slices.Equal(original.rows, proxied.rows) || original.warnings != proxied.warnings {
-			s.t.Errorf("%s (prepared %t): %s\n%s\nwant %s\n%s", rewritten, prepared, proxied.warnings, strings.Join(proxied.rows, "\n"),
+			s.t.Errorf("%s (prepared %t): %s\n%s\nwant %s\n%s", rewritten, prepared, proxied.warnings,
+				strings.Join(proxied.rows, "\n"),
 				original.warnings, strings.Join(original.rows, "\n"))
 			continue
 		}
@@ -279,30 +282,38 @@ func TestRandomReadsAreTheSame(t *testing.T) {
 	s.exec("UPDATE e SET isotap_rowid = CONCAT(_binary'e', id), isotap_wlist = '0'")
 	rng := rand.New(rand.NewPCG(1, 2))
 	pick := func(texts ...string) string { return texts[rng.IntN(len(texts))] }
-	aggregates := []string{"COUNT(*)", "COUNT(dep)", "SUM(pay)", "MIN(note)", "MAX(e.id)", "AVG(pay)", "COUNT(DISTINCT note)",
+	aggregates := []string{"COUNT(*)", "COUNT(dep)", "SUM(pay)", "MIN(note)", "MAX(e.id)", "AVG(pay)",
+		"COUNT(DISTINCT note)",
 		"GROUP_CONCAT(e.id ORDER BY e.id)", "BIT_XOR(e.id)", "MAX(note) + 1", "COALESCE(SUM(dep), 0)"}
 	for range 200 {
-		from := pick("e", "e", "e FORCE INDEX (dep)", "(SELECT * FROM e) e", "(SELECT id, dep, pay, note FROM e WHERE id > 2) e",
-			"e LEFT JOIN d ON d.id = e.dep", "d JOIN e ON d.id = e.dep", "d LEFT JOIN e ON d.id = e.dep AND e.pay > 10", "e STRAIGHT_JOIN d USING (id)")
-		where := pick("", "", " WHERE pay > 20", " WHERE dep IN (1, 2)", " WHERE note IS NOT NULL", " WHERE e.id BETWEEN 3 AND 40")
+		from := pick("e", "e", "e FORCE INDEX (dep)", "(SELECT * FROM e) e",
+			"(SELECT id, dep, pay, note FROM e WHERE id > 2) e",
+			"e LEFT JOIN d ON d.id = e.dep", "d JOIN e ON d.id = e.dep", "d LEFT JOIN e ON d.id = e.dep AND e.pay > 10",
+			"e STRAIGHT_JOIN d USING (id)")
+		where := pick("", "", " WHERE pay > 20", " WHERE dep IN (1, 2)", " WHERE note IS NOT NULL",
+			" WHERE e.id BETWEEN 3 AND 40")
 		group := pick("dep", "dep", "note", "pay", "dep, note", "e.id", "dep % 2", "e.id, dep")
 		query := "SELECT " + pick(aggregates...) + ", " + pick(aggregates...) + " FROM " + from + where
 		switch rng.IntN(4) {
 		case 0:
 			query += pick("", " LIMIT 1", " ORDER BY 1")
 		case 1:
-			query = "SELECT " + group + ", " + pick(aggregates...) + " AS a FROM " + from + where + " GROUP BY " + group +
+			query = "SELECT " + group + ", " + pick(aggregates...) + " AS a FROM " + from + where + " GROUP BY " +
+				group +
 				pick("", " HAVING a > 1", "") + " ORDER BY " + group
 		case 2:
-			query = "SELECT " + group + ", " + pick(aggregates...) + " AS a FROM " + from + where + " GROUP BY " + group + " ORDER BY " +
+			query = "SELECT " + group + ", " + pick(aggregates...) + " AS a FROM " + from + where + " GROUP BY " +
+				group + " ORDER BY " +
 				pick("a, ", "a DESC, ", "COUNT(*) DESC, ") + group + pick("", " LIMIT 3", " LIMIT 2, 4")
 		case 3:
 			if s.session.Dialect == MySQL {
 				continue
 			}
-			query = "SELECT " + group + ", " + pick(aggregates...) + " AS a FROM " + from + where + " GROUP BY " + group + " WITH ROLLUP"
+			query = "SELECT " + group + ", " + pick(aggregates...) + " AS a FROM " + from + where + " GROUP BY " +
+				group + " WITH ROLLUP"
 		}
-		if s.session.Dialect == MySQL && strings.Contains(query, "GROUP BY") && (strings.Contains(query, "MIN(") || strings.Contains(query, "MAX(")) {
+		if s.session.Dialect == MySQL && strings.Contains(query, "GROUP BY") &&
+			(strings.Contains(query, "MIN(") || strings.Contains(query, "MAX(")) {
 			continue
 		}
 		s.same(query)
@@ -349,27 +360,32 @@ func TestAggregatesTellTheRowsOfTheirGroups(t *testing.T) {
 	s := newReadServer(t)
 	for query, want := range map[string]string{
 		"SELECT COUNT(*) FROM e": everyE,
-		"SELECT COUNT(*), MAX(note), MIN(pay), AVG(pay) AS `a v g`, SUM(id) FROM e e2":                     everyE,
-		"SELECT COUNT(*) FROM e WHERE id > 100":                                                            "",
-		"SELECT MAX(id) FROM e WHERE dep = 1":                                                              dep1,
-		"SELECT dep, COUNT(*) FROM e GROUP BY dep ORDER BY dep":                                            everyE,
-		"SELECT dep FROM e WHERE dep = 1 GROUP BY 1":                                                       dep1,
-		"SELECT dep, GROUP_CONCAT(note ORDER BY id) FROM e GROUP BY dep":                                   everyE,
-		"SELECT dep, GROUP_CONCAT(DISTINCT pay) FROM e GROUP BY dep":                                       everyE,
-		"SELECT dep, COUNT(*) n FROM e GROUP BY dep HAVING n > 1":                                          dep1 + " e3 e4",
-		"SELECT dep, COUNT(*) FROM e GROUP BY dep ORDER BY dep LIMIT 2":                                    dep1 + " e5",
-		"SELECT COUNT(*) FROM e LIMIT 1":                                                                   everyE,
-		"SELECT d.name, COUNT(e.id) FROM d LEFT JOIN e ON e.dep = d.id GROUP BY d.id, d.name ORDER BY 1":   everyD + " " + dep1 + " e3 e4",
-		"SELECT d.name, COUNT(e.id) FROM e RIGHT JOIN d ON e.dep = d.id GROUP BY d.name":                   everyD + " " + dep1 + " e3 e4",
-		"SELECT COUNT(*), SUM(x.pay) FROM e x JOIN e y USING (dep)":                                        dep1 + " e3 e4",
-		"SELECT COUNT(*) FROM d NATURAL JOIN e":                                                            dep1 + " e3 d1 d2 d3",
+		"SELECT COUNT(*), MAX(note), MIN(pay), AVG(pay) AS `a v g`, SUM(id) FROM e e2": everyE,
+		"SELECT COUNT(*) FROM e WHERE id > 100":                                        "",
+		"SELECT MAX(id) FROM e WHERE dep = 1":                                          dep1,
+		"SELECT dep, COUNT(*) FROM e GROUP BY dep ORDER BY dep":                        everyE,
+		"SELECT dep FROM e WHERE dep = 1 GROUP BY 1":                                   dep1,
+		"SELECT dep, GROUP_CONCAT(note ORDER BY id) FROM e GROUP BY dep":               everyE,
+		"SELECT dep, GROUP_CONCAT(DISTINCT pay) FROM e GROUP BY dep":                   everyE,
+		"SELECT dep, COUNT(*) n FROM e GROUP BY dep HAVING n > 1": dep1 +
+			" e3 e4",
+		"SELECT dep, COUNT(*) FROM e GROUP BY dep ORDER BY dep LIMIT 2": dep1 +
+			" e5",
+		"SELECT COUNT(*) FROM e LIMIT 1": everyE,
+		"SELECT d.name, COUNT(e.id) FROM d LEFT JOIN e ON e.dep = d.id GROUP BY d.id, d.name ORDER BY 1": everyD +
+			" " + dep1 + " e3 e4",
+		"SELECT d.name, COUNT(e.id) FROM e RIGHT JOIN d ON e.dep = d.id GROUP BY d.name": everyD +
+			" " + dep1 + " e3 e4",
+		"SELECT COUNT(*), SUM(x.pay) FROM e x JOIN e y USING (dep)": dep1 +
+			" e3 e4",
+		"SELECT COUNT(*) FROM d NATURAL JOIN e": dep1 + " e3 d1 d2 d3",
 		"SELECT SQL_CALC_FOUND_ROWS dep, COUNT(*) FROM e GROUP BY dep ORDER BY COUNT(*) DESC, dep LIMIT 1": dep1,
-		"(SELECT COUNT(*) FROM d)":                                                                         everyD,
-		"SELECT COUNT(*)/*x*/FROM d;":                                                                      everyD,
-		"SELECT COUNT(DISTINCT dep), JSON_ARRAYAGG(id) FROM e WHERE id = 1":                                "e1",
-		"SELECT BIT_OR(id), STDDEV(pay), VAR_POP(pay) FROM e":                                              everyE,
-		"SELECT dep + 1 AS g, COUNT(*) FROM e GROUP BY g ORDER BY g":                                       everyE,
-		"SELECT dep, (SELECT COUNT(*) FROM d WHERE d.id = e.dep) FROM e GROUP BY dep":                      everyE,
+		"(SELECT COUNT(*) FROM d)":                                                    everyD,
+		"SELECT COUNT(*)/*x*/FROM d;":                                                 everyD,
+		"SELECT COUNT(DISTINCT dep), JSON_ARRAYAGG(id) FROM e WHERE id = 1":           "e1",
+		"SELECT BIT_OR(id), STDDEV(pay), VAR_POP(pay) FROM e":                         everyE,
+		"SELECT dep + 1 AS g, COUNT(*) FROM e GROUP BY g ORDER BY g":                  everyE,
+		"SELECT dep, (SELECT COUNT(*) FROM d WHERE d.id = e.dep) FROM e GROUP BY dep": everyE,
 	} {
 		if strings.Contains(query, "NATURAL") {
 			want = s.natural()
@@ -392,8 +408,10 @@ func (s *readServer) natural() string { return "d1 d2 d3 e1 e2=0,000001a.1,00000
 func TestArraysDoNotDependOnTheSession(t *testing.T) {
 	s := newReadServer(t)
 	for _, setting := range []string{
-		"SET sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_ALL_TABLES,ANSI'", "SET sql_mode = ''", "SET sql_mode = 'PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES,IGNORE_SPACE'",
-		"SET character_set_connection = ucs2", "SET collation_connection = latin1_german1_ci", "SET character_set_connection = gbk",
+		"SET sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_ALL_TABLES,ANSI'", "SET sql_mode = ''",
+		"SET sql_mode = 'PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES,IGNORE_SPACE'",
+		"SET character_set_connection = ucs2", "SET collation_connection = latin1_german1_ci",
+		"SET character_set_connection = gbk",
 		"SET character_set_results = utf16", "SET character_set_results = latin1", "SET character_set_results = NULL",
 		"SET max_length_for_sort_data = 4", "SET sql_select_limit = 1", "SET div_precision_increment = 9",
 	} {

@@ -18,7 +18,8 @@ func TestStrictPlansLeaveCoveredReadsAlone(t *testing.T) {
 		"SELECT id, name FROM item WHERE price > 2 LIMIT 3": history.Exact,
 	} {
 		p := r.Plan(query, testSession())
-		if p.Observation != want || want == history.Opaque && (p.Reason != history.ReasonPlan || p.Upstream.Pieces != nil || p.Upstream.MayHideLocks) {
+		if p.Observation != want || want == history.Opaque &&
+			(p.Reason != history.ReasonPlan || p.Upstream.Pieces != nil || p.Upstream.MayHideLocks) {
 			t.Errorf("%s: %v (%s), pieces %v, want %v", query, p.Observation, p.Reason, p.Upstream.Pieces, want)
 		}
 	}
@@ -39,7 +40,8 @@ func TestDeepStatementsAreNotParsed(t *testing.T) {
 		"SELECT " + strings.Repeat("~", n) + "1 FROM item",
 		"SELECT name FROM item WHERE id = 1" + strings.Repeat(" OR id = 2", n),
 	} {
-		if p := r.Plan(query, testSession()); p.Reason != history.ReasonNesting && (p.Reason != history.ReasonSize || len(query) < n) {
+		if p := r.Plan(query, testSession()); p.Reason != history.ReasonNesting &&
+			(p.Reason != history.ReasonSize || len(query) < n) {
 			t.Errorf("%.40s...: %v (%s)", query, p.Observation, p.Reason)
 		}
 	}
@@ -51,8 +53,10 @@ func TestLargeStatementsAreRewritten(t *testing.T) {
 	}
 	r := New(testSchema(), Options{})
 	p := r.Plan("INSERT INTO item (id, name) VALUES (1, NULL)"+strings.Repeat(", (2, 'x')", 30000), testSession())
-	if p.Writes.Inserts != 30001 || p.Shape != "INSERT INTO item (id, name) VALUES (?, ?)" || len(p.Args) != shape.MaxArgs {
-		t.Errorf("%v (%s), %d rows, shape %s, %d arguments", p.Observation, p.Reason, p.Writes.Inserts, p.Shape, len(p.Args))
+	if p.Writes.Inserts != 30001 || p.Shape != "INSERT INTO item (id, name) VALUES (?, ?)" ||
+		len(p.Args) != shape.MaxArgs {
+		t.Errorf("%v (%s), %d rows, shape %s, %d arguments", p.Observation, p.Reason, p.Writes.Inserts, p.Shape,
+			len(p.Args))
 	}
 	p = r.Plan("SELECT name FROM item WHERE id = 1"+strings.Repeat(" OR id = 2", 20000), testSession())
 	if p.Observation != history.Exact {
@@ -68,10 +72,12 @@ func TestTooManyParametersAreNotAdded(t *testing.T) {
 	query := func(rows int) string {
 		return "INSERT INTO item (id) VALUES " + strings.TrimPrefix(strings.Repeat(", (?)", rows), ", ")
 	}
-	if p := r.Plan(query(maxParams/3), testSession()); p.Observation != history.Exact || p.Params+len(p.Upstream.Hidden) != maxParams {
+	if p := r.Plan(query(maxParams/3), testSession()); p.Observation != history.Exact ||
+		p.Params+len(p.Upstream.Hidden) != maxParams {
 		t.Errorf("%v (%s) with %d and %d parameters", p.Observation, p.Reason, p.Params, len(p.Upstream.Hidden))
 	}
-	if p := r.Plan(query(maxParams/3+1), testSession()); p.Reason != history.ReasonParameters || p.Upstream.Hidden != nil || p.Writes.Inserts != 0 {
+	if p := r.Plan(query(maxParams/3+1), testSession()); p.Reason != history.ReasonParameters ||
+		p.Upstream.Hidden != nil || p.Writes.Inserts != 0 {
 		t.Errorf("%v (%s) with %d hidden parameters", p.Observation, p.Reason, len(p.Upstream.Hidden))
 	}
 }
@@ -124,7 +130,8 @@ func (panickingSchema) Table(schema, name string) *Table {
 
 func TestTransactionControlDoesNotAskForTables(t *testing.T) {
 	r := New(panickingSchema{}, Options{})
-	for _, query := range []string{"BEGIN", "COMMIT", "SET autocommit = 0", "SELECT 1", "SHOW TABLES", "SELECT ROW_COUNT()"} {
+	for _, query := range []string{"BEGIN", "COMMIT", "SET autocommit = 0", "SELECT 1", "SHOW TABLES",
+		"SELECT ROW_COUNT()"} {
 		if p := r.Plan(query, testSession()); p.Observation != history.Nothing {
 			t.Errorf("%s: %v (%s)", query, p.Observation, p.Reason)
 		}

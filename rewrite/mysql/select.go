@@ -266,7 +266,8 @@ func (st *statement) intoVariables(s *Session) span {
 		return span{}
 	}
 	to := into + 1
-	for ; to <= st.last() && st.Tokens[to].Kind == mysqltoken.Variable && !strings.HasPrefix(st.tok(to), "@@"); to += 2 {
+	for ; to <= st.last() && st.Tokens[to].Kind == mysqltoken.Variable &&
+		!strings.HasPrefix(st.tok(to), "@@"); to += 2 {
 		if !st.mark(to+1, ",") {
 			return span{into, to + 1}
 		}

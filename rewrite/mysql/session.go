@@ -96,7 +96,8 @@ func DropTempTables(tempTables rewrite.List, tables []rewrite.TableName) rewrite
 
 // hasTempTable reports whether a temporary table of the session hides the table.
 func (s *Session) hasTempTable(schema, table string) bool {
-	return s.TempTables != "" && (len(s.TempTables) >= maxTempTables || s.TempTables.Has(tempTableName(schema, table).Key()))
+	return s.TempTables != "" && (len(s.TempTables) >= maxTempTables ||
+		s.TempTables.Has(tempTableName(schema, table).Key()))
 }
 
 // tempTableName returns a table's name as Session.TempTables lists it. It folds case: to hide too much only

@@ -113,7 +113,8 @@ func (st *statement) suspect() bool {
 			st.is(i, "SET") && st.is(i+1, "PASSWORD"), st.is(i, "CREATE", "ALTER") && st.is(i+1, "USER"),
 			st.is(i, "CHANGE") && st.is(i+1, "MASTER"):
 			return true
-		case st.is(i, "PASSWORD") && i+1 < len(st.Tokens) && (st.Tokens[i+1].Kind == mysqltoken.String || st.mark(i+1, "=") ||
+		case st.is(i, "PASSWORD") && i+1 < len(st.Tokens) && (st.Tokens[i+1].Kind == mysqltoken.String ||
+			st.mark(i+1, "=") ||
 			st.mark(i+1, "(")):
 			return true
 		}
@@ -145,10 +146,12 @@ type shaper struct {
 // add takes over the token at i, and those that belong to the same literal, and gives the next one.
 func (s *shaper) add(i int) int {
 	first, st := i, s.st
-	if (st.mark(i, "-") || st.mark(i, "+")) && s.signHere(i) && i+1 < len(st.Tokens) && st.Tokens[i+1].Kind == mysqltoken.Number {
+	if (st.mark(i, "-") || st.mark(i, "+")) && s.signHere(i) && i+1 < len(st.Tokens) &&
+		st.Tokens[i+1].Kind == mysqltoken.Number {
 		i++
 	}
-	if st.Tokens[i].Kind == mysqltoken.Word && st.tok(i)[0] == '_' && i+1 < len(st.Tokens) && st.Tokens[i+1].Kind == mysqltoken.String {
+	if st.Tokens[i].Kind == mysqltoken.Word && st.tok(i)[0] == '_' && i+1 < len(st.Tokens) &&
+		st.Tokens[i+1].Kind == mysqltoken.String {
 		i++ // a character set introducer
 	}
 	if !s.literal(i) {
@@ -179,7 +182,8 @@ func (s *shaper) literal(i int) bool {
 	case mysqltoken.String, mysqltoken.Number, mysqltoken.Placeholder:
 		return true
 	case mysqltoken.Word:
-		return s.st.is(i, "NULL", "TRUE", "FALSE") && i > 0 && s.st.Tokens[i-1].Kind == mysqltoken.Mark && !s.st.mark(i-1, ")")
+		return s.st.is(i, "NULL", "TRUE", "FALSE") && i > 0 && s.st.Tokens[i-1].Kind == mysqltoken.Mark &&
+			!s.st.mark(i-1, ")")
 	}
 	return false
 }

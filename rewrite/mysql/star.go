@@ -76,7 +76,8 @@ func (c *masker) stars(n *ast.SelectStmt) {
 
 // star finds the tokens of a star: *, t.* or s.t.*; -1 when they are not where the parser says.
 func (st *statement) star(f *ast.SelectField) (first, last int) {
-	first, ok := slices.BinarySearchFunc(st.Tokens, f.Offset, func(t mysqltoken.Token, pos int) int { return t.Start - pos })
+	first, ok := slices.BinarySearchFunc(st.Tokens, f.Offset,
+		func(t mysqltoken.Token, pos int) int { return t.Start - pos })
 	if !ok {
 		return -1, -1
 	}

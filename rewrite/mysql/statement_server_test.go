@@ -69,7 +69,8 @@ func TestInsertIsTransparentAndNamesItsRows(t *testing.T) {
 		{"INSERT INTO t (a) VALUES (1), (2), ('3')", "", true},
 		{"INSERT t VALUES (NULL, 1, 'y', DEFAULT)", "", true},
 		{"INSERT INTO t VALUES (100, 1, DEFAULT, DEFAULT)", "", true},
-		{"INSERT INTO t VALUES (100, 1, DEFAULT, NULL)", "", testdb.EngineName() != testdb.MySQL.Name}, // an error there
+		{"INSERT INTO t VALUES (100, 1, DEFAULT, NULL)", "",
+			testdb.EngineName() != testdb.MySQL.Name}, // an error there
 		{"INSERT INTO t VALUES (100, 1, DEFAULT, 5)", "STRICT_ALL_TABLES", false},
 		{"INSERT INTO t () VALUES (0, 1, 'y', DEFAULT)", "", true},
 		{"INSERT INTO t VALUES ()", "", true},
@@ -238,13 +239,15 @@ func TestSubstitutedCountsLookLikeTheFunctions(t *testing.T) {
 	}{
 		{"SELECT ROW_COUNT()", func(v Values) int64 { return v.RowCount }, false},
 		{"SELECT found_rows( ) , ROW_COUNT() AS n", func(v Values) int64 { return int64(v.FoundRows) }, false},
-		{"SELECT FOUND_ROWS() + 2 * ROW_COUNT() LIMIT 1", func(v Values) int64 { return int64(v.FoundRows) + 2*v.RowCount }, true},
+		{"SELECT FOUND_ROWS() + 2 * ROW_COUNT() LIMIT 1",
+			func(v Values) int64 { return int64(v.FoundRows) + 2*v.RowCount }, true},
 	} {
 		want, err := c.Execute(tc.query)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range []Values{{RowCountGone: true, FoundRowsGone: true}, {RowCount: -1, RowCountGone: true, FoundRowsGone: true},
+		for _, v := range []Values{{RowCountGone: true, FoundRowsGone: true},
+			{RowCount: -1, RowCountGone: true, FoundRowsGone: true},
 			{RowCount: 1 << 40, FoundRows: 1 << 41, RowCountGone: true, FoundRowsGone: true}} {
 			got, err := c.Execute(literal(r.Plan(tc.query, testSession()), v))
 			if err != nil {

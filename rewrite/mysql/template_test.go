@@ -14,8 +14,10 @@ import (
 // otherLiterals returns the statement with other values in its literals: mostly plain ones, and some that
 // are not.
 func otherLiterals(t *rapid.T, text string, s Session) string {
-	numbers := rapid.OneOf(rapid.StringMatching(`[0-9]{1,15}(\.[0-9]{0,3})?`), rapid.SampledFrom([]string{"1e3", "0x1F", "9999999999999999999999"}))
-	strs := rapid.OneOf(rapid.StringMatching(`'[a-z ;#ä?(),-]{0,20}'`), rapid.SampledFrom([]string{`'it''s'`, `'\''`, `x'41'`, `N'a'`}))
+	numbers := rapid.OneOf(rapid.StringMatching(`[0-9]{1,15}(\.[0-9]{0,3})?`),
+		rapid.SampledFrom([]string{"1e3", "0x1F", "9999999999999999999999"}))
+	strs := rapid.OneOf(rapid.StringMatching(`'[a-z ;#ä?(),-]{0,20}'`),
+		rapid.SampledFrom([]string{`'it''s'`, `'\''`, `x'41'`, `N'a'`}))
 	var b strings.Builder
 	pos := 0
 	st := scan(text, s.ANSIQuotes, s.NoBackslashEscapes)
@@ -72,14 +74,16 @@ func TestNoByteLooksLikeALiteral(t *testing.T) {
 	for _, pair := range [][2]string{
 		{"SELECT id FROM item WHERE id = 5--1", "SELECT id FROM item WHERE id = 5--\x01"},
 		{"SELECT id FROM item WHERE id = 5--\x01", "SELECT id FROM item WHERE id = 5--1"},
-		{"SELECT id FROM item WHERE id = 5--1.5 AND name = 'a'", "SELECT id FROM item WHERE id = 5--\x02 AND name = \x03"},
+		{"SELECT id FROM item WHERE id = 5--1.5 AND name = 'a'",
+			"SELECT id FROM item WHERE id = 5--\x02 AND name = \x03"},
 		{"UPDATE item SET stock = 5--'1' WHERE id = 7", "UPDATE item SET stock = 5--\x03 WHERE id = \x01"},
 		{"DELETE FROM item WHERE id = 5--1 /* \x01 */", "DELETE FROM item WHERE id = 5--\x01 /* 1 */"},
 	} {
 		r := New(testSchema(), Options{})
 		c := NewCache(r, 10, 1<<20)
 		for _, text := range pair {
-			if got, want := c.Plan([]byte(text), testSession()), r.Plan(text, testSession()); !reflect.DeepEqual(got, want) {
+			if got, want := c.Plan([]byte(text), testSession()), r.Plan(text, testSession()); !reflect.DeepEqual(got,
+				want) {
 				t.Errorf("%q after %q is planned as\n%+v, want\n%+v", text, pair[0], got, want)
 			}
 		}

@@ -12,7 +12,8 @@ import (
 // exposedSchema is the test schema on a server that has no invisible columns.
 func exposedSchema() tables {
 	ts := testSchema()
-	ts["shop.sure"] = table("shop.sure", "id int, n int, big bigint, d decimal, c char, v varchar, t text, b varbinary, f double, g int generated")
+	ts["shop.sure"] = table("shop.sure",
+		"id int, n int, big bigint, d decimal, c char, v varchar, t text, b varbinary, f double, g int generated")
 	for i, c := range map[string][2]string{"d": {"decimal(10,2)", ""}, "c": {"char(5)", "utf8mb4_bin"},
 		"v": {"varchar(7)", "utf8mb4_general_ci"}, "t": {"text", "utf8mb4_bin"}} {
 		ts["shop.sure"].Column(i).Full, ts["shop.sure"].Column(i).Collation = c[0], c[1]
@@ -47,9 +48,12 @@ func FuzzTiDB(f *testing.F) {
 	for _, s := range corpus(f) {
 		f.Add(s)
 	}
-	for _, s := range []string{"SELECT * FROM item NATURAL JOIN orders", "WITH c AS (SELECT * FROM kv) SELECT c.*, i.* FROM c JOIN item i USING (k)",
-		"INSERT INTO item VALUES (1, 'a', 2, 3)", "REPLACE INTO item TABLE orders", "UPDATE sure SET n = ?, c = 'x' WHERE id = 1",
-		"PREPARE s FROM 'SELECT * FROM item'", "SELECT * FROM item; SELECT * FROM kv", "LOAD DATA LOCAL INFILE 'f' INTO TABLE item"} {
+	for _, s := range []string{"SELECT * FROM item NATURAL JOIN orders",
+		"WITH c AS (SELECT * FROM kv) SELECT c.*, i.* FROM c JOIN item i USING (k)",
+		"INSERT INTO item VALUES (1, 'a', 2, 3)", "REPLACE INTO item TABLE orders",
+		"UPDATE sure SET n = ?, c = 'x' WHERE id = 1",
+		"PREPARE s FROM 'SELECT * FROM item'", "SELECT * FROM item; SELECT * FROM kv",
+		"LOAD DATA LOCAL INFILE 'f' INTO TABLE item"} {
 		f.Add(s)
 	}
 	r := New(exposedSchema(), Options{})

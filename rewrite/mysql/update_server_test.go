@@ -93,14 +93,16 @@ func TestUpdateCaptureIsTransparentAndExact(t *testing.T) {
 		{"binary session", "UPDATE t SET s = 'A'", []string{"SET NAMES binary"}},
 		{"utf16 connection", "UPDATE t SET s = 'A', body = 'text'", []string{"SET character_set_connection = utf16"}},
 		{"ansi mode", `UPDATE t SET "s" = 'A' || 'b'`, []string{"SET sql_mode = 'ANSI'"}},
-		{"no backslash escapes", `UPDATE t SET s = '\' WHERE id < 3`, []string{"SET sql_mode = 'NO_BACKSLASH_ESCAPES'"}},
+		{"no backslash escapes", `UPDATE t SET s = '\' WHERE id < 3`,
+			[]string{"SET sql_mode = 'NO_BACKSLASH_ESCAPES'"}},
 		{"padded chars", "UPDATE t SET ch = 'ab'", []string{"SET sql_mode = 'PAD_CHAR_TO_FULL_LENGTH'"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tw := newTwins(t, append(tc.settings, "SET timestamp = 1700000000.5, @n = NULL")...)
 			for _, s := range tc.settings {
 				if mode, ok := strings.CutPrefix(s, "SET sql_mode = "); ok {
-					tw.session.SetSQLMode(strings.ReplaceAll(strings.Trim(mode, "'"), "ANSI", "ANSI_QUOTES,PIPES_AS_CONCAT"))
+					tw.session.SetSQLMode(strings.ReplaceAll(strings.Trim(mode, "'"), "ANSI",
+						"ANSI_QUOTES,PIPES_AS_CONCAT"))
 				}
 			}
 			tw.create(mixedTable, mixedRows)
@@ -179,7 +181,8 @@ func TestPreparedUpdateIsCapturedOnEveryExecution(t *testing.T) {
 		}
 		entries, _ := tw.captured()
 		if len(entries) != 1 || entries[0].Tag != tag || (entries[0].Outcome == Same) != (want == 0) {
-			t.Errorf("execution %d: captured %+v, want one entry with tag %v for %d changed rows", i, entries, tag, want)
+			t.Errorf("execution %d: captured %+v, want one entry with tag %v for %d changed rows", i, entries, tag,
+				want)
 		}
 	}
 	if got, want := contents(t, tw.proxied), contents(t, tw.original); got != want {
@@ -268,7 +271,8 @@ func TestListIsCutAtWholeTags(t *testing.T) {
 
 func manyRows(t *testing.T, n int) *twins {
 	tw := newTwins(t)
-	tw.create("CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t (id, v) SELECT n, 0 FROM ("+testdb.Numbers(n)+") AS s")
+	tw.create("CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t (id, v) SELECT n, 0 FROM ("+
+		testdb.Numbers(n)+") AS s")
 	return tw
 }
 
@@ -303,7 +307,8 @@ func TestCollectingStopsAtAQuarterOfMaxPacket(t *testing.T) {
 	if uint64(len(entries))+uncollected != 20000 || uncollected == 0 || len(entries) < 5000 {
 		t.Errorf("%d entries and %d uncollected, want 20000 together and some of both", len(entries), uncollected)
 	}
-	if _, got := rows(t, tw.proxied, "SELECT COUNT(*) FROM t WHERE isotap_wlist = '0,"+tag.String()+"'"); got[0] != `"20000"` {
+	if _, got := rows(t, tw.proxied, "SELECT COUNT(*) FROM t WHERE isotap_wlist = '0,"+tag.String()+
+		"'"); got[0] != `"20000"` {
 		t.Errorf("%s rows are tagged, want 20000", got[0])
 	}
 	tw.session.MaxPacket = 16 << 20

@@ -158,7 +158,8 @@ func (st *statement) classify(p *Plan, s *Session) {
 			p.Session.Conditions = CountsConditions
 		}
 	}
-	hidden := st.GoesOn || st.executable() >= 0 && (st.Separated || len(ranges) == 0 || st.Tokens[0].Start > st.executable())
+	hidden := st.GoesOn || st.executable() >= 0 &&
+		(st.Separated || len(ranges) == 0 || st.Tokens[0].Start > st.executable())
 	misread := (st.Broken() || !s.lexable(st.SQL)) && strings.IndexByte(st.SQL, ';') >= 0
 	if hidden || misread {
 		p.Kind, p.Txn.SetsNext = history.Other, true

@@ -32,7 +32,10 @@ func TestCacheOfManyTextsIsBounded(t *testing.T) {
 			_, epoch, _ := c.Get([]byte(text), 0)
 			c.PutTemplate(text[:4000], 0, &rewrite.Statement{}, epoch)
 		}},
-		{"shapes that read too much", func(c *Cache[int, *rewrite.Statement, *rewrite.Statement], text string) { c.TooLarge(text) }},
+		{"shapes that read too much", func(c *Cache[int, *rewrite.Statement, *rewrite.Statement],
+			text string) {
+			c.TooLarge(text)
+		}},
 		{"shapes that are misplanned", func(c *Cache[int, *rewrite.Statement, *rewrite.Statement], text string) {
 			c.Misplanned(text)
 		}},

@@ -21,7 +21,8 @@ func TestLeastRecentlyUsedAreDropped(t *testing.T) {
 	one := New[int, *rewrite.Statement, string](10, 1<<20)
 	put(one, "0", 1, 1000)
 	_, _, size := one.Held()
-	for _, c := range []*testCache{New[int, *rewrite.Statement, string](20, 1<<30), New[int, *rewrite.Statement, string](1<<30, 20*size+size/2)} {
+	for _, c := range []*testCache{New[int, *rewrite.Statement, string](20, 1<<30),
+		New[int, *rewrite.Statement, string](1<<30, 20*size+size/2)} {
 		for i := range 100 {
 			put(c, fmt.Sprint(i), 1, 1000)
 			put(c, "0", 1, 1000)

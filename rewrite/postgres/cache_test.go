@@ -122,8 +122,10 @@ func TestTooLargeHoldsForTheShape(t *testing.T) {
 
 // otherLiterals returns the text with other values in its literals: mostly plain ones, and some that are not.
 func otherLiterals(t *rapid.T, text string, s Session) string {
-	numbers := rapid.OneOf(rapid.StringMatching(`[0-9]{1,15}(\.[0-9]{0,3})?`), rapid.SampledFrom([]string{"1e3", "0x1F", "9999999999999999999999"}))
-	strs := rapid.OneOf(rapid.StringMatching(`'[a-z ;#ä?(),-]{0,20}'`), rapid.SampledFrom([]string{`'it''s'`, `E'\''`, `x'41'`, `$$a$$`, `'a\'`}))
+	numbers := rapid.OneOf(rapid.StringMatching(`[0-9]{1,15}(\.[0-9]{0,3})?`),
+		rapid.SampledFrom([]string{"1e3", "0x1F", "9999999999999999999999"}))
+	strs := rapid.OneOf(rapid.StringMatching(`'[a-z ;#ä?(),-]{0,20}'`),
+		rapid.SampledFrom([]string{`'it''s'`, `E'\''`, `x'41'`, `$$a$$`, `'a\'`}))
 	var b strings.Builder
 	pos := 0
 	toks, _ := pgtoken.Scan(nil, text, s.Backslashes)
@@ -203,7 +205,8 @@ func TestTextsOfOneSkeletonShareATemplate(t *testing.T) {
 	c := newCache(100, 1<<20)
 	for i := range 20 {
 		c.Plan(fmt.Appendf(nil, "UPDATE item SET name = 'n%d' WHERE id = %d", i, i), testSession())
-		c.Plan(fmt.Appendf(nil, "BEGIN; INSERT INTO item (id, name) VALUES (%d, ''), (-%d, 'b'); COMMIT", i, i), testSession())
+		c.Plan(fmt.Appendf(nil, "BEGIN; INSERT INTO item (id, name) VALUES (%d, ''), (-%d, 'b'); COMMIT", i, i),
+			testSession())
 	}
 	if _, templates, _ := c.Held(); templates != 2 {
 		t.Errorf("%d templates for two skeletons", templates)

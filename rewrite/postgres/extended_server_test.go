@@ -38,7 +38,8 @@ func TestPreparedStatementsLookTheSame(t *testing.T) {
 		{"UPDATE item SET id = $1 WHERE id = $2 RETURNING id", []string{"80", "3"}},
 		{"UPDATE part SET a = $1", []string{"3"}},
 		{"DELETE FROM line WHERE no = $1", []string{"1"}},
-		{"DELETE FROM orders USING item WHERE item.id = item_id AND item.name = $1 RETURNING orders.id", []string{"pen"}},
+		{"DELETE FROM orders USING item WHERE item.id = item_id AND item.name = $1 RETURNING orders.id",
+			[]string{"pen"}},
 	} {
 		script := tw.rewriter.Plan(c.text, tw.session)
 		want, wantRows := prepared(t, tw.original, c.text, c.args)
@@ -51,7 +52,8 @@ func TestPreparedStatementsLookTheSame(t *testing.T) {
 			t.Errorf("%s: the plan has %d parameters, the statement %d", c.text, p.Params, len(want.ParamOIDs))
 		}
 		if p.Result.Reply == rewrite.Unchanged || len(got.Fields) != len(want.Fields)+p.HiddenColumns() {
-			t.Errorf("%s: %d columns beside %d are not those of %v", c.text, len(got.Fields), len(want.Fields), p.Result.Sources)
+			t.Errorf("%s: %d columns beside %d are not those of %v", c.text, len(got.Fields), len(want.Fields),
+				p.Result.Sources)
 			continue
 		}
 		if len(gotRows) == 0 || len(want.Fields) > 0 && len(gotRows) != len(wantRows) {
@@ -117,7 +119,8 @@ func TestLogPositionsOrderTheWritersOfARow(t *testing.T) {
 		if _, err := first.Exec(ctx, fmt.Sprintf("DROP TABLE IF EXISTS hot; CREATE %s TABLE hot (id int PRIMARY KEY, n int); INSERT INTO hot VALUES (1, 0)", unlogged)).ReadAll(); err != nil {
 			t.Fatal(err)
 		}
-		texts := []string{"UPDATE hot SET n = n + 1 WHERE id = 1 RETURNING n", "INSERT INTO hot VALUES (1, 0) ON CONFLICT (id) DO UPDATE SET n = hot.n + 1 RETURNING n"}
+		texts := []string{"UPDATE hot SET n = n + 1 WHERE id = 1 RETURNING n",
+			"INSERT INTO hot VALUES (1, 0) ON CONFLICT (id) DO UPDATE SET n = hot.n + 1 RETURNING n"}
 		var mu sync.Mutex
 		var wg sync.WaitGroup
 		written := map[string]string{} // count by log position, of as many digits

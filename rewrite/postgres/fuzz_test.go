@@ -16,7 +16,8 @@ func FuzzPlan(f *testing.F) {
 	for _, text := range goldenTexts(f) {
 		f.Add(text, false, uint8(15))
 	}
-	for _, text := range []string{"SELECT 'a\\'b' FROM kv", "/* /* */ SELECT 1", "SELECT $a$ $b$ $a$", "U&'\\", "e'", "1.e+", "select *from kv;/**/"} {
+	for _, text := range []string{"SELECT 'a\\'b' FROM kv", "/* /* */ SELECT 1", "SELECT $a$ $b$ $a$", "U&'\\", "e'",
+		"1.e+", "select *from kv;/**/"} {
 		f.Add(text, true, uint8(18))
 	}
 	r := New(testSchema(), Options{})
@@ -50,7 +51,8 @@ func FuzzPlanAfterAnother(f *testing.F) {
 		for _, pair := range [][2]string{{text, other}, {other, text}} {
 			c := NewCache(r, 10, 1<<20)
 			c.Plan([]byte(pair[0]), s)
-			if got, want := withoutModel(c.Plan([]byte(pair[1]), s)), withoutModel(r.Plan(pair[1], s)); !reflect.DeepEqual(got, want) {
+			if got, want := withoutModel(c.Plan([]byte(pair[1]), s)), withoutModel(r.Plan(pair[1],
+				s)); !reflect.DeepEqual(got, want) {
 				t.Errorf("%q after %q:\n%+v\nwant\n%+v", pair[1], pair[0], got, want)
 			}
 		}

@@ -82,14 +82,16 @@ func (tw *twins) equal(what string, got, want []string) {
 
 func TestReadsTellTheVersionsThatTheyRead(t *testing.T) {
 	tw := newTwins(t)
-	for table, key := range map[string]string{"item": "id", "kv": "k", "line": "order_id || ',' || no", "part": "id", "parent": "id",
+	for table, key := range map[string]string{"item": "id", "kv": "k", "line": "order_id || ',' || no", "part": "id",
+		"parent":  "id",
 		"strange": "encode(id::text::bytea, 'hex')", "event": "encode(timestamptz_send(at), 'hex')", `"Odd"`: `"Id"`} {
 		rows := tw.one("SELECT * FROM " + table)
 		tw.equal(table, tell(rows, ItemTID, ItemXID, ItemKeyInt),
 			tw.ask("SELECT ctid, xmin, "+key+" FROM "+table))
 	}
 	for _, table := range []string{"part", "parent"} {
-		tw.equal(table, tell(tw.one("SELECT * FROM "+table), ItemTable, ItemTID), tw.ask("SELECT tableoid, ctid FROM "+table))
+		tw.equal(table, tell(tw.one("SELECT * FROM "+table), ItemTable, ItemTID),
+			tw.ask("SELECT tableoid, ctid FROM "+table))
 	}
 }
 
@@ -112,7 +114,8 @@ func TestWritesTellTheVersionsThatTheyLeave(t *testing.T) {
 			tw.both("BEGIN")
 			before := tw.ask("SELECT pg_current_wal_insert_lsn()")
 			rows := tw.one(c.text)
-			tw.equal("places", tell(rows, ItemNewTID, ItemKeyInt), tw.ask("SELECT ctid, id FROM "+c.table+" WHERE "+c.where))
+			tw.equal("places", tell(rows, ItemNewTID, ItemKeyInt), tw.ask("SELECT ctid, id FROM "+c.table+" WHERE "+
+				c.where))
 			if _, told := rows[0][ItemNewXID]; told {
 				tw.equal("writers", tell(rows, ItemNewXID), tw.ask("SELECT xmin FROM "+c.table+" WHERE "+c.where))
 			}
@@ -138,8 +141,10 @@ func TestWritesTellTheVersionsThatTheyReplace(t *testing.T) {
 		{"DELETE FROM orders USING item WHERE item.id = item_id", "orders", "item_id < 4", 0},
 		{"UPDATE item SET stock = 3 WHERE id < 3", "item", "id < 3", 18},
 		{"INSERT INTO item VALUES (1, 'x', 1, 1) ON CONFLICT (id) DO UPDATE SET stock = 7", "item", "id = 1", 18},
-		{"MERGE INTO item USING orders o ON o.id = 1 AND o.item_id = item.id WHEN MATCHED THEN UPDATE SET stock = 1", "item", "id = 1", 18},
-		{"MERGE INTO item USING orders o ON o.id = 1 AND o.item_id = item.id WHEN MATCHED THEN DELETE", "item", "id = 1", 17},
+		{"MERGE INTO item USING orders o ON o.id = 1 AND o.item_id = item.id WHEN MATCHED THEN UPDATE SET stock = 1",
+			"item", "id = 1", 18},
+		{"MERGE INTO item USING orders o ON o.id = 1 AND o.item_id = item.id WHEN MATCHED THEN DELETE", "item",
+			"id = 1", 17},
 	} {
 		t.Run(c.text, func(t *testing.T) {
 			tw := newTwins(t)

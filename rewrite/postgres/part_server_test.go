@@ -108,14 +108,18 @@ func TestPartsTellWhatTheyWrite(t *testing.T) {
 		want                 history.Observation
 	}{
 		{"WITH moved AS (DELETE FROM orders WHERE item_id = 1 RETURNING *) INSERT INTO line SELECT id, 9, note FROM moved", 2, "orders", "item_id = 1", "", history.Exact},
-		{"WITH u AS (UPDATE item SET stock = 77 WHERE id < 3) SELECT 1 WHERE false", 1, "item", "", "id < 3", history.Exact},
+		{"WITH u AS (UPDATE item SET stock = 77 WHERE id < 3) SELECT 1 WHERE false", 1, "item", "", "id < 3",
+			history.Exact},
 		{"WITH a AS (INSERT INTO item VALUES (20), (21) RETURNING id), d AS (DELETE FROM loose WHERE a = 1) SELECT k FROM kv, a", 3, "item", "", "id >= 20", history.Exact},
 		{"WITH a AS (INSERT INTO item VALUES (20), (21) RETURNING id), d AS (DELETE FROM loose WHERE a = 1) SELECT k FROM kv, a", 2, "loose", "a = 1", "", history.Exact},
 		{"WITH d AS (DELETE FROM loose USING orders o LEFT JOIN line l ON false WHERE a = 1 AND o.id = 2 RETURNING o.id) SELECT * FROM d", 2, "orders", "id = 2", "", history.Exact},
 		{"WITH d AS (DELETE FROM loose USING orders o LEFT JOIN line l ON false WHERE a = 1 AND o.id = 2 RETURNING o.id) SELECT * FROM d", 3, "line", "false", "", history.Exact},
-		{"WITH d AS (DELETE FROM part WHERE id < 100) DELETE FROM kv WHERE k = 'none'", 2, "part", "id < 100", "", history.Exact},
-		{"WITH u AS (UPDATE parent SET a = 5 RETURNING id), q AS (SELECT id FROM item) SELECT u.id FROM u, q", 2, "parent", "", "true", history.Exact},
-		{"WITH q AS (SELECT id FROM item), d AS (DELETE FROM loose WHERE a IN (SELECT id FROM q)) SELECT 1", 1, "loose", "true", "", history.Inexact},
+		{"WITH d AS (DELETE FROM part WHERE id < 100) DELETE FROM kv WHERE k = 'none'", 2, "part", "id < 100", "",
+			history.Exact},
+		{"WITH u AS (UPDATE parent SET a = 5 RETURNING id), q AS (SELECT id FROM item) SELECT u.id FROM u, q", 2,
+			"parent", "", "true", history.Exact},
+		{"WITH q AS (SELECT id FROM item), d AS (DELETE FROM loose WHERE a IN (SELECT id FROM q)) SELECT 1", 1, "loose",
+			"true", "", history.Inexact},
 	} {
 		t.Run(c.text, func(t *testing.T) {
 			tw := newTwins(t)
@@ -139,7 +143,8 @@ func TestPartsTellWhatTheyWrite(t *testing.T) {
 				if slices.Contains(p.Result.Sources[c.source].Physical.Items, ItemLSN) {
 					row = row[:strings.LastIndexByte(row, ';')]
 				}
-				if c.after != "" && tw.session.Version >= 18 && strings.HasPrefix(c.text, "WITH u") { // it tells the version before, too
+				if c.after != "" && tw.session.Version >= 18 &&
+					strings.HasPrefix(c.text, "WITH u") { // it tells the version before, too
 					row = withoutOld(p, c.source, row)
 				}
 				got = append(got, row)
@@ -157,7 +162,8 @@ func TestPartsTellWhatTheyWrite(t *testing.T) {
 func withoutOld(p *Plan, source int, row string) string {
 	values := strings.Split(row, ";")
 	for i, item := range p.Result.Sources[source].Physical.Items {
-		if item == ItemTID && p.Result.Sources[source].Physical.Items[i+1] == ItemXID && slices.Contains(p.Result.Sources[source].Physical.Items, ItemNewTID) {
+		if item == ItemTID && p.Result.Sources[source].Physical.Items[i+1] == ItemXID &&
+			slices.Contains(p.Result.Sources[source].Physical.Items, ItemNewTID) {
 			return strings.Join(slices.Delete(values, i, i+2), ";")
 		}
 	}

@@ -75,12 +75,16 @@ func view(t *Table, beside history.Reason, bases ...Base) *Table {
 
 func testSchema() tables {
 	return tables{
-		"public.item":    table("public.item", "id int4, name text, price numeric, stock int4", "primary(id)", "by_price(price)"),
-		"public.orders":  table("public.orders", "id int8, item_id int4, qty int4, note text", "primary(id)", "by_item(item_id)"),
-		"public.line":    table("public.line", "order_id int8, no int2, sku varchar, at timestamptz", "primary(order_id,no)"),
-		"public.kv":      table("public.kv", "k text, v text", "primary(k)"),
-		"public.event":   table("public.event", "at timestamptz, body jsonb", "primary(at)"),
-		"public.huge":    with(table("public.huge", "id int4, a int4", "primary(id)"), func(t *Table) { t.Rows = 1_000_000 }),
+		"public.item": table("public.item", "id int4, name text, price numeric, stock int4", "primary(id)",
+			"by_price(price)"),
+		"public.orders": table("public.orders", "id int8, item_id int4, qty int4, note text", "primary(id)",
+			"by_item(item_id)"),
+		"public.line": table("public.line", "order_id int8, no int2, sku varchar, at timestamptz",
+			"primary(order_id,no)"),
+		"public.kv":    table("public.kv", "k text, v text", "primary(k)"),
+		"public.event": table("public.event", "at timestamptz, body jsonb", "primary(at)"),
+		"public.huge": with(table("public.huge", "id int4, a int4", "primary(id)"),
+			func(t *Table) { t.Rows = 1_000_000 }),
 		"public.loose":   table("public.loose", "a int4, b text"),
 		"public.Odd":     table("public.Odd", `Id uuid, a"b int4`, "primary(Id)"),
 		"public.größe":   table("public.größe", "id int4, maß int4", "primary(id)"),
@@ -91,24 +95,36 @@ func testSchema() tables {
 		"public.parent": with(table("public.parent", "id int4, a int4", "primary(id)"), func(t *Table) {
 			t.Leaves = map[uint32]string{7: "public.parent", 8: "public.child"}
 		}),
-		"public.part_1": with(table("public.part_1", "id int4, a int4", "primary(id)"), func(t *Table) { t.Root = "public.part" }),
+		"public.part_1": with(table("public.part_1", "id int4, a int4", "primary(id)"),
+			func(t *Table) { t.Root = "public.part" }),
 		"public.mixed": with(table("public.mixed", "id int4"), func(t *Table) {
 			t.Partitioned, t.Leaves = true, map[uint32]string{7: "public.far"}
 		}),
-		"public.v":     with(table("public.v", "id int4"), func(t *Table) { t.View, t.Beside = true, history.ReasonView }),
-		"public.items": view(table("public.items", "id int4, name text"), history.Reason{}, Base{Table: rewrite.TableName{Schema: "public", Table: "item"}, Key: []string{"id"}}),
-		"public.sold": view(table("public.sold", "id int8, item int4, name text, qty int4"), history.Reason{}, Base{Table: rewrite.TableName{Schema: "public", Table: "orders"}, Key: []string{"id"}},
+		"public.v": with(table("public.v", "id int4"), func(t *Table) {
+			t.View, t.Beside = true,
+				history.ReasonView
+		}),
+		"public.items": view(table("public.items", "id int4, name text"), history.Reason{},
+			Base{Table: rewrite.TableName{Schema: "public", Table: "item"}, Key: []string{"id"}}),
+		"public.sold": view(table("public.sold", "id int8, item int4, name text, qty int4"), history.Reason{},
+			Base{Table: rewrite.TableName{Schema: "public", Table: "orders"}, Key: []string{"id"}},
 			Base{Table: rewrite.TableName{Schema: "public", Table: "item"}, Key: []string{"item"}}),
-		"public.lines":       view(table("public.lines", "o int8, n int2, s int8"), history.ReasonView, Base{Table: rewrite.TableName{Schema: "public", Table: "line"}, Key: []string{"o", "n"}}),
-		"public.only_parent": view(table("public.only_parent", "id int4"), history.Reason{}, Base{Table: rewrite.TableName{Schema: "public", Table: "parent"}, Only: true, Key: []string{"id"}}),
-		"public.huges":       with(view(table("public.huges", "id int4"), history.Reason{}, Base{Table: rewrite.TableName{Schema: "public", Table: "huge"}, Key: []string{"id"}}), func(t *Table) { t.Rows = 1_000_000 }),
-		"public.veiled":      view(table("public.veiled", "id int4"), history.Reason{}, Base{Table: rewrite.TableName{Schema: "public", Table: "hidden"}, Key: []string{"id"}}),
-		"public.one":         view(table("public.one", "n int4"), history.Reason{}),
-		"public.mv":          with(table("public.mv", "id int4"), func(t *Table) { t.View, t.Materialized = true, true }),
-		"public.far":         with(table("public.far", "id int4"), func(t *Table) { t.Foreign = true }),
-		"public.ruled":       with(table("public.ruled", "id int4", "primary(id)"), func(t *Table) { t.Rules = true }),
-		"public.secured":     with(table("public.secured", "id int4", "primary(id)"), func(t *Table) { t.RowSecurity = true }),
-		"public.hidden":      table("public.hidden", "id int4", "primary(id)"),
+		"public.lines": view(table("public.lines", "o int8, n int2, s int8"), history.ReasonView,
+			Base{Table: rewrite.TableName{Schema: "public", Table: "line"}, Key: []string{"o", "n"}}),
+		"public.only_parent": view(table("public.only_parent", "id int4"), history.Reason{},
+			Base{Table: rewrite.TableName{Schema: "public", Table: "parent"}, Only: true, Key: []string{"id"}}),
+		"public.huges": with(view(table("public.huges", "id int4"), history.Reason{},
+			Base{Table: rewrite.TableName{Schema: "public", Table: "huge"},
+				Key: []string{"id"}}), func(t *Table) { t.Rows = 1_000_000 }),
+		"public.veiled": view(table("public.veiled", "id int4"), history.Reason{},
+			Base{Table: rewrite.TableName{Schema: "public", Table: "hidden"}, Key: []string{"id"}}),
+		"public.one":   view(table("public.one", "n int4"), history.Reason{}),
+		"public.mv":    with(table("public.mv", "id int4"), func(t *Table) { t.View, t.Materialized = true, true }),
+		"public.far":   with(table("public.far", "id int4"), func(t *Table) { t.Foreign = true }),
+		"public.ruled": with(table("public.ruled", "id int4", "primary(id)"), func(t *Table) { t.Rules = true }),
+		"public.secured": with(table("public.secured", "id int4", "primary(id)"),
+			func(t *Table) { t.RowSecurity = true }),
+		"public.hidden": table("public.hidden", "id int4", "primary(id)"),
 		"public.trig": with(table("public.trig", "id int4, a int4", "primary(id)"), func(t *Table) {
 			t.InsertTrigger, t.UpdateTrigger, t.DeleteTrigger = true, true, true
 		}),
@@ -126,7 +142,8 @@ func taggedSchema() tables {
 	schema := testSchema()
 	schema["public.late"] = table("public.late", "a int4, c int4")
 	schema["public.bare"] = table("public.bare", "id int4, b text", "primary(id)")
-	schema["public.computed"] = with(table("public.computed", "id int4, twice int4"), func(t *Table) { t.Columns[1].Generated = true })
+	schema["public.computed"] = with(table("public.computed", "id int4, twice int4"),
+		func(t *Table) { t.Columns[1].Generated = true })
 	schema["public.readonly"] = table("public.readonly", "id int4, b text", "primary(id)")
 	schema["public.exposing"] = view(table("public.exposing", "id int4"), history.ReasonView)
 	for name, t := range schema {
@@ -260,7 +277,8 @@ func renderPlan(b *strings.Builder, p *Plan) {
 var names = map[Item]string{ItemTable: "table", ItemTID: "place", ItemXID: "xid",
 	ItemNewTID: "new place", ItemNewXID: "new xid", ItemKeyInt: "int", ItemKeyText: "text",
 	ItemKeyUUID: "uuid", ItemKeyHex: "hex", ItemOldKeyChanged: "key changed",
-	ItemInserted: "inserted", ItemAction: "action", ItemLSN: "lsn", ItemTag: "tag", ItemNewTags: "new tags", ItemImage: "image"}
+	ItemInserted: "inserted", ItemAction: "action", ItemLSN: "lsn", ItemTag: "tag", ItemNewTags: "new tags",
+	ItemImage: "image"}
 
 func itemNames(items []Item) string {
 	var out []string
@@ -276,7 +294,8 @@ func flags(p *Plan) string {
 		name string
 		set  bool
 	}{
-		{"trimmed", p.Result.Reply == rewrite.Trimmed}, {"returning", p.Result.Reply == rewrite.Returning}, {"ends-txn", p.Txn.Ends},
+		{"trimmed", p.Result.Reply == rewrite.Trimmed}, {"returning", p.Result.Reply == rewrite.Returning},
+		{"ends-txn", p.Txn.Ends},
 		{"chains", p.Txn.Chains}, {"may-restart", p.Txn.MayRestart}, {"changes-session", p.Session.Changes},
 		{"changes-schema", p.Schema.Changes}, {"calls", p.Session.Calls}, {"at-once", p.Result.AtOnce},
 	} {

@@ -10,7 +10,8 @@ import (
 )
 
 // plans are settings by which the server chooses other plans.
-var plans = []string{"SET enable_seqscan = on", "SET enable_seqscan = off", "SET enable_seqscan = off; SET enable_bitmapscan = off",
+var plans = []string{"SET enable_seqscan = on", "SET enable_seqscan = off",
+	"SET enable_seqscan = off; SET enable_bitmapscan = off",
 	"SET min_parallel_table_scan_size = 0; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0"}
 
 // wholeTable is what groups all of a table's rows: all of it is locked in any case, by the table or by all that is in
@@ -107,7 +108,8 @@ func TestReadsOfWholeTablesConflictWithEveryWrite(t *testing.T) {
 	tw := newTwins(t)
 	tw.session.Serializable = true
 	other := map[*pgconn.PgConn]*pgconn.PgConn{tw.original: again(t, tw.original), tw.proxied: again(t, tw.proxied)}
-	for _, text := range []string{"SELECT count(*) FROM item", "SELECT item.id, sum(orders.qty) FROM item LEFT JOIN orders ON item_id = item.id GROUP BY item.id"} {
+	for _, text := range []string{"SELECT count(*) FROM item",
+		"SELECT item.id, sum(orders.qty) FROM item LEFT JOIN orders ON item_id = item.id GROUP BY item.id"} {
 		script := tw.rewriter.Plan(text, tw.session)
 		if script.Pieces == nil {
 			t.Fatalf("%s is not observed", text)
@@ -122,7 +124,9 @@ func (tw *twins) conflict(sent map[*pgconn.PgConn]string, other map[*pgconn.PgCo
 	t := tw.t
 	t.Helper()
 	for _, settings := range plans {
-		for _, write := range []string{"INSERT INTO item (id) VALUES (9)", "UPDATE item SET name = 'x' WHERE id = 1", "UPDATE item SET price = 9 WHERE id = 2", "UPDATE item SET id = 8 WHERE id = 2", "DELETE FROM item WHERE id = 3"} {
+		for _, write := range []string{"INSERT INTO item (id) VALUES (9)", "UPDATE item SET name = 'x' WHERE id = 1",
+			"UPDATE item SET price = 9 WHERE id = 2", "UPDATE item SET id = 8 WHERE id = 2",
+			"DELETE FROM item WHERE id = 3"} {
 			for first, second := range other {
 				for _, sql := range []string{"VACUUM item", settings} {
 					if _, failure := run(t, first, sql); failure != nil {

@@ -80,8 +80,10 @@ type twins struct {
 
 func newTwins(t *testing.T) *twins {
 	t.Helper()
-	tw := &twins{t: t, original: connect(t), proxied: connect(t), rewriter: New(serverSchema(), Options{CollectFor: time.Hour})}
-	tw.session = Session{Version: testdb.PostgreSQL(t).Major(), Role: "postgres", Path: rewrite.ListOf("pg_catalog", "public")}
+	tw := &twins{t: t, original: connect(t), proxied: connect(t),
+		rewriter: New(serverSchema(), Options{CollectFor: time.Hour})}
+	tw.session = Session{Version: testdb.PostgreSQL(t).Major(), Role: "postgres",
+		Path: rewrite.ListOf("pg_catalog", "public")}
 	return tw
 }
 
@@ -123,7 +125,8 @@ func run(t *testing.T, c *pgconn.PgConn, text string) (replies []reply, failure 
 		one := reply{Tag: r.CommandTag.String()}
 		for _, f := range r.FieldDescriptions {
 			oid := min(f.DataTypeOID, firstUserOID) // the client's own types differ between the twins
-			one.Columns = append(one.Columns, fmt.Sprintf("%s %d %d %t %d", f.Name, oid, f.TypeModifier, f.TableOID > 0, f.TableAttributeNumber))
+			one.Columns = append(one.Columns, fmt.Sprintf("%s %d %d %t %d", f.Name, oid, f.TypeModifier, f.TableOID > 0,
+				f.TableAttributeNumber))
 		}
 		for _, row := range r.Rows {
 			values := []string{}
@@ -171,7 +174,8 @@ const hiddenPrefix = "isotap_"
 func trim(r *reply, p *Plan) (hidden [][]string) {
 	n := len(r.Columns) - p.HiddenColumns()
 	if p.Session.Cursor != nil { // a FETCH gives what its DECLARE added
-		n = slices.IndexFunc(append(r.Columns, hiddenPrefix), func(name string) bool { return strings.HasPrefix(name, hiddenPrefix) })
+		n = slices.IndexFunc(append(r.Columns, hiddenPrefix),
+			func(name string) bool { return strings.HasPrefix(name, hiddenPrefix) })
 	}
 	if n < 0 || len(r.Columns) == 0 {
 		return nil
@@ -227,7 +231,8 @@ func (tw *twins) sameError(text string, script *Script, got, want *pgconn.PgErro
 // sameTables fails the test unless all tables hold the same on both sides.
 func (tw *twins) sameTables() {
 	tw.t.Helper()
-	for _, name := range []string{"item", "orders", "line", "kv", "event", "loose", `"Odd"`, "strange", "part", "parent", "child", "trig"} {
+	for _, name := range []string{"item", "orders", "line", "kv", "event", "loose", `"Odd"`, "strange", "part",
+		"parent", "child", "trig"} {
 		query := "SELECT t.tableoid::regclass, t.* FROM " + name + " t ORDER BY t::text"
 		want, _ := run(tw.t, tw.original, query)
 		got, _ := run(tw.t, tw.proxied, query)
@@ -257,7 +262,8 @@ func TestObservedStatementsAreRewritten(t *testing.T) {
 	for _, texts := range sameTexts() {
 		for _, text := range texts {
 			for _, p := range r.Plan(text, s).Statements {
-				if p.Kind == history.Select || p.Kind == history.Insert || p.Kind == history.Update || p.Kind == history.Delete {
+				if p.Kind == history.Select || p.Kind == history.Insert || p.Kind == history.Update ||
+					p.Kind == history.Delete {
 					all++
 				}
 				if p.Result.Reply != rewrite.Unchanged {

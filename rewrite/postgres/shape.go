@@ -80,7 +80,8 @@ type shaper struct {
 // add takes over the token at i, and those that belong to the same literal, and gives the next one.
 func (s *shaper) add(i int) int {
 	first, st := i, s.st
-	if (st.sign(i, "-") || st.sign(i, "+")) && s.signHere(i) && i+1 < len(st.toks) && st.toks[i+1].Kind == pgtoken.Number {
+	if (st.sign(i, "-") || st.sign(i, "+")) && s.signHere(i) && i+1 < len(st.toks) &&
+		st.toks[i+1].Kind == pgtoken.Number {
 		i++
 	}
 	if !s.literal(i) {
@@ -111,7 +112,8 @@ func (s *shaper) literal(i int) bool {
 	case pgtoken.String, pgtoken.Number, pgtoken.Param:
 		return true
 	case pgtoken.Word:
-		return s.st.is(i, "NULL", "TRUE", "FALSE") && i > 0 && s.st.toks[i-1].Kind != pgtoken.Word && !s.st.mark(i-1, ")")
+		return s.st.is(i, "NULL", "TRUE", "FALSE") && i > 0 && s.st.toks[i-1].Kind != pgtoken.Word &&
+			!s.st.mark(i-1, ")")
 	}
 	return false
 }

@@ -47,9 +47,11 @@ func TestLongShapesAreCutAtATokenVisibly(t *testing.T) {
 }
 
 func TestArgumentsAreCutAtACharacter(t *testing.T) {
-	for _, arg := range []string{"", "'x'", strings.Repeat("x", MaxArg), strings.Repeat("€", MaxArg), "x" + strings.Repeat("😀", MaxArg)} {
+	for _, arg := range []string{"", "'x'", strings.Repeat("x", MaxArg), strings.Repeat("€", MaxArg), "x" +
+		strings.Repeat("😀", MaxArg)} {
 		got := Cut(arg)
-		if !strings.HasPrefix(arg, got) || len(got) > MaxArg || len(got) < min(len(arg), MaxArg-utf8.UTFMax+1) || !utf8.ValidString(got) {
+		if !strings.HasPrefix(arg, got) || len(got) > MaxArg || len(got) < min(len(arg), MaxArg-utf8.UTFMax+1) ||
+			!utf8.ValidString(got) {
 			t.Errorf("Cut(%q) = %q", arg, got)
 		}
 	}

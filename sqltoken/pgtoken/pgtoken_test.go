@@ -70,7 +70,8 @@ func FuzzScan(f *testing.F) {
 	for _, r := range rules {
 		f.Add(r.text, r.backslashes)
 	}
-	for _, text := range []string{"'", `'\`, "$", "$a", "$a$", "/*", "/*/", "--", "a.", ".", "1e+", "U&'", `u&"`, "1.."} {
+	for _, text := range []string{"'", `'\`, "$", "$a", "$a$", "/*", "/*/", "--", "a.", ".", "1e+", "U&'", `u&"`,
+		"1.."} {
 		f.Add(text, true)
 	}
 	f.Fuzz(func(t *testing.T, text string, backslashes bool) {
