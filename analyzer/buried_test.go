@@ -128,6 +128,9 @@ func (c *crowd) bury(h []*history.Txn) []*history.Txn {
 }
 
 func TestFindsPlantedAnomalyInACrowd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	c := newCrowd(t)
 	info := histgen.LoadInfo()
 	check := func(name, text, want string) {

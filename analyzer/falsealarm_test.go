@@ -117,6 +117,9 @@ func TestHealthyEnginesAreNotAccused(t *testing.T) {
 
 // However much of what a healthy engine did went unseen, nothing accuses it.
 func TestPartsOfHealthyHistoriesAccuseNobody(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	findings := 0
 	forRandomHistories(t, 2, func(t *testing.T, rng *rand.Rand, c generated, h []*history.Txn) {
 		if c.Engine == histgen.Broken {

@@ -180,6 +180,9 @@ func TestLiveFindsWhatBatchFindsWithinWindow(t *testing.T) {
 // Histories in which a live analysis once differed from the batch: what a step saw, and was otherwise when more was
 // known, stayed.
 func TestLiveTakesBackWhatMoreIsKnownOf(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for seed, session := range map[uint64]func(i int) int{
 		9675:  func(i int) int { return -i }, // a lost write that was a row deleted and created again, in the verdict
 		12061: func(i int) int { return i },  // a shorter witness
@@ -213,6 +216,9 @@ func inSessions(h []*history.Txn) {
 
 // Where the store keeps its word, nothing that is open reaches what the Live lets go.
 func TestLiveNeedsNoWindowOnHonestServers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	gone, all := 0, 0
 	forStreams(t, func(t *testing.T, rng *rand.Rand, c histgen.Config, h []*history.Txn) {
 		if c.Engine == histgen.Broken {

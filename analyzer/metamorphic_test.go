@@ -24,6 +24,9 @@ func judged(t *testing.T, infos []history.Info, h []*history.Txn) string {
 }
 
 func TestVerdictsDoNotDependOnNames(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	forRandomHistories(t, 4, func(t *testing.T, _ *rand.Rand, c generated, h []*history.Txn) {
 		m := same()
 		m.txn = func(id history.TxnID) history.TxnID { return history.MakeTxnID(foreignRun, 1000-id.Seq()) }
@@ -42,6 +45,9 @@ func TestVerdictsDoNotDependOnNames(t *testing.T) {
 
 // TestVerdictsDoNotDependOnSessionOrder: verdicts do not depend on the order of sessions.
 func TestVerdictsDoNotDependOnSessionOrder(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	forRandomHistories(t, 4, func(t *testing.T, _ *rand.Rand, c generated, h []*history.Txn) {
 		moved := slices.Clone(h)
 		slices.SortStableFunc(moved, func(a, b *history.Txn) int { return int(b.Session) - int(a.Session) })
@@ -53,6 +59,9 @@ func TestVerdictsDoNotDependOnSessionOrder(t *testing.T) {
 }
 
 func TestVerdictsDoNotDependOnUnrelatedTransactions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	forRandomHistories(t, 4, func(t *testing.T, rng *rand.Rand, c generated, h []*history.Txn) {
 		row := history.Row{Table: "unrelated", ID: "1"}
 		id := history.MakeTxnID(histgen.Run, 500)
@@ -72,6 +81,9 @@ func TestVerdictsDoNotDependOnUnrelatedTransactions(t *testing.T) {
 
 // Two proxies have two clocks, so nothing is said of time; all else stays.
 func TestVerdictsDoNotDependOnWhichProxyRecorded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	forRandomHistories(t, 4, func(t *testing.T, _ *rand.Rand, c generated, h []*history.Txn) {
 		timeless := same()
 		timeless.time = func(_, end int64) (int64, int64) { return 0, end }

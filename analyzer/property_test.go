@@ -119,6 +119,9 @@ func wantAll(t *testing.T, counts map[Anomaly]int, anomalies ...Anomaly) {
 
 // TestFindsG0OrG1WhereNotPL2: finds G0 or G1 exactly where history is not PL2.
 func TestFindsG0OrG1WhereNotPL2(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	forRandomHistories(t, 4, func(t *testing.T, _ *rand.Rand, c generated, h []*history.Txn) {
 		r := analyze(t, c.Info(), h)
 		dirty := slices.ContainsFunc(r.Findings, func(f *Finding) bool {

@@ -136,6 +136,9 @@ func TestExportedListsGetTheSameVerdict(t *testing.T) {
 }
 
 func TestExportedRegistersShowNothingThatWasNot(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	found := make(map[Format]int)
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 6))

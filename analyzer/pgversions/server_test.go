@@ -15,6 +15,9 @@ func TestMain(m *testing.M) { testdb.Main(m, testdb.PostgreSQLs...) }
 
 // TestVersionsAreTheOnesThatTheServerHolds: versions of a real server are the ones that it holds.
 func TestVersionsAreTheOnesThatTheServerHolds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for seed := range seeds() {
 		l, info := play(t, history.ReadCommitted, seed)
 		got, err := pgversions.Translate([]history.Info{info}, nil, l.txns)

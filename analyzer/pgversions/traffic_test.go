@@ -178,6 +178,9 @@ func TestDatabasesOfAServerHaveOwnTables(t *testing.T) {
 // A transaction writes a row twice, and the table is then written anew so that the second version stands where the
 // first one stood.
 func TestMovedVersionIsNotIntermediate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for name, rewrite := range map[string]string{"nothing": "SELECT 1", "VACUUM": "VACUUM t",
 		"VACUUM FULL": "VACUUM FULL t", "CLUSTER": "CLUSTER t USING t_pkey",
 		"ALTER": "ALTER TABLE t ALTER v TYPE bigint", "past isotap": ""} {

@@ -105,6 +105,9 @@ func (d definer) action() string {
 // TestRandomDefinitionsLeaveNoStaleDescription tells a Cache of random definitions what the rewriter says of them, and
 // compares what it then says of each table with what a new Cache says.
 func TestRandomDefinitionsLeaveNoStaleDescription(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for seed := *definitionsSeed; seed < *definitionsSeed+3; seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			d := definer{Rand: rand.New(rand.NewPCG(seed, 1)), schemas: [2]string{testdb.NewDatabase(t),

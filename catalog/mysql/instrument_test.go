@@ -360,6 +360,9 @@ CREATE TRIGGER tr BEFORE UPDATE ON t FOR EACH ROW SET NEW.v = -1;
 }
 
 func TestInstrumentFillsTablesOfManyBatches(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	schema := testdb.NewDatabase(t)
 	db := testdb.Open(t, schema)
 	run(t, db, "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(100));\nINSERT INTO t SELECT n, REPEAT('x', 50) FROM ("+

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"os"
 	"strings"
 	"testing"
@@ -13,7 +14,11 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
+	flag.Parse()
 	os.Exit(func() int {
+		if testing.Short() { // the campaigns, which need the program, are for make check
+			return m.Run()
+		}
 		dir, err := os.MkdirTemp("", "isotap-campaign-")
 		if err != nil {
 			panic(err)

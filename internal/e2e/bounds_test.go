@@ -175,6 +175,9 @@ func TestStatementOfManyTokensIsBounded(t *testing.T) {
 
 // TestClientThatDoesNotReadIsBounded sends queries ahead and reads none of their rows.
 func TestClientThatDoesNotReadIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	b := newBench(t, nil, account)
 	c := dialRaw(t, b.srv.Addr().String(), b.database, 0)
 	query := []byte("\x03SELECT REPEAT('a', 10000000) FROM account RIGHT JOIN (SELECT 1) q ON 1")

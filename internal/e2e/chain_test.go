@@ -8,6 +8,9 @@ import (
 )
 
 func TestTextsOfSeveralStatementsAreObserved(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for _, test := range []struct {
 		name, want string
 		fails      bool

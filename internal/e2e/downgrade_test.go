@@ -61,6 +61,9 @@ func plainServers(t *testing.T) map[string]func(o proxyserver.Options) *proxyser
 }
 
 func TestPreferredTLSIsNeverGivenUpInSilence(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	testdb.Only(t, "the servers are the distribution's, where it ran", "mariadb", "postgresql")
 	for name, login := range plainServers(t) {
 		for _, off := range []bool{false, true} {
@@ -80,6 +83,9 @@ func TestPreferredTLSIsNeverGivenUpInSilence(t *testing.T) {
 }
 
 func TestRequiredTLSOverAPlainServerIsSaid(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	testdb.Only(t, "the servers are the distribution's, where it ran", "mariadb", "postgresql")
 	required, err := proxyserver.ParseClientTLS("required", "auto", "", "")
 	if err != nil {

@@ -229,6 +229,9 @@ func muteServer(t *testing.T) (string, *atomic.Int64) {
 
 // TestPostgreSQLLoginsComeToTheServerInTurn has 2,000 clients ask for a login of a server that does not answer.
 func TestPostgreSQLLoginsComeToTheServerInTurn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	const clients, each = 2000, 8
 	address, open := muteServer(t)
 	o := proxyserver.Options{Upstream: dsn.Target{Family: dbms.PostgreSQLFamily, Network: "tcp", Address: address},

@@ -63,6 +63,9 @@ func TestLogGivesTheLatenciesOfCommittedTransactions(t *testing.T) {
 }
 
 func TestRunAccountsForEveryTransaction(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	path, o := setUp(t)
 	db := testdb.OpenPostgreSQL(t, o.Database)
 	for _, o.Protocol = range Protocols {

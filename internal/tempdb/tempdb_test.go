@@ -35,6 +35,9 @@ func onEach(t *testing.T, test func(t *testing.T, target dsn.Target)) {
 
 // Two runs that ask for the same name at the same time used to drop each other's tables.
 func TestRunsAtOnceHaveDatabasesOfTheirOwn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	onEach(t, func(t *testing.T, target dsn.Target) {
 		const runs, rows = 3, 20
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -13,6 +13,9 @@ import (
 
 // A second process, this test once more, starts a server and is then killed.
 func TestServerDiesWithItsStarter(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	const role = "ISOTAP_TESTDB_STARTER"
 	t.Run("MariaDB", func(t *testing.T) {
 		if os.Getenv(role) != "" {

@@ -52,6 +52,9 @@ var families = []struct {
 }
 
 func TestServersAnswerAndLeaveNothingBehind(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for _, f := range families {
 		t.Run(f.name, func(t *testing.T) {
 			s, err := f.start(t.Context(), f.seventeen...)
@@ -93,6 +96,9 @@ func TestServersAnswerAndLeaveNothingBehind(t *testing.T) {
 
 // TestKilledServersAreRestarted: killed servers are restarted on their data and port.
 func TestKilledServersAreRestarted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for _, f := range families {
 		t.Run(f.name, func(t *testing.T) {
 			s, err := f.start(t.Context())
@@ -164,6 +170,9 @@ func sharedMemory(t *testing.T) []string {
 
 // TestFailedStartShowsTheLog: failed start shows the log and leaves nothing behind.
 func TestFailedStartShowsTheLog(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	// Not t.TempDir: only root could enter it, when we are root, and the server is not.
 	tmp, err := os.MkdirTemp("", "testdb-")
 	if err != nil {
@@ -197,6 +206,9 @@ func TestCancelledStartEnds(t *testing.T) {
 }
 
 func TestNewDatabasesAreDistinctAndEmpty(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	a, b := NewDatabase(t), NewDatabase(t)
 	if a == b {
 		t.Fatalf("twice the name %s", a)

@@ -15,6 +15,9 @@ func pieces(b []byte, size int) (all [][]byte) {
 }
 
 func TestPacketsAreCutHoweverTheyArrive(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	var sent []byte
 	want := [][]byte{[]byte("first"), bytes.Repeat([]byte("x"), maxPayload+3), {}, []byte("last")}
 	for i, payload := range want {
@@ -51,6 +54,9 @@ func TestPacketsAreCutHoweverTheyArrive(t *testing.T) {
 }
 
 func TestUploadsEndBehindTheirLastPacket(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	long, _ := appendPacket(nil, 0, bytes.Repeat([]byte("x"), maxPayload))
 	short, _ := appendPacket(nil, 2, []byte("file"))
 	empty, _ := appendPacket(nil, 3, nil)
@@ -81,6 +87,9 @@ func TestUploadsEndBehindTheirLastPacket(t *testing.T) {
 }
 
 func TestRowStreamsEndWithTheirRow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	row, _ := appendPacket(nil, 0, bytes.Repeat([]byte("x"), maxPayload+7))
 	for _, size := range []int{3, 4099} {
 		var r packetReader

@@ -346,6 +346,9 @@ func TestClientsLegIsAsTheServersOwn(t *testing.T) {
 
 // TestDirectTLSToTheServer needs a server of version 17 or later, of which an earlier one makes an error.
 func TestDirectTLSToTheServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	p := secureServer(t)
 	want := ""
 	if p.Major() < 17 {

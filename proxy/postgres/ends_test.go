@@ -249,6 +249,9 @@ func keySize(p place, protocol string) int {
 
 // A cancel has a connection of its own, but is no client.
 func TestACancelIsNeverOneTooMany(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	p := secureServer(t)
 	c := logIn(t, throughProxy(t, p, roads{}, func(c *proxy.Config) { c.MaxConns = 1 }), "sslmode=disable")
 	ended := make(chan error)
@@ -346,6 +349,9 @@ func TestEndsOfSessionsAreTheServersOwn(t *testing.T) {
 
 // TestLoginMayNotTakeForEver ends those who say nothing, and those who do not say their password.
 func TestLoginMayNotTakeForEver(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	address := throughProxy(t, secureServer(t), roads{},
 		func(c *proxy.Config) { c.LoginTimeout = 200 * time.Millisecond })
 	if got := exchanged(t, address, ""); got != "" {

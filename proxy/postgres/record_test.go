@@ -53,6 +53,9 @@ var lifts = queries("CREATE FUNCTION f(l TEXT) RETURNS TEXT LANGUAGE sql AS $$SE
 
 // TestTransactionsAreRecordedAsTheServerRanThem has a client say scripts, and compares what is recorded.
 func TestTransactionsAreRecordedAsTheServerRanThem(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	r := newRig(t, nil)
 	db := testdb.OpenPostgreSQL(t, r.database)
 	for _, c := range []struct {
