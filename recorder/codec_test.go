@@ -311,6 +311,9 @@ func noise(n int) string {
 }
 
 func TestLongDictionariesOverflowIntoRecords(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	var e encoder
 	dict := make([]string, 0, maxDictEntries)
 	for i := range maxDictEntries + 10 {

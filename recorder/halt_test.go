@@ -244,6 +244,9 @@ func TestDiskThatStaysFullEndsWithoutAnEnd(t *testing.T) {
 // TestRecordingIsPrivateWhateverTheUmask also begins in a directory that everybody may write to.
 // TestSlowDatabaseIsWaitedFor has a database that closes later than one may on a disk that fails.
 func TestSlowDatabaseIsWaitedFor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	t.Parallel()
 	w := &Writer{}
 	w.halt.closed = make(chan error, 1)

@@ -71,6 +71,9 @@ func TestColumnsOfIsotapsAreNotShown(t *testing.T) {
 // TestFormatCodesFitTheClientsColumns binds statements whose rows isotap's columns are taken out of, in the
 // transaction that may have changed a table, with the wrong and the right number of format codes.
 func TestFormatCodesFitTheClientsColumns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	m := newPostgreSQLMirror(t, tapMode{columns: true})
 	m.evolves = true
 	for _, change := range []string{"DROP TABLE IF EXISTS nothing",
@@ -106,6 +109,9 @@ func TestFormatCodesFitTheClientsColumns(t *testing.T) {
 // TestPreparedStarsAreRefusedOverChangedColumns has statements prepared, and their tables changed before they
 // run: in the same transaction, or in one before.
 func TestPreparedStarsAreRefusedOverChangedColumns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	m := newPostgreSQLMirror(t, tapMode{columns: true})
 	m.evolves = true
 	prepared := []string{"SELECT * FROM fresh", "SELECT * FROM fresh, t2 WHERE k1 = v",

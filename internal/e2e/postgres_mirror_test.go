@@ -330,6 +330,9 @@ func describedAfterFailure(replies []string) bool {
 // equal tables, in every mode: every message is equal byte for byte (rows as a multiset where the statement leaves
 // their order open), and so are the tables in the end.
 func TestRandomPostgreSQLStatementsAreAnsweredAlike(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	var mirrors []*postgresMirror
 	for _, mode := range tapModes {
 		if *onlyMirror == "" || *onlyMirror == mode.name {

@@ -178,6 +178,9 @@ const outcomeTables = `CREATE TABLE mark (n int PRIMARY KEY, level text DEFAULT 
 // committed and its statement not void, at the level that the server named, in the company of its
 // transaction's other writes.
 func TestPostgreSQLOutcomesAreWhatTheTablesSay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for _, durability := range []recorder.Durability{recorder.Relaxed, recorder.Commit} {
 		t.Run(durability.String(), func(t *testing.T) {
 			o := &outcomeTest{t: t, database: testdb.NewPostgreSQLDatabase(t), witnesses: make(map[int]postgresWitness)}

@@ -41,6 +41,9 @@ func securePostgreSQL(t *testing.T) (*testdb.PostgreSQLServer, *testdb.Authority
 
 // TestPostgreSQLServerIsLookedAtAsConfigured connects clients, and isotap itself, by each sslmode.
 func TestPostgreSQLServerIsLookedAtAsConfigured(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	server, a := securePostgreSQL(t)
 	stranger := testdb.OpenAuthority(t)
 	sign(t, a, "isotap", &x509.Certificate{})

@@ -65,6 +65,9 @@ var truthKeys = map[string]string{"one": "id",
 // TestRandomPostgreSQLStatementsAreRecordedTruly lets sessions at all levels run into each other, and holds
 // what is recorded, after the versions have their tags, against what the rows themselves told each statement.
 func TestRandomPostgreSQLStatementsAreRecordedTruly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	database := testdb.NewPostgreSQLDatabase(t)
 	testdb.Exec(t, testdb.OpenPostgreSQL(t, database), truthTables...)
 	dir := filepath.Join(t.TempDir(), "rec")

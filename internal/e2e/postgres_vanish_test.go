@@ -19,6 +19,9 @@ import (
 // TestPostgreSQLConnectionEndsAsTheServerEndedIt has a server end its connections in each way there is. The client gets
 // the bytes that it gets directly, and the same end: words come from the server alone.
 func TestPostgreSQLConnectionEndsAsTheServerEndedIt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	sent := func(sql string) []pgproto3.FrontendMessage {
 		return []pgproto3.FrontendMessage{&pgproto3.Query{String: sql}}
 	}

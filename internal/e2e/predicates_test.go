@@ -159,6 +159,9 @@ func choose(ctx context.Context, c *pgx.Conn, r *rand.Rand, mark string, id int)
 // and delete rows. PostgreSQL's own snapshots bear out every anti-dependency that is found; and of every row that was
 // inserted and stayed as it was, all are found who looked for such a row at the time and had an older snapshot.
 func TestWhatPredicatesMissedIsWhatTheirSnapshotsLack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for _, columns := range []bool{false, true} {
 		t.Run(fmt.Sprintf("columns %v", columns), func(t *testing.T) { holdPredicates(t, columns) })
 	}

@@ -76,6 +76,9 @@ func observed(t *testing.T, o proxyserver.Options, driver string,
 // TestMariaDBsLeastPrivilegesAreEnough works with the grants that docs/operating.md lists, and then without each of
 // them.
 func TestMariaDBsLeastPrivilegesAreEnough(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	server, target := ownServer(t, nil)
 	db, err := server.DB("d")
 	if err != nil {

@@ -539,6 +539,9 @@ T4 committed SERIALIZABLE
 }
 
 func TestUncommonSessionsAreRecordedTruly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for _, test := range []struct {
 		name, want string
 		steps      []string

@@ -204,6 +204,9 @@ func secureMariaDB(t *testing.T) (*testdb.Server, *testdb.Authority) {
 }
 
 func TestServerIsLookedAtAsConfigured(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	server, a := secureMariaDB(t)
 	stranger := testdb.OpenAuthority(t)
 	db, err := server.DB("")

@@ -22,6 +22,9 @@ import (
 // get killed, hang up in the middle), and then holds the recording against the tables: a row's list
 // names every committed write of the row in order, and nothing else.
 func TestRecordedWritesAreThoseInTheTable(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for _, durability := range []recorder.Durability{recorder.Relaxed, recorder.Commit} {
 		t.Run(durability.String(), func(t *testing.T) {
 			b := newBench(t, func(o *proxyserver.Options) { o.Durability = durability },
@@ -127,6 +130,9 @@ func write(ctx context.Context, c *sql.Conn, r *rand.Rand) {
 // TestRandomStatementsAreRecordedTruly holds the recording of random sessions that run side by side
 // against the tables.
 func TestRandomStatementsAreRecordedTruly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for name, change := range map[string]func(*proxyserver.Options){"items": nil, "predicates": inModePredicates} {
 		t.Run(name, func(t *testing.T) { recordTruly(t, newBench(t, change, mirrorTables...)) })
 	}

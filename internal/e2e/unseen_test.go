@@ -142,6 +142,9 @@ func (w *rowWrite) hold(t *testing.T, s *history.Stmt) (told int) {
 // tells another version, unless the recording says that the statement was not observed. An exact statement gives no row
 // another version that keeps its values.
 func TestNoRowChangesUnderAVersion(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	testdb.Only(t, "it is the family's", "mariadb", "mariadb118", "mysql")
 	profile := random.Profile{Transactions: 60, Rows: 8, Weights: map[string]int{"select": 1, "locking": 1}}
 	for i := range *unseenRounds {

@@ -101,6 +101,9 @@ func (c *rawClient) connectionID() string {
 // TestConnectionEndsAsTheServerEndedIt has a server end its connections in each way there is. The client gets the
 // bytes that it gets directly, and the same end: words come from the server alone.
 func TestConnectionEndsAsTheServerEndedIt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	const slow = "SELECT SLEEP(5)"
 	// An UPDATE leaves entries that isotap reads when the client has been quiet, or before its COMMIT.
 	write := []string{"UPDATE t SET v = v + 1"}

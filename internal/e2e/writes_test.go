@@ -51,6 +51,9 @@ type writeCase struct {
 // tables, with and without CLIENT_FOUND_ROWS, as text and prepared. The replies must be the same byte for
 // byte, so must the tables, and what is recorded must be what happened to the rows.
 func TestWritesAreTransparentAndRecordedAsTheyAre(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for _, caps := range []uint32{0, gomysql.CLIENT_FOUND_ROWS | gomysql.CLIENT_DEPRECATE_EOF} {
 		t.Run(fmt.Sprintf("capabilities %#x", caps), func(t *testing.T) {
 			names := []string{"mirror_a", "mirror_b"}

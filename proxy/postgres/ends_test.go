@@ -365,6 +365,9 @@ func TestLoginMayNotTakeForEver(t *testing.T) {
 
 // TestNotificationsReachAnIdleClient has a client wait that says nothing.
 func TestNotificationsReachAnIdleClient(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	p := secureServer(t)
 	heard := make(chan string, 10)
 	address := throughProxy(t, p, roads{})

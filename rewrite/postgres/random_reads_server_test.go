@@ -106,6 +106,9 @@ func (tw *twins) difference(text string) string {
 
 // TestRandomReadsLookTheSame runs random queries on twins.
 func TestRandomReadsLookTheSame(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	tw := newTwins(t)
 	rapid.Check(t, func(r *rapid.T) {
 		if d := tw.difference(reads.draw(r, "<read>")); d != "" {

@@ -78,6 +78,9 @@ func (tw *twins) sameLocks(settings, text, instead string) {
 
 // TestPartsTakeTheSamePredicateLocks compares them for statements with parts that write.
 func TestPartsTakeTheSamePredicateLocks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	tw := newTwins(t)
 	tw.both("CREATE SEQUENCE seq; SET jit = off")
 	// What these write has autovacuum analyze a table, of one twin before the other's: another plan would be taken.

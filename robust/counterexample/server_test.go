@@ -50,6 +50,9 @@ func benchmark(t *testing.T, name string) (*robust.Workload, *counterexample.Tab
 // Each smallest set of SmallBank's programs that is not robust has its anomaly on a real server: the statements of its
 // execution run in that order, none waits or fails, and isotap finds its cycle.
 func TestNonRobustSmallBankShowsOnPostgreSQL(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	s, err := runner.Open(t.Context(), postgresql(t), runner.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -51,6 +51,9 @@ var setup = []string{
 }
 
 func TestWhatIsReadIsWhatFootprintsNeed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	servers(t, func(t *testing.T, s server) {
 		for _, statement := range append(setup, s.trigger...) {
 			_, err := s.db.Exec(statement)

@@ -48,6 +48,9 @@ var benchmarks = []benchmark{
 
 // TestMinedProgramsAreTheTrafficsPrograms: what is mined from traffic is what its programs are.
 func TestMinedProgramsAreTheTrafficsPrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for name, url := range map[string]func() string{
 		"mysql":      func() string { return testdb.MariaDB(t).URL() },
 		"postgresql": func() string { return testdb.PostgreSQL(t).URL() },

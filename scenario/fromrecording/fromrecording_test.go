@@ -56,6 +56,9 @@ func loseUpdate(ctx context.Context, dsn string) error {
 
 // TestScenarioShowsTheRecordingsFinding: a finding of a recording is shown by its scenario.
 func TestScenarioShowsTheRecordingsFinding(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for name, url := range map[string]func(*testing.T) string{
 		"mysql":      func(t *testing.T) string { return testdb.Current(t).URL() },
 		"postgresql": func(t *testing.T) string { return testdb.PostgreSQL(t).URL() },

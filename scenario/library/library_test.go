@@ -55,11 +55,17 @@ func TestScenariosSayWhatTheyAreAndComeFrom(t *testing.T) {
 }
 
 func TestScenariosComeAsTheyAreExpectedOnMySQL(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	t.Parallel()
 	play(t, testdb.Current(t).URL(), nil)
 }
 
 func TestScenariosComeAsTheyAreExpectedOnPostgreSQL(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	t.Parallel()
 	play(t, testdb.PostgreSQL(t).URL(), nil)
 }

@@ -374,6 +374,9 @@ func leftBehind(t *testing.T, server Server) (n int) {
 // Several processes may play scenarios on a server. InnoDB fills the list of waits anew only when nobody has read it
 // for a while, so readers that do not take turns learn nothing.
 func TestRunnersAtOnceLearnOfWaits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	const runners, plays = 8, 4
 	first, server := newRunner(t, dbms.MySQLFamily)
 	all := []*Runner{first}

@@ -71,6 +71,9 @@ func read(t *testing.T, text string) *scenario.Scenario {
 }
 
 func TestScenariosComeAsTheyAreExpected(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for engine, s := range open(t) {
 		for _, level := range s.Levels() {
 			p, err := s.Play(t.Context(), read(t, lostUpdate), level)
