@@ -31,6 +31,9 @@ func seen(txns []*history.Txn, shape string) string {
 // TestSetOperationsCannotBeTold asks for everything that a client can see of a statement, directly and
 // through isotap, in a transaction and outside of one.
 func TestSetOperationsCannotBeTold(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	setup := strings.Split(setOperationTables, "; ")
 	b := newBench(t, nil, setup...)
 	twin := testdb.NewDatabase(t)

@@ -22,6 +22,9 @@ func inModePredicates(o *proxyserver.Options) { o.Predicates = true }
 // and make one each: neither reads a row that the other writes. Rooms and names differ only by case and blanks at the
 // end, which the column's collation does not see.
 func TestWhatAPredicateOfMySQLsMissedIsFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for name, parameters := range map[string]string{"text": "interpolateParams=true", "prepared": "",
 		"not in UTF-8": "charset=latin1"} {
 		t.Run(name, func(t *testing.T) {

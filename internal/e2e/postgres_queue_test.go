@@ -13,6 +13,9 @@ import (
 // TestPatternsThatAreSafeAreNotReported runs what careful applications do side by side at READ COMMITTED: workers that
 // take jobs with SKIP LOCKED, a counter that an advisory lock guards, and reports at REPEATABLE READ.
 func TestPatternsThatAreSafeAreNotReported(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	b := newPostgresBench(t, "CREATE TABLE job (id int PRIMARY KEY, state text NOT NULL DEFAULT 'new')",
 		"INSERT INTO job SELECT i FROM generate_series(1, 120) i",
 		"CREATE TABLE counter (id int PRIMARY KEY, v int NOT NULL)", "INSERT INTO counter VALUES (1, 0)")

@@ -19,6 +19,9 @@ import (
 // TestWhatAPredicateMissedIsFound has two transactions look for a booking that would be in the way, find none, and
 // make one each: neither reads a row that the other writes.
 func TestWhatAPredicateMissedIsFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for i, mode := range []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeCacheStatement,
 		pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeCacheStatement} {
 		columns := i > 2

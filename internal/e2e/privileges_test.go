@@ -133,6 +133,9 @@ func TestMariaDBsLeastPrivilegesAreEnough(t *testing.T) {
 // TestPostgreSQLsLeastPrivilegesAreEnough works with the grants that docs/operating.md lists, and then without each of
 // them.
 func TestPostgreSQLsLeastPrivilegesAreEnough(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	database := testdb.NewPostgreSQLDatabase(t)
 	db := testdb.OpenPostgreSQL(t, database)
 	role := "least_" + database

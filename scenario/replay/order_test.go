@@ -115,6 +115,9 @@ step none { }
 `
 
 func TestStepsEndInTheOrderThatMarkersGive(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for permutation, want := range map[string]string{
 		"lock wait commit after": `lock wait... commit wait after`,
 		// A step that waits is waited for before its session's next step, and at the end.

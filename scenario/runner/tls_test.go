@@ -10,6 +10,9 @@ import (
 
 // The connections that go past isotap are encrypted as its own are.
 func TestServersThatTakeTLSOnlyArePlayedOn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	testdb.Only(t, "it starts a server", "mariadb")
 	server, err := testdb.StartPostgreSQL(t.Context(), testdb.PostgreSQLOptions{Authority: testdb.OpenAuthority(t),
 		HBA: []string{"local all all trust",

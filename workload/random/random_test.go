@@ -53,6 +53,9 @@ func TestTheSameSeedGivesTheSame(t *testing.T) {
 
 // Also of databases of one table, whose writes may read no other.
 func TestTransactionsAreDrawnForEveryEngine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for _, e := range []Engine{{Name: "mariadb"}, {Name: "mysql"}, {Name: "mysql", Version: "5.6.24"}, {Name: "tidb"},
 		{Name: "tidb", Optimistic: true}, {Name: "postgresql"}} {
 		for seed := range uint64(40) {
@@ -106,6 +109,9 @@ func TestTransactionsWaitForTheirTurn(t *testing.T) {
 
 // TestRefilledDatabaseHoldsTheRowsRead: a database is refilled with the rows that were read of another.
 func TestRefilledDatabaseHoldsTheRowsRead(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for _, s := range servers(t) {
 		t.Run(s.engine.Name.String(), func(t *testing.T) {
 			for seed := range uint64(3) {
@@ -182,6 +188,9 @@ func rowText(row []*string) string {
 
 // IsoRel's statements are right by construction: but for constraints and each other's doings, they succeed.
 func TestNearlyAllStatementsSucceed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	for _, s := range servers(t) {
 		t.Run(s.engine.Name.String(), func(t *testing.T) {
 			statements, failed := 0, 0

@@ -85,6 +85,9 @@ func run(t *testing.T, dsn string, config Config) Outcome {
 }
 
 func TestMistakesShowAndTheRestIsRight(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	onEach(t, func(t *testing.T, f family) {
 		for seed := range uint64(2) {
 			o := run(t, f.shop(t), Config{Seed: seed, Transactions: 800})
@@ -99,6 +102,9 @@ func TestMistakesShowAndTheRestIsRight(t *testing.T) {
 }
 
 func TestSerializableForbidsBothMistakes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	onEach(t, func(t *testing.T, f family) {
 		dsn := f.shop(t)
 		if f.name == "mysql" {
@@ -121,6 +127,9 @@ func TestSerializableForbidsBothMistakes(t *testing.T) {
 }
 
 func TestSnapshotIsolationForbidsOnlyTheLostUpdate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	onEach(t, func(t *testing.T, f family) {
 		dsn := f.shop(t)
 		if f.name == "mysql" {
@@ -139,6 +148,9 @@ func TestSnapshotIsolationForbidsOnlyTheLostUpdate(t *testing.T) {
 }
 
 func TestMistakesShowWithFewAndWithManyClients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	onEach(t, func(t *testing.T, f family) {
 		for _, tt := range []struct{ clients, programs int }{{minClients, 2}, {30, len(programs)}} {
 			o := run(t, f.shop(t), Config{Clients: tt.clients, Transactions: tt.clients * 30})
@@ -154,6 +166,9 @@ func TestMistakesShowWithFewAndWithManyClients(t *testing.T) {
 }
 
 func TestSecondRunCountsOnlyItsOwnEffects(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	onEach(t, func(t *testing.T, f family) {
 		dsn := f.shop(t)
 		first := run(t, dsn, Config{Transactions: 800})
