@@ -107,7 +107,7 @@ func (s *Session) describedCut(x *pendingReply, description []byte, hidden int) 
 	if !s.exposes(f) || len(description) < 2 {
 		return nil
 	}
-	cut := exposed(description, int(binary.BigEndian.Uint16(description))-hidden)
+	cut := s.descriptions.exposed(description, hidden)
 	st := s.names.confirmed.statements[x.name]
 	if x.kind == pendingDescribePortal {
 		if p := s.names.confirmed.portals[x.name]; p != nil {
@@ -136,7 +136,7 @@ func (s *Session) defend(f *form, plan *sqlpostgres.Plan, description []byte, hi
 	if !guards(f, plan, hidden) {
 		return layout{hidden: hidden}
 	}
-	l := layoutOf(s.descriptions.read(description), hidden)
+	l := s.descriptions.layout(description, hidden)
 	if !l.wrong {
 		s.clear(f)
 		return l

@@ -278,7 +278,7 @@ func FuzzDescription(f *testing.F) {
 		if hidden < 0 {
 			return
 		}
-		l := layoutOf(s.descriptions.read(body), hidden)
+		l := s.descriptions.layout(body, hidden)
 		if l.hidden > hidden || len(l.cut) > len(body) || l.wrong != (len(l.cut) > 0) {
 			t.Fatalf("%+v of %d", l, hidden)
 		}

@@ -1,8 +1,6 @@
 package postgres
 
 import (
-	"encoding/binary"
-
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/isotap/isotap/rewrite"
@@ -16,16 +14,39 @@ type layout struct {
 	known  bool  // it was read off a description
 }
 
-// layoutOf reads off a description where columns of isotap's stand in a result that by its plan has so many of them at
-// its end.
-func layoutOf(description *pgproto3.RowDescription, hidden int) layout {
+// A descriptionReader reads bodies of RowDescription messages, one after the other, into the same memory. It keeps
+// nothing of a body.
+type descriptionReader struct{ last pgproto3.RowDescription }
+
+// maxDescribed is how many fields a reader keeps the memory for.
+const maxDescribed = 64
+
+// read returns the fields of a description; none where it cannot be read. Call forget once they were looked at.
+func (r *descriptionReader) read(body []byte) []pgproto3.FieldDescription {
+	if r.last.Decode(body) != nil {
+		return nil
+	}
+	return r.last.Fields
+}
+
+// forget lets go of the body: the names of fields are parts of it.
+func (r *descriptionReader) forget() {
+	if cap(r.last.Fields) > maxDescribed {
+		r.last.Fields = nil
+	}
+	clear(r.last.Fields)
+}
+
+// layout returns where columns of isotap's stand in a result that by its plan has so many of them at its end.
+func (r *descriptionReader) layout(body []byte, hidden int) layout {
+	defer r.forget()
 	l := layout{hidden: hidden, known: true}
-	fields := len(description.Fields)
+	fields := r.read(body)
 	atEnd := 0
-	for i := range description.Fields {
-		ours := rewrite.IsColumn(string(description.Fields[i].Name))
+	for i := range fields {
+		ours := rewrite.IsColumn(string(fields[i].Name))
 		switch {
-		case i >= fields-hidden && ours:
+		case i >= len(fields)-hidden && ours:
 			atEnd++
 		case ours:
 			l.cut, l.wrong = append(l.cut, i), true
@@ -33,8 +54,8 @@ func layoutOf(description *pgproto3.RowDescription, hidden int) layout {
 	}
 	if l.wrong && atEnd < hidden { // the client's own stand among them: nothing is where the plan has it
 		l = layout{known: true, wrong: true}
-		for i := range description.Fields {
-			if rewrite.IsColumn(string(description.Fields[i].Name)) {
+		for i := range fields {
+			if rewrite.IsColumn(string(fields[i].Name)) {
 				l.cut = append(l.cut, i)
 			}
 		}
@@ -42,35 +63,13 @@ func layoutOf(description *pgproto3.RowDescription, hidden int) layout {
 	return l
 }
 
-// A descriptionReader reads descriptions into the same memory, one after the other.
-type descriptionReader struct{ last pgproto3.RowDescription }
-
-// maxDescribed is how many fields a reader keeps the memory for.
-const maxDescribed = 64
-
-// read reads a description. What it returns is valid until the next one is read, and as long as the body is; one that
-// cannot be read has no fields.
-func (r *descriptionReader) read(body []byte) *pgproto3.RowDescription {
-	if cap(r.last.Fields) > maxDescribed {
-		r.last.Fields = nil
-	}
-	if r.last.Decode(body) != nil {
-		r.last.Fields = r.last.Fields[:0]
-	}
-	return &r.last
-}
-
-// exposed returns the places of isotap's columns in a description of as many visible columns.
-func exposed(description []byte, visible int) (places []int) {
-	r := reader{b: description}
-	r.uint16()
-	for i := range visible {
-		name := string(r.cString())
-		field := r.bytes(fieldBytes)
-		if r.err != nil {
-			return nil
-		}
-		switch oid := binary.BigEndian.Uint32(field[6:]); {
+// exposed returns the places of isotap's columns among the visible columns of a description, which has hidden ones
+// behind them.
+func (r *descriptionReader) exposed(body []byte, hidden int) (places []int) {
+	defer r.forget()
+	fields := r.read(body)
+	for i := range max(len(fields)-hidden, 0) {
+		switch name, oid := string(fields[i].Name), fields[i].DataTypeOID; {
 		case name == rewrite.RowIDColumn && oid == oidUUID, name == rewrite.WListColumn && oid == oidBytea:
 			places = append(places, i)
 		}

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"bytes"
-	"encoding/binary"
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
@@ -204,7 +203,7 @@ func (s *Session) resultMessage(x *pendingReply, m message) error {
 	case msgRowDescription:
 		s.findHiddenFields(c, m.body)
 		if s.exposes(c.form) && len(m.body) > 1 {
-			c.cut = exposed(m.body, int(binary.BigEndian.Uint16(m.body))-c.hidden)
+			c.cut = s.descriptions.exposed(m.body, c.hidden)
 		}
 		if !c.swallow {
 			f, plan := s.names.confirmed.shownForm(c.form, c.form.plan(x.at))

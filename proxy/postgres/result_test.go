@@ -35,10 +35,28 @@ func TestLayoutFindsColumnsThatNoPlanHas(t *testing.T) {
 		{"none at the end", []string{ours, "id"}, 1, layout{known: true, cut: []int{0}, wrong: true}},
 		{"no plan", []string{"id", ours}, 0, layout{known: true, cut: []int{1}, wrong: true}},
 	} {
-		got := layoutOf(new(descriptionReader).read(descriptionOf(c.fields...)), c.hidden)
+		var r descriptionReader
+		got := r.layout(descriptionOf(c.fields...), c.hidden)
 		if got.hidden != c.want.hidden || got.wrong != c.want.wrong || !got.known ||
 			!slices.Equal(got.cut, c.want.cut) {
 			t.Errorf("%s: %+v, not %+v", c.name, got, c.want)
+		}
+	}
+}
+
+// An idle session must not hold on to the buffer that a description came in.
+func TestDescriptionReaderKeepsNothingOfABody(t *testing.T) {
+	var r descriptionReader
+	for _, n := range []int{3, maxDescribed + 1} {
+		r.layout(descriptionOf(make([]string, n)...), 0)
+		r.exposed(descriptionOf(make([]string, n)...), 0)
+		for _, field := range r.last.Fields[:cap(r.last.Fields)] {
+			if field.Name != nil {
+				t.Fatalf("of %d fields a name is kept", n)
+			}
+		}
+		if cap(r.last.Fields) > 2*maxDescribed {
+			t.Errorf("room for %d fields is kept", cap(r.last.Fields))
 		}
 	}
 }

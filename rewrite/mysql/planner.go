@@ -44,8 +44,8 @@ func (pl *planner) dropEdits() {
 	pl.edits = slices.DeleteFunc(pl.edits, func(e edit) bool { return !e.plain })
 }
 
-// keepReply says how the reply is disguised to the client, unless the statement was rewritten: it is so
-// too where the statement cannot be observed.
+// keepReply says how the reply is masked for the client, unless the statement was rewritten: it is masked also where
+// the statement cannot be observed.
 func (pl *planner) keepReply(r rewrite.Reply) {
 	if pl.plan.Result.Reply == rewrite.Unchanged {
 		pl.plan.Result.Reply = r
@@ -55,11 +55,9 @@ func (pl *planner) keepReply(r rewrite.Reply) {
 // opaque makes p the plan of a statement that goes as it is and is not observed.
 func opaque(p *Plan, reason history.Reason) {
 	p.Observation, p.Reason = history.Opaque, reason
-	p.Upstream.Pieces, p.Upstream.Hidden, p.Upstream.Copies, p.Result.Sources = nil, nil, nil, nil
-	p.Result.Carried, p.Upstream.Deprecated, p.Result.Variables = 0, 0, 0
-	p.Predicates, p.Writes.Images = nil, ImageSpec{}
-	p.Result.Reply, p.Writes.Inserts, p.Upstream.ListsColumns, p.Writes.Captured, p.Upstream.MayHideLocks, p.Upstream.Substitutes = rewrite.Unchanged, 0, false, false,
-		false, false
+	p.Predicates = nil
+	p.Upstream = Upstream{Plain: p.Upstream.Plain, Parts: p.Upstream.Parts}
+	p.Result, p.Writes = Result{}, Writes{}
 }
 
 // A planner makes the plan of one statement.
