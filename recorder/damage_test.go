@@ -12,7 +12,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/dgraph-io/badger/v4"
 	"go.uber.org/zap"
@@ -318,7 +317,7 @@ func TestRandomDamageIsNeverSilent(t *testing.T) {
 			if !clean {
 				total /= 2
 			}
-			rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
+			rng := rand.New(rand.NewPCG(*damageSeed, 1))
 			said, less, refused, salvaged := 0, 0, 0, 0
 			for range *damages {
 				dir := t.TempDir()
@@ -355,7 +354,10 @@ func TestRandomDamageIsNeverSilent(t *testing.T) {
 	}
 }
 
-var damages = flag.Int("damages", 20, "how often a recording is damaged")
+var (
+	damages    = flag.Int("damages", 20, "how often a recording is damaged")
+	damageSeed = flag.Uint64("seed", 1, "of the damages")
+)
 
 // TestOneBitInALogCostsFewTransactions is the case that Badger answers with a shorter recording: it ends a log at the
 // first entry whose checksum does not fit.

@@ -29,7 +29,7 @@ type graph struct {
 type relatives struct {
 	heirs            map[uint32][]uint32 // that inherit
 	targets, sources map[uint32][]uint32 // of foreign keys: the tables that they refer to, and that refer to them
-	views            map[uint32][]uint32 // that read a relation
+	views            map[uint32][]uint32 // views, also materialized ones, whose queries name a relation
 	typed            []uint32            // relations with columns of types that the server does not bring along
 }
 
@@ -62,11 +62,11 @@ func sameMap[K comparable, V any](a, b map[K]V) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
-// relates reports whether a relation touched is a view or has columns of a table's type, or was or had before.
+// relates reports whether a relation touched is a view that names others or has columns of a table's type, or was or had before.
 func relates(touched map[uint32]bool, readings ...*reading) bool {
 	for oid := range touched {
 		for _, read := range readings {
-			if r := read.relations.get(oid); r != nil && (r.query != nil || r.typed) {
+			if r := read.relations.get(oid); r != nil && (r.reads != nil || r.typed) {
 				return true
 			}
 		}
@@ -82,8 +82,8 @@ func (r *reading) relatives() relatives {
 		all.sources[f.to] = append(all.sources[f.to], f.from)
 	}
 	for oid, relation := range r.relations.all() {
-		if relation.query != nil {
-			relation.query.each(func(table uint32) { all.views[table] = append(all.views[table], oid) })
+		for _, table := range relation.reads {
+			all.views[table] = append(all.views[table], oid)
 		}
 		if relation.typed {
 			all.typed = append(all.typed, oid)
@@ -142,17 +142,6 @@ func (r *relation) indexes() (names []name) {
 
 // indexed returns the tables that have an index of a name.
 func (g *graph) indexed(n name) []uint32 { return g.indexes.get(n) }
-
-// each calls with the relations that a query is known to read.
-func (q *stored) each(do func(table uint32)) {
-	for _, u := range q.uses {
-		if u.query != nil {
-			u.query.each(do)
-		} else {
-			do(u.table)
-		}
-	}
-}
 
 // affected returns a relation and all those that may look different when it does: what shares rows with it, the tables
 // that their foreign keys refer to, and views.

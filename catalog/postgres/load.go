@@ -26,9 +26,10 @@ type relation struct {
 	numbers            []int  // pg_attribute.attnum of table.Columns
 	tells              []bool // of table.Columns: equal values look the same
 	unique             []unique
-	filenode           uint32  // of the file that holds its rows; 0: none does
-	query              *stored // of a view
-	typed              bool    // it has columns of types that the server does not bring along
+	filenode           uint32   // of the file that holds its rows; 0: none does
+	query              *stored  // of a view
+	reads              []uint32 // relations that the query of a view or a materialized view names
+	typed              bool     // it has columns of types that the server does not bring along
 	// stored are the names of all columns, and ours the defaults of those that are isotap's.
 	stored []string
 	ours   map[string]string
@@ -323,7 +324,11 @@ const (
 var telling = regexp.MustCompile(tellingCall)
 
 func addView(r *relation, row row) {
-	r.query, r.table.TellsText = storedOf(row[1]), telling.MatchString(row[1])
+	query := readTerm(row[1])
+	r.reads = query.relations()
+	if r.table.View { // a materialized view has rows of its own
+		r.query, r.table.TellsText = storedOf(query), telling.MatchString(row[1])
+	}
 }
 
 func addTrigger(r *relation, row row) {

@@ -97,9 +97,9 @@ const (
 		FROM pg_trigger t JOIN pg_proc f ON f.oid = t.tgfoid LEFT JOIN pg_constraint k ON k.oid = t.tgconstraint
 		WHERE t.tgrelid %s AND t.tgenabled <> 'D' AND (NOT t.tgisinternal OR t.tgconstraint = 0 OR k.contype = 't')`
 	readRules = `SELECT DISTINCT r.ev_class FROM pg_rewrite r WHERE r.ev_class %s AND r.rulename <> '_RETURN' AND r.ev_enabled <> 'D'`
-	// What a view does is read as it is stored: a function that makes SQL of it would lock its tables.
-	readViews = `SELECT r.ev_class, r.ev_action FROM pg_rewrite r
-		WHERE r.ev_class %s AND r.rulename = '_RETURN' AND (SELECT c.relkind FROM pg_class c WHERE c.oid = r.ev_class) = 'v'`
+	// What a view does, or a materialized one did, is read as it is stored: a function that makes SQL of it would lock
+	// its tables.
+	readViews = `SELECT r.ev_class, r.ev_action FROM pg_rewrite r WHERE r.ev_class %s AND r.rulename = '_RETURN'`
 	// An aggregate with a sort operator may be answered from an end of an index.
 	readFunctions = `SELECT p.proname, CASE WHEN bool_or(p.prosrc ~* '` + tellingSource +
 		`') THEN 't' WHEN NOT bool_or(p.prokind = 'a') THEN CASE WHEN bool_or(p.prosrc ~* '\mfetch\M|cursor_to_xml') THEN 'r' ELSE 'f' END WHEN bool_and(p.prokind = 'a' AND a.aggsortop = 0) THEN 'a' ELSE '' END

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"database/sql"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -57,6 +58,8 @@ var defines = []string{
 	"DROP INDEX IF EXISTS %u_pkey, %u_key CASCADE",
 	"CREATE VIEW %t AS SELECT * FROM %t", "CREATE VIEW %t AS SELECT a.id FROM %t a JOIN %t b ON a.id = b.id",
 	"CREATE OR REPLACE VIEW %t AS SELECT id FROM %t",
+	"CREATE VIEW %t AS SELECT %f() AS id FROM %t WHERE id IN (SELECT id FROM %t)",
+	"CREATE VIEW %t AS SELECT id FROM %t UNION SELECT id FROM %t",
 	"CREATE MATERIALIZED VIEW %t AS SELECT * FROM %t", "REFRESH MATERIALIZED VIEW %t", "ALTER VIEW %t RENAME TO %u",
 	"DROP VIEW %t CASCADE",
 	"DROP TABLE %t", "DROP TABLE %t CASCADE", "DROP TABLE %t, %t CASCADE", "DROP TABLE IF EXISTS %t", "TRUNCATE %t",
@@ -67,7 +70,7 @@ var defines = []string{
 	"GRANT SELECT ON %t TO %r", "REVOKE ALL ON %t FROM %r", "GRANT SELECT ON ALL TABLES IN SCHEMA %s TO %r",
 	"REVOKE USAGE ON SCHEMA %s FROM %r",
 	"GRANT USAGE ON SCHEMA %s TO PUBLIC", "ALTER ROLE %r BYPASSRLS", "ALTER ROLE %r NOBYPASSRLS",
-	"CREATE FUNCTION %f() RETURNS int LANGUAGE sql AS 'SELECT 1'", "DROP FUNCTION %f()",
+	"CREATE FUNCTION %f() RETURNS int LANGUAGE sql AS 'SELECT 1'", "DROP FUNCTION %f()", "DROP FUNCTION %f() CASCADE",
 	"ALTER FUNCTION %f() RENAME TO other", "DROP FUNCTION IF EXISTS other()",
 	"CREATE AGGREGATE %f(int) (SFUNC = int4pl, STYPE = int)", "DROP FUNCTION fires() CASCADE",
 	"CREATE OR REPLACE FUNCTION fires() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
@@ -109,14 +112,19 @@ func (r chooser) statement() string {
 	return text
 }
 
+var seed = flag.Uint64("seed", 1, "of the random definitions; 0: another one each time")
+
 // What the names in a definition tell, and what is known of the tables, is all that has to be read again.
 func TestWhatDefinitionsTouchIsReadAgain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
 	const rounds, statements = 4, 150
+	start := *seed
+	if start == 0 {
+		start = uint64(time.Now().UnixNano())
+	}
 	for round := range rounds {
-		seed := uint64(time.Now().UnixNano())
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			database, db := newDatabase(t,
 				"CREATE SCHEMA aside;\nCREATE FUNCTION fires() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';\n"+
@@ -132,7 +140,7 @@ func TestWhatDefinitionsTouchIsReadAgain(t *testing.T) {
 			c := load(t, database)
 			c.Reads(some, &sqlpostgres.Table{OID: 1})
 			planner := sqlpostgres.New(c, sqlpostgres.Options{})
-			r := chooser{rand.New(rand.NewPCG(seed, 0)), some}
+			r := chooser{rand.New(rand.NewPCG(start, uint64(round))), some}
 			var since []string
 			failed := 0
 			for range statements {
@@ -147,10 +155,38 @@ func TestWhatDefinitionsTouchIsReadAgain(t *testing.T) {
 					continue
 				}
 				if differences := compared(t, c, database, some, r); differences != "" {
-					t.Fatalf("seed %d: after\n%s\n%s", seed, strings.Join(since, ";\n"), differences)
+					t.Fatalf("-seed %d: after\n%s\n%s", start, strings.Join(since, ";\n"), differences)
 				}
 			}
 			t.Logf("%d of %d statements failed", failed, statements)
+		})
+	}
+}
+
+func TestViewsGoWithWhatTheyRead(t *testing.T) {
+	for _, c := range []struct{ view, drop string }{
+		{"CREATE VIEW v AS SELECT * FROM a", "DROP TABLE a CASCADE"},
+		{"CREATE MATERIALIZED VIEW v AS SELECT * FROM a", "DROP TABLE a CASCADE"},
+		{"CREATE VIEW v AS SELECT 1 WHERE EXISTS (SELECT FROM a)", "DROP TABLE a CASCADE"},
+		{"CREATE VIEW v AS SELECT id FROM a UNION SELECT id FROM b", "DROP TABLE a CASCADE"},
+		{"CREATE VIEW v AS WITH w AS (SELECT id FROM a) SELECT * FROM w", "DROP TABLE a CASCADE"},
+		{"CREATE MATERIALIZED VIEW v AS SELECT f() FROM b", "DROP FUNCTION f() CASCADE"},
+		{"CREATE VIEW v AS SELECT 1 FROM b WHERE id = f()", "DROP FUNCTION f CASCADE"},
+		{"CREATE VIEW v AS SELECT 1 FROM b WHERE 'sad'::mood = 'sad'", "DROP TYPE mood CASCADE"},
+	} {
+		t.Run(c.view, func(t *testing.T) {
+			database, db := newDatabase(t, "CREATE TABLE a (id int);\nCREATE TABLE b (id int);\n"+
+				"CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1';\nCREATE TYPE mood AS ENUM ('sad')")
+			run(t, db, c.view)
+			cache := load(t, database)
+			if cache.Table("public", "v") == nil {
+				t.Fatal("the view is not known")
+			}
+			run(t, db, c.drop)
+			touching(cache, sqlpostgres.New(cache, sqlpostgres.Options{}), c.drop, "pg_catalog", "public")
+			if cache.Table("public", "v") != nil {
+				t.Errorf("still known after %s", c.drop)
+			}
 		})
 	}
 }

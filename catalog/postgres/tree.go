@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -17,7 +18,7 @@ type term struct {
 // maxNesting bounds how deep the terms of a query that is looked at stand in each other.
 const maxNesting = 1000
 
-// readTerm reads a stored query. It gives nil where it is not of the form.
+// readTerm reads a stored query. It returns nil where it is not of the form.
 func readTerm(text string) *term {
 	r := &termReader{rest: text}
 	t := r.term(r.next(), 0)
@@ -126,6 +127,21 @@ func (t *term) number(field string) int {
 
 // is reports whether a field holds true.
 func (t *term) is(field string) bool { return t.of(field).word == "true" }
+
+// relations returns the oids of the relations that stand in the range tables of a stored query, wherever in it. A nil
+// term has none.
+func (t *term) relations() (oids []uint32) {
+	if t == nil {
+		return nil
+	}
+	t.each(func(t *term) {
+		if oid := t.number("relid"); oid != 0 {
+			oids = append(oids, uint32(oid))
+		}
+	})
+	slices.Sort(oids)
+	return slices.Compact(oids)
+}
 
 // each calls look with the term and all within it.
 func (t *term) each(look func(*term)) {

@@ -44,9 +44,8 @@ func readers(oid int) bool {
 	return oid >= 2923 && oid <= 2938 || oid == 3685 || oid == 3689 || oid == 3690
 }
 
-// storedOf reads a view's query as pg_rewrite.ev_action has it.
-func storedOf(action string) *stored {
-	t := readTerm(action)
+// storedOf returns what is known of a view by its query, as [readTerm] read it.
+func storedOf(t *term) *stored {
 	if t == nil || len(t.items) != 1 || t.items[0].kind != "QUERY" {
 		return &stored{others: history.ReasonView}
 	}
