@@ -76,7 +76,7 @@ func TestPredicatesHaveAnomaliesOfTheirOwn(t *testing.T) {
 }
 
 // TestAnUpdateThatFindsNothingLosesNoUpdate has a transaction read a row, and then look for it with an UPDATE that no
-// longer finds it (TxCheck, figure 11): it met two versions of the row, and wrote over none.
+// longer finds it (TxCheck, figure 11): it saw two versions of the row, and wrote over none.
 func TestAnUpdateThatFindsNothingLosesNoUpdate(t *testing.T) {
 	run, row := history.Run(5), history.Row{Table: "shop.a", ID: "1"}
 	writer, reader := history.MakeTxnID(run, 1), history.MakeTxnID(run, 2)

@@ -18,7 +18,7 @@
 //   - read skew: a G-single of rw and wr through different rows, where the versions of the row that was read lead from
 //     the one that was missed to the writer of the other row: fractured reads (Bailis). OTV, observed transaction
 //     vanishes, is the same where the transaction had seen the other's write in an earlier statement.
-//   - G-monotonic: a G-single whose reader met what came of another's write in an earlier statement than it
+//   - G-monotonic: a G-single whose reader saw what came of another's write in an earlier statement than it
 //     read the row without that write.
 //   - read-write skew: a G-single of two transactions, rw and ww through different rows.
 //   - write skew: a G2-item of two transactions, two rw through different rows.

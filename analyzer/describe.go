@@ -51,21 +51,21 @@ func (a *Analyzer) finding(c *collector, g *group, names map[int32]*Program) (*F
 
 // inOrder returns the programs of a group's witness in the order in which it meets them.
 func (a *Analyzer) inOrder(g *group) []int32 {
-	var met []int32
-	meet := func(t int32) {
+	var order []int32
+	add := func(t int32) {
 		if t < 0 {
 			return
 		}
 		p := a.store.txns[t].program
-		if !slices.Contains(met, p) {
-			met = append(met, p)
+		if !slices.Contains(order, p) {
+			order = append(order, p)
 		}
 	}
 	for _, d := range g.witness {
-		meet(d.from)
-		meet(d.to)
+		add(d.from)
+		add(d.to)
 	}
-	return met
+	return order
 }
 
 func (a *Analyzer) program(p int32, names map[int32]*Program) *Program {
@@ -143,7 +143,7 @@ func (c *collector) shown(table int32) string {
 func (a *Analyzer) edge(d dep) (Edge, error) { return a.edgeOf(d, make(map[int32]*history.Txn)) }
 
 // edgeOf returns a dependency with all that it rests on. Loaded holds the transactions that the caller
-// has met already.
+// has order already.
 func (a *Analyzer) edgeOf(d dep, loaded map[int32]*history.Txn) (Edge, error) {
 	e := Edge{Kind: kindNames[d.kind], Inexact: d.inexact, Current: d.kind == ww}
 	for _, end := range []struct {

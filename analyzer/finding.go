@@ -45,7 +45,7 @@ const (
 	GSIa              Anomaly = "G-SIa"                  // interference (Adya): a transaction depends on one that committed after its snapshot
 	// Findings in other checkers' histories only (package interop).
 	DuplicateElements Anomaly = "duplicate elements" // a list holds an element twice that was appended once
-	CyclicVersions    Anomaly = "cyclic versions"    // what was met of a register puts its versions in a circle
+	CyclicVersions    Anomaly = "cyclic versions"    // what was seen of a register puts its versions in a circle
 )
 
 // Class says whose problem an anomaly is.

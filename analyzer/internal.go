@@ -68,7 +68,7 @@ func (a *access) misses(id tag, write *observed) bool {
 }
 
 // replacesDeleted reports whether the read in scratch may be of a row that was deleted since the snapshot was taken,
-// beside the one that the transaction has made under the same key: PostgreSQL shows both, and knows rows by keys.
+// unrecordedWriters the one that the transaction has made under the same key: PostgreSQL shows both, and knows rows by keys.
 func (s *store) replacesDeleted(id tag, i int) bool {
 	read := &s.scratch[i]
 	return !read.own(id) && s.runs[id.run].info.Server.Engine == dbms.PostgreSQL && slices.ContainsFunc(s.scratch[:i], func(o observed) bool {

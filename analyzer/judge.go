@@ -8,7 +8,7 @@ import (
 )
 
 // A judge tells violations from hazards by the engine table. Transactions at different levels may
-// meet on one cycle, so it goes by Adya's mixing-correctness: a dependency obliges the engine only
+// runsOverlap on one cycle, so it goes by Adya's mixing-correctness: a dependency obliges the engine only
 // where the level of the transaction that it protects says so. For rw that is the reader, for wr
 // the reader, for ww both.
 //
@@ -20,11 +20,11 @@ import (
 // commits. Its cycles are looked for by themselves; on all others it counts as snapshot isolation, and on all
 // where writers may stand between that nobody recorded.
 type judge struct {
-	o        *order
-	model    *TheoryLevel     // what counts in place of the engine table; nil for that
-	promises [][5][4]*Promise // by run, level, and what becomes of conflicts
-	together bool             // only such cycles are looked for
-	beside   bool             // transactions at other levels wrote what nobody recorded
+	o                 *order
+	model             *TheoryLevel     // what counts in place of the engine table; nil for that
+	promises          [][5][4]*Promise // by run, level, and what becomes of conflicts
+	together          bool             // only such cycles are looked for
+	unrecordedWriters bool             // transactions at other levels wrote what nobody recorded
 }
 
 func newJudge(o *order, opts Options) *judge {
@@ -37,7 +37,7 @@ func newJudge(o *order, opts Options) *judge {
 			}
 		}
 	}
-	j.beside = j.findUnseenWriters()
+	j.unrecordedWriters = j.findUnseenWriters()
 	return j
 }
 
@@ -102,13 +102,13 @@ func (j *judge) binds(d *dep) bool {
 // amongThemselves says that both transactions of a dependency are at a level that promises
 // serializability among its own.
 func (j *judge) amongThemselves(d *dep) bool {
-	return !d.inexact && d.kind&(so|rt) == 0 && !j.beside && j.model == nil && j.promise(d.from).Together &&
+	return !d.inexact && d.kind&(so|rt) == 0 && !j.unrecordedWriters && j.model == nil && j.promise(d.from).Together &&
 		j.promise(d.to).Together
 }
 
 // anyTogether reports whether there are transactions at such a level.
 func (j *judge) anyTogether() bool {
-	return !j.beside && j.model == nil &&
+	return !j.unrecordedWriters && j.model == nil &&
 		slices.ContainsFunc(j.o.txns, func(t txn) bool { return j.promiseOf(&t).Together })
 }
 

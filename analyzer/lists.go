@@ -175,27 +175,27 @@ func (o *order) linkTo(p, v int32, sure bool) {
 	}
 	o.forks[p] = append(o.forks[p], v)
 	o.states[p] |= forked
-	if o.replaced(p, other) && o.replaced(p, v) && o.owner(other) != o.owner(v) && o.meet(other, v) {
+	if o.replaced(p, other) && o.replaced(p, v) && o.owner(other) != o.owner(v) && o.runsOverlap(other, v) {
 		o.lost = append(o.lost, fork{p, other, v})
 	}
 }
 
-// meet says that the runs that wrote two versions may have gone on at the same time. Where one had ended
+// runsOverlap reports whether the runs that wrote two versions may have gone on at the same time. Where one had ended
 // before the other began, the database may have been put back to an earlier state in between.
-func (o *order) meet(a, b int32) bool {
+func (o *order) runsOverlap(a, b int32) bool {
 	x, y := &o.runs[o.txns[o.owner(a)].run].info, &o.runs[o.txns[o.owner(b)].run].info
 	before := func(x, y *history.Info) bool { return !x.Ended.IsZero() && !y.Started.Before(x.Ended) }
 	return x.Run == y.Run || !before(x, y) && !before(y, x)
 }
 
-// recreated says that the fork at p is none: d deleted the row, and then v created it again in p's
+// recreated reports whether the fork at p is none: d deleted the row, and then v created it again in p's
 // succession.
 func (o *order) recreated(p, d, v int32) bool {
 	return o.replaced(p, d) && o.replaced(p, v) && o.accesses[d].op == history.DeleteRow &&
 		o.accesses[v].op == history.InsertRow
 }
 
-// replaced says that the statement that wrote v itself told, exactly, that it replaced p.
+// replaced reports whether the statement that wrote v itself told, exactly, that it replaced p.
 func (o *order) replaced(p, v int32) bool {
 	return o.extraOf(v) == nil && !o.accesses[v].is(inexact) && o.seen[v] == p
 }

@@ -41,11 +41,11 @@ type LiveOptions struct {
 // It is used by one goroutine. Add, AddSession and AddTxn take what is recorded as it comes, Step finds, Finish gives
 // the result of the whole.
 type Live struct {
-	opts     LiveOptions
-	infos    []history.Info
-	offsets  map[history.Run]int64 // from the first run's start to the run's
-	sessions []history.Session
-	met      map[history.Run]*numset.Set // sessions
+	opts          LiveOptions
+	infos         []history.Info
+	offsets       map[history.Run]int64 // from the first run's start to the run's
+	sessions      []history.Session
+	knownSessions map[history.Run]*numset.Set // sessions
 
 	kept  []*history.Txn              // in the order of a recording: by run, session and time
 	fresh []*history.Txn              // added since the last step
@@ -56,12 +56,12 @@ type Live struct {
 	replacedAge []history.Tag
 	xids        map[history.Run]*numset.Set // PostgreSQL's ids of those that were let go
 
-	names         liveNames
-	books         [2]*settledFindings // [1]: as if transactions at other levels wrote what nobody recorded
-	beside        bool                // some that are gone did
-	coverageCount *coverageCount
-	stats         LiveStats
-	told          map[string]*wording
+	names             liveNames
+	books             [2]*settledFindings // [1]: as if transactions at other levels wrote what nobody recorded
+	unrecordedWriters bool                // some that are gone did
+	coverageCount     *coverageCount
+	stats             LiveStats
+	told              map[string]*wording
 }
 
 // LiveStats counts what a [Live] keeps and has let go.
@@ -93,7 +93,7 @@ func NewLive(o LiveOptions) *Live {
 	if o.Limit == 0 {
 		o.Limit = DefaultLimit
 	}
-	return &Live{opts: o, offsets: make(map[history.Run]int64), met: make(map[history.Run]*numset.Set),
+	return &Live{opts: o, offsets: make(map[history.Run]int64), knownSessions: make(map[history.Run]*numset.Set),
 		gone: make(map[history.Run]*numset.Set), odd: make(map[history.Run]*numset.Set),
 		replaced: make(map[history.Tag]bool),
 		xids:     make(map[history.Run]*numset.Set),
@@ -114,7 +114,7 @@ func (l *Live) Add(info history.Info) {
 
 // AddSession adds a session, before its transactions, or tells once more of one.
 func (l *Live) AddSession(s history.Session) {
-	if !numbers(l.met, s.Run).Add(uint32(s.ID)) {
+	if !numbers(l.knownSessions, s.Run).Add(uint32(s.ID)) {
 		return
 	}
 	l.coverageCount.Sessions++
@@ -186,7 +186,7 @@ func (l *Live) Finish() (*Result, error) {
 	}
 	l.letGo(a, p)
 	b := l.books[0]
-	if l.beside {
+	if l.unrecordedWriters {
 		b = l.books[1]
 	}
 	b.close(l)
@@ -279,7 +279,7 @@ func (l *Live) find(a *Analyzer, p *parts, beside bool) *search {
 	c := newCollector(a.order, a.opts)
 	c.folded, c.tables = l.names.folded, l.names.byFolded
 	c.apart = p.of
-	c.judge.beside = beside
+	c.judge.unrecordedWriters = beside
 	a.findReads(c)
 	s := newSearch(a.order, c, a.opts)
 	s.final = p.final
@@ -291,7 +291,7 @@ func (l *Live) find(a *Analyzer, p *parts, beside bool) *search {
 
 // letGo forgets the transactions that are settled.
 func (l *Live) letGo(a *Analyzer, p *parts) {
-	l.beside = l.beside || p.foundUnseenWriters(a.opts)
+	l.unrecordedWriters = l.unrecordedWriters || p.foundUnseenWriters(a.opts)
 	kept := l.kept[:0]
 	for i, t := range l.kept {
 		if p.at[i] >= p.settled && p.settled != math.MaxInt64 {

@@ -119,7 +119,7 @@ var rules = []mutants.Mutant{
 	{"an INSERT over a deleted row locks another one", "judge.go", " && !j.o.madeBefore(in.next)", ""},
 	{"what nobody saw may have been written", "judge.go", "return unseenFrom == 0 || a.stmt < unseenFrom",
 		"return unseenFrom == 0 || true"},
-	{"unrecorded writers stand beside serializable ones", "judge.go", "j.beside = j.findUnseenWriters()", ""},
+	{"unrecorded writers stand beside serializable ones", "judge.go", "j.unrecordedWriters = j.findUnseenWriters()", ""},
 	{"an aborted version that a lock shows", "judge.go", "p.forbids(a) || p.RowLocks && (r.write() || r.is(locked))",
 		"p.forbids(a)"},
 

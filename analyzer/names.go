@@ -98,7 +98,7 @@ func (o *order) nameSingle(cycle []dep) Anomaly {
 	return GSingle
 }
 
-// earlier says that a transaction met what a dependency into it brings in an earlier statement than it made
+// earlier says that a transaction saw what a dependency into it brings in an earlier statement than it made
 // the read of the rw out of it.
 func (o *order) earlier(in, out *dep) bool { return o.arrival(in) < o.accesses[out.access].stmt }
 

@@ -39,7 +39,7 @@ type shape struct {
 // A class is the shapes that are one but for the numbers of their tables.
 type class struct {
 	folded string
-	first  string // the shape that was met first
+	first  string // the shape that was seen first
 	shapes int
 }
 

@@ -107,7 +107,7 @@ func TestFindsSomethingExactlyWhereNoSerialOrderExists(t *testing.T) {
 		WriteSkew, DirtyUpdate, LostWrite, Phantom, PMP, PhantomNonadjacent, PhantomSkew, G2)
 }
 
-// wantAll checks that a test has met each anomaly; a short one cannot.
+// wantAll checks that a test has seen each anomaly; a short one cannot.
 func wantAll(t *testing.T, counts map[Anomaly]int, anomalies ...Anomaly) {
 	t.Helper()
 	for _, a := range anomalies {

@@ -149,7 +149,7 @@ func unobserved(t *history.Txn) int {
 
 // inCommon says which rows two transactions have in common.
 func inCommon(x, y *history.Txn) string {
-	wrote := make(map[history.Row]bool) // by row that x met
+	wrote := make(map[history.Row]bool) // by row that x saw
 	for i := range x.Stmts {
 		for _, access := range x.Stmts[i].Accesses {
 			wrote[access.Row] = wrote[access.Row] || access.Op != history.Read

@@ -213,7 +213,7 @@ const (
 	Nothing Observation = iota
 	// Exact: the versions came out of the statement itself.
 	Exact
-	// Inexact: some versions may be missing or not be the ones the statement met.
+	// Inexact: some versions may be missing or not be the ones the statement saw.
 	Inexact
 	// Opaque: not observed; the statement ran as the client wrote it.
 	Opaque

@@ -31,7 +31,7 @@ type clientConn struct {
 
 	session    session.Session
 	info       history.Session
-	ahead      []byte    // what the client sent and the session does not take yet
+	buffered   []byte    // what the client sent and the session does not take yet
 	begun      time.Time // when the client connected
 	loginBy    time.Time // when the client must have logged in
 	login      *login
@@ -121,11 +121,11 @@ func (l *clientConn) log() *zap.Logger {
 // fromClient feeds the session what the client sent, behind what it sent before.
 func (l *clientConn) fromClient(ctx context.Context, h readResult) {
 	if len(h.bytes) > 0 {
-		l.ahead = h.bytes
+		l.buffered = h.bytes
 	}
-	for len(l.ahead) > 0 && !l.closed {
-		n, err := l.session.FromClient(l.proxy.now(), l.ahead)
-		l.ahead = l.ahead[n:]
+	for len(l.buffered) > 0 && !l.closed {
+		n, err := l.session.FromClient(l.proxy.now(), l.buffered)
+		l.buffered = l.buffered[n:]
 		l.step(ctx, err)
 		if n == 0 {
 			return
@@ -360,14 +360,14 @@ func (l *clientConn) reach(ctx context.Context) bool {
 }
 
 // unread is the client's connection with what was read of it ahead.
-func (l *clientConn) unread() net.Conn { return &resumed{Conn: l.client.conn, ahead: l.ahead} }
+func (l *clientConn) unread() net.Conn { return &resumed{Conn: l.client.conn, ahead: l.buffered} }
 
 // pass copies bytes both ways without a session. That a client has logged in is not seen: it counts as logging in until
 // it has spoken.
 func (l *clientConn) pass(ctx context.Context) {
 	if first := l.proxy.cfg.Protocol.FirstMessage; first != nil {
 		l.client.setDeadline(l.loginBy)
-		if l.ahead = first(l.client.conn); l.ahead == nil {
+		if l.buffered = first(l.client.conn); l.buffered == nil {
 			return
 		}
 	}
@@ -402,7 +402,7 @@ func (l *clientConn) copyFirst() {
 	if l.session != nil {
 		return
 	}
-	if len(l.ahead) == 0 {
+	if len(l.buffered) == 0 {
 		l.client.setDeadline(l.loginBy)
 		said := l.client.read()
 		if !said.something() { // the server has waited as long
@@ -411,10 +411,10 @@ func (l *clientConn) copyFirst() {
 			return
 		}
 		l.client.setDeadline(time.Time{})
-		l.ahead = said.bytes
+		l.buffered = said.bytes
 	}
 	l.login.leave(l.proxy.loginLimit())
-	l.server.stream().Write(l.ahead) // if it fails, so does what follows
+	l.server.stream().Write(l.buffered) // if it fails, so does what follows
 }
 
 // copyHalf copies one direction, and passes its end on.

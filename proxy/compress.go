@@ -20,14 +20,14 @@ func (l *clientConn) compress() {
 		return
 	}
 	client := l.client.stream()
-	if len(l.ahead) > 0 {
-		client = &resumed{Conn: client, ahead: append([]byte(nil), l.ahead...)}
+	if len(l.buffered) > 0 {
+		client = &resumed{Conn: client, ahead: append([]byte(nil), l.buffered...)}
 	}
 	packed := s.Compressed(session.ClientLeg, client)
 	if packed == nil {
 		return
 	}
-	l.ahead = nil
+	l.buffered = nil
 	l.client.packed = packed
 	server := l.server.stream()
 	if l.server.secure == nil && l.server.out != nil {

@@ -170,10 +170,10 @@ func (l *clientConn) awaitTurn() (waited bool, err error) {
 	}
 	overdue := time.NewTimer(time.Until(l.loginBy))
 	defer overdue.Stop()
-	l.ahead = append([]byte(nil), l.ahead...) // it stands where the next read goes
+	l.buffered = append([]byte(nil), l.buffered...) // it stands where the next read goes
 	for {
 		said, err := l.listenUntil(turn, overdue.C)
-		l.ahead = append(l.ahead, said.bytes...)
+		l.buffered = append(l.buffered, said.bytes...)
 		switch {
 		case said.ended:
 			return true, io.EOF

@@ -120,7 +120,7 @@ func (l *clientConn) read() (client, server readResult) {
 		return l.client.read(), readResult{}
 	case l.clientGone:
 		return readResult{}, l.server.read()
-	case len(l.ahead) > 0:
+	case len(l.buffered) > 0:
 		return readResult{}, l.server.readSoon()
 	}
 	switch l.session.Turn() {

@@ -52,10 +52,10 @@ func (l *clientConn) upgrade(ctx context.Context, leg session.Leg) (*tls.Connect
 		s.out.patient = true
 		defer func() { s.out.patient = false }()
 	}
-	if leg == session.ClientLeg && len(l.ahead) > 0 {
+	if leg == session.ClientLeg && len(l.buffered) > 0 {
 		// A client need not wait for an answer before it begins.
-		plain = &resumed{Conn: plain, ahead: append([]byte(nil), l.ahead...)}
-		l.ahead = nil
+		plain = &resumed{Conn: plain, ahead: append([]byte(nil), l.buffered...)}
+		l.buffered = nil
 	}
 	conn := begin(plain)
 	if err := conn.HandshakeContext(ctx); err != nil {

@@ -19,7 +19,7 @@ import (
 // after Close; each iterator is for one.
 //
 // What is damaged is left out: the iterators yield an error for it that is ErrCorrupt and go on if the consumer does,
-// [Reader.Damage] returns what was met so far, and a [MissingError] ends the transactions of a run that has fewer than
+// [Reader.Damage] returns what was seen so far, and a [MissingError] ends the transactions of a run that has fewer than
 // were written.
 type Reader struct {
 	dir    string

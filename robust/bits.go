@@ -34,8 +34,8 @@ func (b bitset) intersect(other bitset) {
 	}
 }
 
-// meets says that the sets have a number in common.
-func (b bitset) meets(other bitset) bool {
+// intersects says that the sets have a number in common.
+func (b bitset) intersects(other bitset) bool {
 	for i, w := range other {
 		if b[i]&w != 0 {
 			return true

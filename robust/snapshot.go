@@ -19,7 +19,7 @@ func (r *rules) vulnerable(g *SummaryGraph, e Edge, at Level) bool {
 	case never:
 		return false
 	case bySets:
-		if !meet(r.cSets, from, to, g.Setting) {
+		if !anyMatches(r.cSets, from, to, g.Setting) {
 			return false
 		}
 	}

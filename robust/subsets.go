@@ -162,7 +162,7 @@ func (h *hitting) extend(hit, not bitset) bool {
 func (h *hitting) missed(hit, not bitset) (core bitset) {
 	least := h.n + 1
 	for _, c := range h.cores {
-		if c.meets(hit) {
+		if c.intersects(hit) {
 			continue
 		}
 		choice := 0

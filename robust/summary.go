@@ -119,23 +119,23 @@ func (r *rules) admits(g *SummaryGraph, e Edge) bool {
 	if e.Counterflow {
 		return r.cDepConds(g, e)
 	}
-	return meet(r.ncSets, from, to, g.Setting) // ncDepConds
+	return anyMatches(r.ncSets, from, to, g.Setting) // ncDepConds
 }
 
-// meet reports whether one of the pairs of sets has an attribute in common.
-func meet(pairs []setPair, from, to *Occurrence, s Setting) bool {
-	return slices.ContainsFunc(pairs, func(p setPair) bool { return p.meets(from, to, s) })
+// anyMatches reports whether one of the pairs of sets has an attribute in common.
+func anyMatches(pairs []setPair, from, to *Occurrence, s Setting) bool {
+	return slices.ContainsFunc(pairs, func(p setPair) bool { return p.matches(from, to, s) })
 }
 
 // cDepConds is Algorithm 1's function of this name.
 func (r *rules) cDepConds(g *SummaryGraph, e Edge) bool {
 	from, to := g.Ends(e)
 	return slices.ContainsFunc(r.cSets, func(p setPair) bool {
-		return p.meets(from, to, g.Setting) && !(p.unlessHeld && g.Setting.ForeignKeys && r.held(g, e))
+		return p.matches(from, to, g.Setting) && !(p.unlessHeld && g.Setting.ForeignKeys && r.held(g, e))
 	})
 }
 
-func (p setPair) meets(from, to *Occurrence, s Setting) bool {
+func (p setPair) matches(from, to *Occurrence, s Setting) bool {
 	a, b := from.set(p.from), to.set(p.to)
 	if s.Tuples {
 		// Each operation uses all attributes of its tuples.

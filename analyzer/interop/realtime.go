@@ -14,13 +14,13 @@ type timedInterval struct {
 	start, end int64
 }
 
-// followTime puts what a transaction met of a register behind what was met of it by those that had ended
+// followTime puts what a transaction saw of a register behind what was seen of it by those that had ended
 // before it began. Of these it takes the latest only: the others come before them.
 func (h *History) followTime() [][2]int32 {
 	var all []timedInterval
-	var met []interval
+	var found []interval
 	for t := range int32(len(h.txns)) {
-		if met = h.externals(t, met); h.failed(t) {
+		if found = h.externals(t, found); h.failed(t) {
 			continue
 		}
 		x := &h.txns[t]
@@ -28,7 +28,7 @@ func (h *History) followTime() [][2]int32 {
 		if x.status == history.Indeterminate {
 			end = math.MaxInt64 // it may have come into effect at any time
 		}
-		for _, m := range met {
+		for _, m := range found {
 			if m.first != unknown {
 				all = append(all, timedInterval{m, x.start, end})
 			}
@@ -50,12 +50,12 @@ func (h *History) followTime() [][2]int32 {
 	return pairs
 }
 
-// followTimeOf does so for one register, whose meetings are in the order in which they began.
-func (h *History) followTimeOf(pairs [][2]int32, meetings []timedInterval) [][2]int32 {
-	byEnd := slices.SortedStableFunc(slices.Values(meetings),
+// followTimeOf does so for one register, whose intervals are in the order in which they began.
+func (h *History) followTimeOf(pairs [][2]int32, intervals []timedInterval) [][2]int32 {
+	byEnd := slices.SortedStableFunc(slices.Values(intervals),
 		func(a, b timedInterval) int { return cmp.Compare(a.end, b.end) })
 	var latest []timedInterval // of those that have ended: none of them ended before another one began
-	for _, m := range meetings {
+	for _, m := range intervals {
 		for len(byEnd) > 0 && byEnd[0].end < m.start {
 			ended := byEnd[0]
 			byEnd = byEnd[1:]

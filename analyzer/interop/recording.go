@@ -110,7 +110,7 @@ func (r *Recording) version(key int32, tag history.Tag) int32 {
 	return v
 }
 
-// see returns the version of a tag that a transaction met, and notes that it is there.
+// see returns the version of a tag that a transaction saw, and notes that it is there.
 func (r *Recording) see(t, key int32, tag history.Tag) int32 {
 	v := r.version(key, tag)
 	if v == initial {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// An interval is what a transaction did to a register: the first version that it met and the last.
+// An interval is what a transaction did to a register: the first version that it saw and the last.
 type interval struct {
 	key         int32
 	first, last int32
@@ -106,7 +106,7 @@ func (h *History) counts(v int32) bool {
 	return x.txn != none && !h.failed(x.txn) && h.lastOf(v)
 }
 
-// node returns the number of a version that was met, where it has a place in the order.
+// node returns the number of a version that was seen, where it has a place in the order.
 func (h *History) node(key, v int32) (int32, bool) {
 	switch {
 	case v == initial:
@@ -130,29 +130,29 @@ func (h *History) pair(pairs [][2]int32, key, before, after int32) [][2]int32 {
 // followReads puts what a transaction wrote behind what it had read.
 func (h *History) followReads() [][2]int32 {
 	var pairs [][2]int32
-	var met []interval
+	var found []interval
 	for t := range int32(len(h.txns)) {
-		if met = h.externals(t, met); h.failed(t) {
+		if found = h.externals(t, found); h.failed(t) {
 			continue
 		}
-		for _, x := range met {
+		for _, x := range found {
 			pairs = h.pair(pairs, x.key, x.read, x.wrote)
 		}
 	}
 	return pairs
 }
 
-// followSessions puts what a session met of a register behind what it had met of it before.
+// followSessions puts what a session saw of a register behind what it had seen of it before.
 func (h *History) followSessions() [][2]int32 {
 	type sessionKey struct{ session, key int32 }
 	last := make(map[sessionKey]int32)
 	var pairs [][2]int32
-	var met []interval
+	var found []interval
 	for t := range int32(len(h.txns)) {
-		if met = h.externals(t, met); h.failed(t) {
+		if found = h.externals(t, found); h.failed(t) {
 			continue
 		}
-		for _, x := range met {
+		for _, x := range found {
 			if x.first == unknown {
 				continue
 			}

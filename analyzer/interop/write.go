@@ -44,7 +44,7 @@ type writer struct {
 	format Format
 	buf    []byte
 	path   []int32
-	seen   map[int32]bool // keys that the transaction in hand has met
+	seen   map[int32]bool // keys that the transaction in hand has seen
 
 	unplaced, unwritten, unknownOutcome int
 }

@@ -85,8 +85,8 @@ func (r *Resolver) backwards(a, b *run) bool {
 	if b.info.Horizon < a.info.Horizon {
 		return true
 	}
-	met := a.info.Ended.IsZero() || b.info.Started.Before(a.info.Ended)
-	return !met && a.newest != 0 && !before(a.newest, uint32(b.info.Horizon))
+	overlap := a.info.Ended.IsZero() || b.info.Started.Before(a.info.Ended)
+	return !overlap && a.newest != 0 && !before(a.newest, uint32(b.info.Horizon))
 }
 
 // own tells every server's xids whose they are.

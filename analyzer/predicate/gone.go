@@ -7,16 +7,16 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// sightings are the versions of rows that a transaction has met, each row's last.
+// foundVersions are the versions of rows that a transaction has seen, each row's last.
 type foundVersions map[history.Row]foundVersion
 
-// A sighting is a version, and the predicates by which it was found.
+// A foundVersion is a version, and the predicates by which it was found.
 type foundVersion struct {
 	version history.Tag
 	by      []history.Predicate
 }
 
-// add takes in what a statement met.
+// add takes in what a statement saw.
 func (m foundVersions) add(accesses []history.Access, by []history.Predicate) {
 	for i := range accesses {
 		if a := &accesses[i]; !a.Inexact {
@@ -25,7 +25,7 @@ func (m foundVersions) add(accesses []history.Access, by []history.Predicate) {
 	}
 }
 
-// with returns the rows that were met, and the given ones, each once.
+// with returns the rows that were seen, and the given ones, each once.
 func (m foundVersions) with(rows []missable) iter.Seq[history.Row] {
 	return func(yield func(history.Row) bool) {
 		for row := range m {
@@ -50,7 +50,7 @@ type search struct {
 }
 
 // firstSeen returns the first version of a row that a statement can have seen that did not find it, where that is
-// another's write at the same time; false where there is none. The transaction does not go back behind what it has met
+// another's write at the same time; false where there is none. The transaction does not go back behind what it has seen
 // of the row, nor behind what had been committed when it began; from there on, what surely matches the predicate it
 // would have found.
 func (r *Resolver) firstSeen(t *history.Txn, s *history.Stmt, x *search) (history.Tag, bool) {
@@ -70,7 +70,7 @@ func (r *Resolver) firstSeen(t *history.Txn, s *history.Stmt, x *search) (histor
 	if place == from || place > last {
 		return history.Tag{}, false
 	}
-	if r.unsure[t.ID.Run()].meet(x.knownSince(from, t), s.End) {
+	if r.unsure[t.ID.Run()].overlap(x.knownSince(from, t), s.End) {
 		return history.Tag{}, false // the row may have been changed unseen, and that version is not what it was
 	}
 	first := &x.writes[place]

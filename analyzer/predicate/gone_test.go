@@ -9,7 +9,7 @@ import (
 )
 
 // TestFirstVersionThatMayHaveBeenSeen has a transaction that began at 100 look for rows from 110 to
-// 115, and not find one. Before, from 101 to 102, it may have met the row at some version.
+// 115, and not find one. Before, from 101 to 102, it may have seen the row at some version.
 func TestFirstVersionThatMayHaveBeenSeen(t *testing.T) {
 	ins, upd, del := history.InsertRow, history.UpdateRow, history.DeleteRow
 	all := history.Predicate{Table: chosen.Table, Of: chosen.Of, As: chosen.As}
@@ -19,7 +19,7 @@ func TestFirstVersionThatMayHaveBeenSeen(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		steps []step
-		met   int // the version that was met before, as the number of its transaction
+		met   int // the version that was seen before, as the number of its transaction
 		by    history.Predicate
 		level history.Level
 		want  string
@@ -88,7 +88,7 @@ func TestFirstVersionThatMayHaveBeenSeen(t *testing.T) {
 				Predicates: []history.Predicate{chosen}}}}); got != "none" {
 		t.Errorf("met inexactly: %s, want none", got)
 	}
-	// Without a condition every version matches, so that what was there first need not have been met.
+	// Without a condition every version matches, so that what was there first need not have been seen.
 	for _, c := range []struct {
 		name  string
 		steps []step

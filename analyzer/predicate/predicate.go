@@ -227,7 +227,7 @@ func (r *Resolver) matchingIn(c *chain) map[subject][]int {
 // match, and those that are gone.
 func (r *Resolver) Resolve(t *history.Txn) {
 	database := r.databases[sessionKey{t.ID.Run(), t.Session}]
-	met, written := make(foundVersions), writtenBy(t)
+	found, written := make(foundVersions), writtenBy(t)
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
 		if s.Void || s.Observation != history.Exact {
@@ -235,9 +235,9 @@ func (r *Resolver) Resolve(t *history.Txn) {
 		}
 		observed := s.Accesses
 		for _, p := range s.Predicates {
-			r.resolve(t, s, subject{t.ID.Run(), database, p}, met, written)
+			r.resolve(t, s, subject{t.ID.Run(), database, p}, found, written)
 		}
-		met.add(observed, s.Predicates)
+		found.add(observed, s.Predicates)
 	}
 }
 
@@ -299,7 +299,7 @@ func (r *Resolver) lastSeen(t *history.Txn, s *history.Stmt, m *missable) (histo
 		return history.Tag{}, false
 	}
 	w := &m.chain.writes[place]
-	removed := w.start <= s.End && r.unsure[t.ID.Run()].meet(w.start, s.End)
+	removed := w.start <= s.End && r.unsure[t.ID.Run()].overlap(w.start, s.End)
 	return m.chain.below(place), !removed
 }
 

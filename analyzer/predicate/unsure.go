@@ -39,8 +39,8 @@ func (s *stretches) settle() {
 	}
 }
 
-// meet reports whether one of them has a moment in common with [from, to].
-func (s *stretches) meet(from, to int64) bool {
+// overlap reports whether one of them has a moment in common with [from, to].
+func (s *stretches) overlap(from, to int64) bool {
 	if s == nil {
 		return false
 	}

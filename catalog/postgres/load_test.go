@@ -64,7 +64,7 @@ CREATE TEMPORARY TABLE passing (a int)
 			{Name: "u", Columns: []string{"n", "m"}, Unique: true},
 		}},
 		{Name: "Odd.Schema.Odd Table", Columns: columns(`Odd "Column"`)},
-		{Name: "public.a_view", View: true, Beside: history.ReasonView, Columns: columns("a")},
+		{Name: "public.a_view", View: true, OtherSources: history.ReasonView, Columns: columns("a")},
 		{Name: "public.materialized", Materialized: true, Columns: columns("id")},
 		{Name: "public.unlogged", Unlogged: true, Columns: columns("a")},
 		{Name: "public.elsewhere", Foreign: true, Columns: columns("a")},
@@ -306,8 +306,8 @@ CREATE VIEW none AS SELECT 1 AS a
 			bases = append(bases, only+b.Table.Table+" "+strings.Join(b.Key, ","))
 		}
 		text := strings.Join(bases, ", ")
-		if !got.Beside.IsZero() {
-			text += "; " + got.Beside.String()
+		if !got.OtherSources.IsZero() {
+			text += "; " + got.OtherSources.String()
 		}
 		if text != want || !got.View {
 			t.Errorf("%s: %q; want %q", view, text, want)

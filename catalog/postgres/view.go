@@ -295,7 +295,7 @@ func (b *builder) bases(t *sqlpostgres.Table, r *relation) {
 	if r.query == nil {
 		return
 	}
-	t.Beside = r.query.others
+	t.OtherSources = r.query.others
 	b.basesOf(t, r.query, r.nameOf, 0)
 }
 
@@ -325,14 +325,14 @@ func (b *builder) basesOf(t *sqlpostgres.Table, q *stored, name func(number int)
 		query, r := u.query, b.relations.get(u.table)
 		if r != nil && r.query != nil {
 			query = r.query
-			t.Beside = cmp.Or(t.Beside, query.others)
+			t.OtherSources = cmp.Or(t.OtherSources, query.others)
 		}
 		switch {
 		case query != nil && depth < maxViews:
 			b.basesOf(t, query, inner, depth+1)
 		case query == nil && u.table < firstUserOID: // a catalog, whose rows are nobody's
 		case r == nil || !b.base(t, r, &u, inner):
-			t.Beside = cmp.Or(t.Beside, history.ReasonView)
+			t.OtherSources = cmp.Or(t.OtherSources, history.ReasonView)
 		}
 	}
 }

@@ -154,7 +154,7 @@ func (d *disks) round(ctx context.Context, random *rand.Rand) error {
 	sure := func(at time.Time) bool {
 		switch {
 		case d.durability == recorder.Relaxed && (h == diskFails || pass && h == diskFull):
-			return began.Sub(at) > recorder.RelaxedLoss+d.synced+d.slack // later ones may have met the disk as it was then
+			return began.Sub(at) > recorder.RelaxedLoss+d.synced+d.slack // later ones may have seen the disk as it was then
 		case at.After(began):
 			return !pass || h == diskStill
 		}

@@ -22,7 +22,7 @@ var (
 	postgresDDLCount = flag.Int("postgresddl.count", 250, "how many statements it tries in a run")
 )
 
-// A postgresDDLWriter writes random definitions of a few tables, and statements whose rows tell which rows they met.
+// A postgresDDLWriter writes random definitions of a few tables, and statements whose rows tell which rows they saw.
 type postgresDDLWriter struct {
 	*rand.Rand
 	mark int // in each statement that uses tables, so that it is found in the recording

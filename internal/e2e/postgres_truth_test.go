@@ -32,7 +32,7 @@ var (
 )
 
 // A truthClient runs random transactions whose statements have numbers, and whose every write adds its number
-// to the row's own history. So the server itself says which version each statement met.
+// to the row's own history. So the server itself says which version each statement saw.
 type truthClient struct {
 	frontend
 	rng    *rand.Rand
@@ -278,7 +278,7 @@ func (c *truthComparison) compare(dir string) {
 	}
 }
 
-// same reports whether an access names the version that was met. Of a transaction that wrote what cannot be told,
+// same reports whether an access names the version that was seen. Of a transaction that wrote what cannot be told,
 // the transaction is named; what a write replaced may be told as a version below, where one in between was
 // not observed.
 func (c *truthComparison) same(a *history.Access, met []string) bool {

@@ -20,7 +20,7 @@ import (
 type Abnormality struct {
 	random.Odd
 	Level workload.Isolation
-	Seed  uint64 // of the first round that met it
+	Seed  uint64 // of the first round that saw it
 	Seen  int    // how often; where the server was gone, in how many rounds
 	Files []string
 }

@@ -59,7 +59,7 @@ func keyOf(f *analyzer.Finding, level workload.Isolation) string {
 }
 
 // kindOf is the kind of a statement on the cycle. An UPDATE that finds its values there already installs no version: it
-// is on the cycle as one that met another's.
+// is on the cycle as one that saw another's.
 func kindOf(f *analyzer.Finding, s *history.Stmt) string {
 	kind := strings.TrimSpace(s.Kind.String() + " " + s.Locking.String())
 	if s.Kind == history.Update && slices.ContainsFunc(f.Witness, func(e analyzer.Edge) bool {

@@ -19,7 +19,7 @@ func stream(t *testing.T) (history.Info, []*history.Txn, *analyzer.Result) {
 	t.Helper()
 	c := histgen.Config{Engine: histgen.ReadCommitted, Txns: 300, Rows: 5, Ops: 4, Open: 3}
 	txns := histgen.Generate(rand.New(rand.NewPCG(1, 2)), c)
-	// That is the order in which a recording is read: of two names for a mishap, the first that is met counts.
+	// That is the order in which a recording is read: of two names for a mishap, the first that is seen counts.
 	slices.SortFunc(txns, func(x, y *history.Txn) int {
 		return cmp.Or(cmp.Compare(x.Session, y.Session), cmp.Compare(x.Start, y.Start))
 	})

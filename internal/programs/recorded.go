@@ -42,7 +42,7 @@ func (t *tables) recorded(ctx context.Context, family dbms.Family, recordings []
 
 // known are definitions that were recorded.
 type known struct {
-	order   []string // of names, as they were met first
+	order   []string // of names, as they were seen first
 	named   map[string][]history.Definition
 	found   map[string]bool   // databases of which there are some
 	missing map[string]string // why there are none, by database

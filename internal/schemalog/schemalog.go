@@ -119,7 +119,7 @@ func (k *Log) use(in, table string) {
 	}
 }
 
-// database finds a database; one that is met for the first time is wanted.
+// database finds a database; one that is seen for the first time is wanted.
 func (k *Log) database(name string) *database {
 	d := k.databases[name]
 	if d == nil {

@@ -57,7 +57,7 @@ func (c *captures) due(plan *sqlmysql.Plan, now int64, maxPacket int, durable bo
 func (c *captures) await(o *observed, failed bool, insertID, increment uint64) {
 	o.awaitsEntries = !failed && o.mayHaveEntries()
 	rows := max(o.matched, o.affected)
-	if pictures := !failed && o.mayHaveImages(); pictures {
+	if images := !failed && o.mayHaveImages(); images {
 		o.insertID, o.increment = insertID, increment
 		rows *= imageEntries
 	} else if !o.awaitsEntries {

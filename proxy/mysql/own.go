@@ -268,9 +268,9 @@ func (s *Session) companionDone(x *exchange) error {
 }
 
 // addSeen gives a recorded statement what a query of isotap's own saw for it, and how well.
-func (s *Session) addSeen(o, beside *observed) {
-	s.takeIdentities(beside, false)
-	st, saw := o.recorded(), &beside.stmt
+func (s *Session) addSeen(o, companion *observed) {
+	s.takeIdentities(companion, false)
+	st, saw := o.recorded(), &companion.stmt
 	st.Accesses = append(st.Accesses, saw.Accesses...)
 	s.txn.unrecorded.Take(txnstate.BytesOf(saw))
 	st.Observation, st.Reason = saw.Observation, saw.Reason

@@ -109,9 +109,9 @@ func (s *Session) firstPacket(x *exchange, seq byte, payload []byte) (bool, erro
 }
 
 func (s *Session) fieldPacket(x *exchange, seq byte, payload []byte) (bool, error) {
-	conceals := s.masks(x)
+	masked := s.masks(x)
 	shown := x.left > x.hidden
-	if conceals {
+	if masked {
 		shown = s.maskDefinition(x, payload)
 	}
 	switch {
@@ -123,7 +123,7 @@ func (s *Session) fieldPacket(x *exchange, seq byte, payload []byte) (bool, erro
 			x.seq = seq + 1
 		}
 	}
-	if x.binary && (x.hidden > 0 || conceals || x.describes == rewrite.Listing) {
+	if x.binary && (x.hidden > 0 || masked || x.describes == rewrite.Listing) {
 		typ, err := columnType(payload)
 		if err != nil {
 			return false, err
@@ -133,7 +133,7 @@ func (s *Session) fieldPacket(x *exchange, seq byte, payload []byte) (bool, erro
 	if x.left--; x.left > 0 {
 		return false, nil
 	}
-	if conceals {
+	if masked {
 		s.releaseHead(x)
 	}
 	x.state = stateFieldsEnd

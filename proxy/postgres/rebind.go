@@ -39,8 +39,8 @@ func (s *Session) runs(name string) {
 // runsAlone takes note that a Query or a FunctionCall is sent. What is bound once more before it has a Sync of its own,
 // unless one is to come from the client: the server leaves out what follows an error.
 func (s *Session) runsAlone() {
-	open, owed := s.retry.open, len(s.pipeline.pending)
-	if s.runs(""); !open && len(s.pipeline.pending) > owed {
+	open, pending := s.retry.open, len(s.pipeline.pending)
+	if s.runs(""); !open && len(s.pipeline.pending) > pending {
 		s.sendSync()
 	}
 }

@@ -97,7 +97,7 @@ func newEntry(f *analyzer.Finding) Entry {
 	return e
 }
 
-// tablesOf returns a finding's tables as they are in every recording: whether it met one numbered copy of a
+// tablesOf returns a finding's tables as they are in every recording: whether it saw one numbered copy of a
 // table or several is chance.
 func tablesOf(f *analyzer.Finding) []string {
 	tables := []string{}

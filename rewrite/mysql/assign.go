@@ -132,7 +132,7 @@ func (c *rowCapture) save() string {
 
 // tag returns the assignment that tags a row whose stored values differ from the saved ones, and
 // collects its entry. A row that stays as it was is collected too, marked by a ~ behind the tag: the
-// statement met that version. Assignments to variables are consumed by LENGTH or LEFT(..., 0).
+// statement saw that version. Assignments to variables are consumed by LENGTH or LEFT(..., 0).
 func (c *rowCapture) tag() []Piece {
 	wlist := c.of + rewrite.WListColumn
 	list := "IFNULL(" + wlist + ", _binary'0')"

@@ -38,7 +38,7 @@ const CaptureRead = "SELECT CONCAT(CONCAT(IFNULL(@isotap_n, _binary'0'), _binary
 	"IFNULL(@isotap, _binary'')), LEFT((@isotap := _binary''), 0), LEFT((@isotap_b := _binary''), 0), " +
 	"LEFT((@isotap_l := _binary'0'), 0), LEFT((@isotap_n := _binary'0'), 0)) AS isotap"
 
-// A CaptureEntry is one row that a statement met.
+// A CaptureEntry is one row that a statement saw.
 type CaptureEntry struct {
 	RowID string        // empty when the row has none
 	WList []history.Tag // before the change; nil when the row had none

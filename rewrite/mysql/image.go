@@ -59,8 +59,8 @@ func ParseImages(b []byte) (entries []ImageEntry, err error) {
 	return entries, nil
 }
 
-// pictured reports whether writes of a table collect images.
-func (pl *planner) pictured(t *Table) bool {
+// collectsImages reports whether writes of a table collect images.
+func (pl *planner) collectsImages(t *Table) bool {
 	return pl.rewriter.options.Predicates && pl.session.Dialect != TiDB && pl.collectable(t) == nil
 }
 
@@ -146,9 +146,9 @@ func (i image) collect(of string, limit int, tag ...Piece) []Piece {
 	return append(pieces, text(")"))
 }
 
-// pictureUpdate has the assignments of a capture collect images of the rows that they leave. of qualifies the columns.
-func (pl *planner) pictureUpdate(c *rowCapture, list []*ast.Assignment, t *Table) {
-	if !pl.pictured(t) {
+// imageUpdate has the assignments of a capture collect images of the rows that they leave. of qualifies the columns.
+func (pl *planner) imageUpdate(c *rowCapture, list []*ast.Assignment, t *Table) {
+	if !pl.collectsImages(t) {
 		return
 	}
 	assigned := func(c *Column) bool {
@@ -167,10 +167,10 @@ func (pl *planner) pictureUpdate(c *rowCapture, list []*ast.Assignment, t *Table
 	pl.plan.Writes.Images.Updated = i.columns
 }
 
-// pictureInsert returns the pieces of a list's last value, the tag: they collect images of the rows that go in, where
+// imageInsert returns the pieces of a list's last value, the tag: they collect images of the rows that go in, where
 // the statement knows what they hold.
-func (pl *planner) pictureInsert(n *ast.InsertStmt, t *Table) []Piece {
-	if !pl.pictured(t) || t.InsertTrigger || len(n.Lists)*len(t.Columns) > maxImageValues {
+func (pl *planner) imageInsert(n *ast.InsertStmt, t *Table) []Piece {
+	if !pl.collectsImages(t) || t.InsertTrigger || len(n.Lists)*len(t.Columns) > maxImageValues {
 		return []Piece{tagPiece}
 	}
 	i, ok := pl.image(t, "", func(c *Column) bool { return !c.Filled || given(n, t, c) })

@@ -91,7 +91,7 @@ func (pl *planner) insertSet(n *ast.InsertStmt, t *Table) error {
 	}
 	pos, gap := pl.after(end - 1)
 	pl.insertAt(pos, slices.Concat([]Piece{text(", " + rewrite.RowIDColumn + " = "), {Hole: RowIDHole},
-		text(", " + rewrite.WListColumn + " = ")}, pl.pictureInsert(n, t), []Piece{text(gap)})...)
+		text(", " + rewrite.WListColumn + " = ")}, pl.imageInsert(n, t), []Piece{text(gap)})...)
 	pl.plan.Writes.Inserts = 1
 	return nil
 }
@@ -122,7 +122,7 @@ func (pl *planner) insertValues(n *ast.InsertStmt, t *Table) error {
 	if !pl.extendList(at.columns) {
 		pl.insertAt(at.columns, text(columnList(columns, values, at.list)))
 	}
-	return pl.insertRows(at.rows, n.Lists, pl.pictureInsert(n, t))
+	return pl.insertRows(at.rows, n.Lists, pl.imageInsert(n, t))
 }
 
 // columnList returns what is put into the column list before its closing parenthesis or, when the

@@ -37,7 +37,7 @@ func (pl *planner) update(n *ast.UpdateStmt) error {
 	if err != nil {
 		return err
 	}
-	pl.pictureUpdate(c, n.List, t)
+	pl.imageUpdate(c, n.List, t)
 	if n.Limit == nil {
 		pl.choose(n.TableRefs, n.Where)
 	}
@@ -150,7 +150,7 @@ func (pl *planner) duplicates(n *ast.InsertStmt, t *Table) error {
 	}
 	c.again = true
 	c.part = pl.candidate(n, t, on)
-	pl.pictureUpdate(c, n.OnDuplicate, t)
+	pl.imageUpdate(c, n.OnDuplicate, t)
 	end := pl.st.last() + 1
 	if r := pl.beyond.returning; !r.empty() {
 		end = r.from

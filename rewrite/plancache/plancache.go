@@ -25,7 +25,7 @@ type Cache[S comparable, P, T any] struct {
 	recent     list.List                // of *entry[S, P], the last used first
 	bytes      int
 	templates  map[key[S]]T // by skeleton
-	met        doorkeeper
+	doorkeeper doorkeeper
 	epoch      Epoch
 	hits       uint64
 	lookups    uint64
@@ -51,8 +51,8 @@ type entry[S comparable, P any] struct {
 // of the bytes is not kept.
 func New[S comparable, P, T any](maxEntries, maxBytes int) *Cache[S, P, T] {
 	return &Cache[S, P, T]{maxEntries: maxEntries, maxBytes: maxBytes, plans: make(map[key[S]]*list.Element),
-		templates: make(map[key[S]]T),
-		met:       doorkeeper{seed: maphash.MakeSeed()}}
+		templates:  make(map[key[S]]T),
+		doorkeeper: doorkeeper{seed: maphash.MakeSeed()}}
 }
 
 // Get finds the plan of a text, without an allocation, or gives the epoch for [Cache.Put].
@@ -82,7 +82,7 @@ func (c *Cache[S, P, T]) Put(text string, s S, plan P, size int, epoch Epoch) {
 func (c *Cache[S, P, T]) PutRepeated(text string, s S, plan P, size int, epoch Epoch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.met.meet(text) {
+	if c.doorkeeper.admits(text) {
 		c.put(text, s, plan, size, epoch)
 	}
 }
@@ -108,13 +108,13 @@ type doorkeeper struct {
 	hashes [4096]uint64
 }
 
-// meet reports whether a text came before, and remembers it.
-func (d *doorkeeper) meet(text string) bool {
+// admits reports whether a text came before, and remembers it.
+func (d *doorkeeper) admits(text string) bool {
 	h := maphash.String(d.seed, text)
 	slot := &d.hashes[h%uint64(len(d.hashes))]
-	met := *slot == h
+	known := *slot == h
 	*slot = h
-	return met
+	return known
 }
 
 // The templates that are kept: how many, and of skeletons of how many bytes at most.
@@ -156,7 +156,7 @@ func (c *Cache[S, P, T]) Invalidate() {
 	c.recent.Init()
 }
 
-func (c *Cache[S, P, T]) hash(shape string) uint64 { return maphash.String(c.met.seed, shape) }
+func (c *Cache[S, P, T]) hash(shape string) uint64 { return maphash.String(c.doorkeeper.seed, shape) }
 
 // maxLarge is how many shapes the cache remembers as too large.
 const maxLarge = 10_000

@@ -192,7 +192,7 @@ func (w *walker) derived(n *ast.RangeSubselect, nullable bool) error {
 		w.lateral++
 		defer func() { w.lateral-- }()
 	}
-	blocks, err := w.beside(n.Lateral, query)
+	blocks, err := w.lateralBlocks(n.Lateral, query)
 	if err != nil {
 		return err
 	}
@@ -210,9 +210,9 @@ func (w *walker) derived(n *ast.RangeSubselect, nullable bool) error {
 	return nil
 }
 
-// beside looks at a query in the FROM clause. A LATERAL one may name the relations that stand before it; any may name
+// lateralBlocks looks at a query in the FROM clause. A LATERAL one may name the relations that stand before it; any may name
 // what the block itself may name around.
-func (w *walker) beside(lateral bool, query *ast.SelectStmt) ([]*block, error) {
+func (w *walker) lateralBlocks(lateral bool, query *ast.SelectStmt) ([]*block, error) {
 	outer := w.outer
 	defer func() { w.outer = outer }()
 	if lateral {
@@ -335,8 +335,8 @@ func (w *walker) view(rel *relation, n *ast.RangeVar, nullable bool) error {
 		return err
 	}
 	rel.base, rel.open, rel.count, rel.counted = &s, false, len(s.names), true
-	if !t.Beside.IsZero() {
-		w.miss(t.Beside)
+	if !t.OtherSources.IsZero() {
+		w.miss(t.OtherSources)
 	}
 	for i := range t.Bases {
 		shown, err := w.lookUp(&s, &t.Bases[i])

@@ -69,7 +69,7 @@ func with(t *Table, change func(*Table)) *Table {
 
 // view makes a table a view of others.
 func view(t *Table, beside history.Reason, bases ...Base) *Table {
-	t.View, t.Beside, t.Bases = true, beside, bases
+	t.View, t.OtherSources, t.Bases = true, beside, bases
 	return t
 }
 
@@ -101,7 +101,7 @@ func testSchema() tables {
 			t.Partitioned, t.Leaves = true, map[uint32]string{7: "public.far"}
 		}),
 		"public.v": with(table("public.v", "id int4"), func(t *Table) {
-			t.View, t.Beside = true,
+			t.View, t.OtherSources = true,
 				history.ReasonView
 		}),
 		"public.items": view(table("public.items", "id int4, name text"), history.Reason{},

@@ -12,9 +12,9 @@ import (
 	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
 
-// pictured reports whether writes of a table show the rows that they leave. Reading or writing these as text must call
+// returnsImages reports whether writes of a table show the rows that they leave. Reading or writing these as text must call
 // nothing but the server's own functions: isotap's login may have more rights than the client's.
-func (pl *planner) pictured(t *Table) bool {
+func (pl *planner) returnsImages(t *Table) bool {
 	return pl.rewriter.options.Predicates && pl.session.utf8() && !pl.session.Backslashes && !t.Partitioned &&
 		t.Root == "" && len(t.Leaves) == 0 && !t.View && !t.Foreign && !t.Materialized &&
 		!slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Custom || c.Type == "money" })
@@ -74,7 +74,7 @@ func (r *reading) chooses(blocks []*block) {
 // clause ends with the text, or before one of the keywords.
 func (pl *planner) choose(s *source, where ast.Node, before []string) {
 	t := s.table
-	if !pl.pictured(t) || !slices.EqualFunc(s.names, t.Columns,
+	if !pl.returnsImages(t) || !slices.EqualFunc(s.names, t.Columns,
 		func(name string, c Column) bool { return name == c.Name }) {
 		return
 	}

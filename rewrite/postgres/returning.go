@@ -34,9 +34,9 @@ func (pl *planner) newWrite(target *ast.RangeVar, with *ast.WithClause, returnin
 		!s.tagged}, nil
 }
 
-// beside adds the base tables of a FROM or USING clause. What they are made of otherwise is not observed, and
+// addSources adds the base tables of a FROM or USING clause. What they are made of otherwise is not observed, and
 // makes the statement inexact.
-func (w *write) beside(from []ast.Node) {
+func (w *write) addSources(from []ast.Node) {
 	for _, n := range from {
 		if w.others++; !plainTable(n) {
 			w.others = maxTargets
@@ -205,7 +205,7 @@ func (w *write) returning() error {
 		return err
 	}
 	w.id.add(ItemLSN, logPosition)
-	if w.pictured(w.target.table) && w.plan.Kind != history.Delete {
+	if w.returnsImages(w.target.table) && w.plan.Kind != history.Delete {
 		w.id.add(ItemImage, w.image())
 	}
 	exprs, width := w.id.exprs, len(w.client)+len(w.target.names)

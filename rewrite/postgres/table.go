@@ -57,8 +57,8 @@ type Table struct {
 	Materialized, Foreign bool
 	// Bases are, of a View, tables of which each of its rows tells by their key which row it was made of. Beside is
 	// the reason why there may be others that it was made of; empty where there are none.
-	Bases  []Base
-	Beside history.Reason
+	Bases        []Base
+	OtherSources history.Reason
 	// Unlogged says that the write-ahead log does not tell of its rows.
 	Unlogged bool
 	// Rules says that the table has rewrite rules, RowSecurity that it has row security switched on (and

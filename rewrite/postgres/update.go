@@ -12,7 +12,7 @@ func (pl *planner) update(n *ast.UpdateStmt) error {
 	if err != nil {
 		return err
 	}
-	w.beside(nodes(n.FromClause))
+	w.addSources(nodes(n.FromClause))
 	if err := w.settle(n.TargetList, n.WhereClause, n.FromClause); err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (pl *planner) deleteRows(n *ast.DeleteStmt) error {
 	if err != nil {
 		return err
 	}
-	w.beside(nodes(n.UsingClause))
+	w.addSources(nodes(n.UsingClause))
 	if err := w.settle(n.WhereClause, n.UsingClause); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (pl *planner) merge(n *ast.MergeStmt) error {
 		return err
 	}
 	w.merges = true
-	w.beside([]ast.Node{n.SourceRelation})
+	w.addSources([]ast.Node{n.SourceRelation})
 	parts := []ast.Node{n.SourceRelation, n.JoinCondition}
 	assigned := false
 	for _, c := range nodes(n.MergeWhenClauses) {

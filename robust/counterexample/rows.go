@@ -15,7 +15,7 @@ import (
 type filling struct {
 	*solver
 	tables *Tables
-	rows   []*row // as they are met
+	rows   []*row // as they are seen
 	byName map[robust.Tuple]*row
 	// literals are the constants that programs name tuples by; other values in the keys of tuples are numbers that
 	// stand for any.

@@ -18,7 +18,7 @@ type solver struct {
 	columns     map[string]*footprint.Column // the first that the class is of
 	numbers     map[string]int
 	comparisons []comparison
-	cells       []string // all, in the order in which they are met
+	cells       []string // all, in the order in which they are seen
 }
 
 // A comparison says that a cell and a number on top of another one are in an order: < <= > >= or <>.

@@ -235,8 +235,8 @@ func (s *scope) own(e *expr) *bound {
 	return nil
 }
 
-// keyed finds the key that conditions give the whole of, if the query is of one table alone, and the conditions beside.
-func (s *scope) keyed(where []expr) (key []string, beside []expr) {
+// keyed finds the key that conditions give the whole of, if the query is of one table alone, and the rest of the conditions.
+func (s *scope) keyed(where []expr) (key []string, rest []expr) {
 	if len(s.sources) != 1 || s.sources[0].table == nil {
 		return nil, nil
 	}
@@ -245,7 +245,7 @@ func (s *scope) keyed(where []expr) (key []string, beside []expr) {
 	for i := range where {
 		name, ok := s.pin(&where[i])
 		if !ok || pins[name] {
-			beside = append(beside, where[i])
+			rest = append(rest, where[i])
 			continue
 		}
 		pins[name] = true
@@ -261,9 +261,9 @@ func (s *scope) keyed(where []expr) (key []string, beside []expr) {
 	}
 	// What is left of the pins are conditions of other columns.
 	for _, name := range slices.Sorted(maps.Keys(pins)) {
-		beside = append(beside, expr{kind: column, name: name})
+		rest = append(rest, expr{kind: column, name: name})
 	}
-	return key, beside
+	return key, rest
 }
 
 // pin returns the column that a condition says the value of.
@@ -293,7 +293,7 @@ func (d *deriver) selects(q *query, s *scope, top bool) {
 	d.mark(s, q.outputs, false)
 	d.markNames(s, q)
 	s.equalities(q.where)
-	key, beside := s.keyed(q.where)
+	key, rest := s.keyed(q.where)
 	if q.skips {
 		q.lock = robust.NoLock
 	}
@@ -301,9 +301,9 @@ func (d *deriver) selects(q *query, s *scope, top bool) {
 		key = nil
 	}
 	if key != nil {
-		d.mark(s, beside, false)
+		d.mark(s, rest, false)
 		d.mark(s, q.others, false)
-		d.selectByKey(q, s.sources[0], key, len(beside) > 0)
+		d.selectByKey(q, s.sources[0], key, len(rest) > 0)
 		return
 	}
 	d.mark(s, q.where, true)

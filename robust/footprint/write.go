@@ -26,13 +26,13 @@ func (d *deriver) write(q *query, s *scope, top bool) {
 	d.mark(s, q.computed, false)
 	d.markReturned(q, s, written)
 	s.equalities(q.where)
-	key, beside := s.keyed(q.where)
+	key, rest := s.keyed(q.where)
 	if !top || key != nil && d.changesKey(written[s.sources[0]], s.sources[0]) {
 		key = nil
 	}
 	if key != nil {
-		d.mark(s, beside, false)
-		d.writeByKey(q, s.sources[0], written[s.sources[0]], key, len(beside) > 0)
+		d.mark(s, rest, false)
+		d.writeByKey(q, s.sources[0], written[s.sources[0]], key, len(rest) > 0)
 		return
 	}
 	d.mark(s, q.where, true)
