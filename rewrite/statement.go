@@ -74,3 +74,16 @@ const (
 	// columns are cut. The statement itself stays as it is. MySQL's family only.
 	Definition
 )
+
+// HiddenColumns returns the number of columns that a plan adds to the result set, by what it does with the reply and
+// the columns that each of its sources takes.
+func HiddenColumns[S interface{ Columns() int }](reply Reply, sources []S) int {
+	if reply != Trimmed && reply != Returning {
+		return 0
+	}
+	n := 0
+	for i := range sources {
+		n += sources[i].Columns()
+	}
+	return n
+}

@@ -50,33 +50,36 @@ CREATE TABLE child_of_pair (x INT, y INT, FOREIGN KEY (x, y) REFERENCES pair (b,
 `)
 	cache := load(t, connect(t))
 	name := func(table string) string { return schema + "." + table }
+	key := []rewrite.Index{{Name: "PRIMARY", Columns: []string{"id"}, Primary: true, Unique: true}}
+	id := rewrite.Column{Name: "id", Type: "int", NotNull: true}
+	hidden := columnsOf(rewrite.Column{Name: "a", Type: "int"}, rewrite.Column{Name: "b", Type: "int", Generated: true},
+		rewrite.Column{Name: "c", Type: "int", Generated: true}, rewrite.Column{Name: "d", Type: "int"})
+	hidden[3].Invisible = true
 	for _, want := range []sqlmysql.Table{
-		{Name: name("plain"),
-			Columns: []sqlmysql.Column{{Name: "id", Type: "int", NotNull: true},
-				{Name: "s", Type: "varchar", NotNull: true}, {Name: "f", Type: "float"}, {Name: "e", Type: "enum"}},
-			Indexes: []sqlmysql.Index{
+		{Table: rewrite.Table{Name: name("plain")},
+			Columns: columnsOf(id, rewrite.Column{Name: "s", Type: "varchar", NotNull: true},
+				rewrite.Column{Name: "f", Type: "float"}, rewrite.Column{Name: "e", Type: "enum"}),
+			Indexes: []rewrite.Index{
 				{Name: "part", Columns: []string{"", "f"}},
 				{Name: "PRIMARY", Columns: []string{"s", "id"}, Primary: true, Unique: true},
 				{Name: "two", Columns: []string{"e", "f"}},
 				{Name: "u", Columns: []string{"f"}, Unique: true},
 			}},
-		{Name: name("hidden"), Instrumented: true, WListBytes: 77,
-			Columns: []sqlmysql.Column{{Name: "a", Type: "int"}, {Name: "b", Type: "int", Generated: true},
-				{Name: "c", Type: "int", Generated: true}, {Name: "d", Type: "int", Invisible: true}}},
-		{Name: name("unbounded"), Instrumented: true, Columns: []sqlmysql.Column{{Name: "a", Type: "int"}}},
-		{Name: name("unfinished"), WListBytes: 255, Columns: []sqlmysql.Column{{Name: "a", Type: "int"}}},
-		{Name: name("view_of_plain"), View: true,
-			Columns: []sqlmysql.Column{{Name: "s", Type: "varchar", NotNull: true}}},
-		{Name: name("triggered"), InsertTrigger: true, DeleteTrigger: true,
-			Columns: []sqlmysql.Column{{Name: "id", Type: "int"}}},
-		{Name: name("parent"), CascadesDelete: true,
-			Columns: []sqlmysql.Column{{Name: "id", Type: "int", NotNull: true}},
-			Indexes: []sqlmysql.Index{{Name: "PRIMARY", Columns: []string{"id"}, Primary: true, Unique: true}}},
-		{Name: name("pair"), CascadesUpdate: []string{"a", "b"}, Columns: []sqlmysql.Column{{Name: "a", Type: "int"},
-			{Name: "b", Type: "int"}, {Name: "c", Type: "int"}},
-			Indexes: []sqlmysql.Index{{Name: "ba", Columns: []string{"b", "a"}, Unique: true}}},
-		{Name: name("strict_parent"), Columns: []sqlmysql.Column{{Name: "id", Type: "int", NotNull: true}},
-			Indexes: []sqlmysql.Index{{Name: "PRIMARY", Columns: []string{"id"}, Primary: true, Unique: true}}},
+		{Table: rewrite.Table{Name: name("hidden"), Instrumented: true, WListBytes: 77}, Columns: hidden},
+		{Table: rewrite.Table{Name: name("unbounded"), Instrumented: true},
+			Columns: columnsOf(rewrite.Column{Name: "a", Type: "int"})},
+		{Table: rewrite.Table{Name: name("unfinished"), WListBytes: 255},
+			Columns: columnsOf(rewrite.Column{Name: "a", Type: "int"})},
+		{Table: rewrite.Table{Name: name("view_of_plain"), View: true},
+			Columns: columnsOf(rewrite.Column{Name: "s", Type: "varchar", NotNull: true})},
+		{Table: rewrite.Table{Name: name("triggered"), InsertTrigger: true, DeleteTrigger: true},
+			Columns: columnsOf(rewrite.Column{Name: "id", Type: "int"})},
+		{Table: rewrite.Table{Name: name("parent"), CascadesDelete: true}, Columns: columnsOf(id), Indexes: key},
+		{Table: rewrite.Table{Name: name("pair"), CascadesUpdate: []string{"a", "b"}},
+			Columns: columnsOf(rewrite.Column{Name: "a", Type: "int"}, rewrite.Column{Name: "b", Type: "int"},
+				rewrite.Column{Name: "c", Type: "int"}),
+			Indexes: []rewrite.Index{{Name: "ba", Columns: []string{"b", "a"}, Unique: true}}},
+		{Table: rewrite.Table{Name: name("strict_parent")}, Columns: columnsOf(id), Indexes: key},
 	} {
 		got := withoutSpelling(cache.Table(schema, want.Name[len(schema)+1:]))
 		if got == nil || !reflect.DeepEqual(*got, want) {
@@ -195,9 +198,9 @@ func TestCacheKnowsHowTypesAreSpelled(t *testing.T) {
 	schema := testdb.NewDatabase(t)
 	run(t, testdb.Open(t, schema), "CREATE TABLE t (d DECIMAL(10,2), v VARCHAR(7) COLLATE utf8mb4_bin, e ENUM('A') COLLATE utf8mb4_bin)")
 	cache := load(t, connect(t))
-	want := []sqlmysql.Column{{Name: "d", Type: "decimal", Full: "decimal(10,2)"},
-		{Name: "v", Type: "varchar", Full: "varchar(7)", Collation: "utf8mb4_bin"},
-		{Name: "e", Type: "enum", Full: "enum('A')", Collation: "utf8mb4_bin"}}
+	want := columnsOf(rewrite.Column{Name: "d", Type: "decimal", Full: "decimal(10,2)"},
+		rewrite.Column{Name: "v", Type: "varchar", Full: "varchar(7)", Collation: "utf8mb4_bin"},
+		rewrite.Column{Name: "e", Type: "enum", Full: "enum('A')", Collation: "utf8mb4_bin"})
 	if got := cache.Table(schema, "t").Columns; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -74,9 +74,9 @@ func (c *Cache) Changed(change Change) {
 // learned describes a table by what its definition told of it. It is one that shows isotap's columns, and no statement
 // on it is observed before it is read.
 func learned(table rewrite.TableName, columns []string) *sqlmysql.Table {
-	t := &sqlmysql.Table{Name: table.Schema + "." + table.Table, Exposed: true}
+	t := &sqlmysql.Table{Table: rewrite.Table{Name: table.Schema + "." + table.Table, Exposed: true}}
 	for _, name := range columns {
-		t.Columns = append(t.Columns, sqlmysql.Column{Name: name})
+		t.Columns = append(t.Columns, sqlmysql.Column{Column: rewrite.Column{Name: name}})
 	}
 	return t
 }

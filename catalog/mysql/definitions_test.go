@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
@@ -180,5 +181,5 @@ func withoutColumnsOfView(t *sqlmysql.Table) *sqlmysql.Table {
 	if t == nil || !t.View {
 		return t
 	}
-	return &sqlmysql.Table{Name: t.Name, View: true}
+	return &sqlmysql.Table{Table: rewrite.Table{Name: t.Name, View: true}}
 }

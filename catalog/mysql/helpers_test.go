@@ -8,6 +8,8 @@ import (
 
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/rewrite"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 func TestMain(m *testing.M) { testdb.Main(m, testdb.MySQL, testdb.MariaDB118) }
@@ -16,6 +18,15 @@ func TestMain(m *testing.M) { testdb.Main(m, testdb.MySQL, testdb.MariaDB118) }
 func connect(t testing.TB) *Conn {
 	t.Helper()
 	return connectTo(t, testdb.Current(t))
+}
+
+// columnsOf returns columns that have nothing of the MySQL family's own.
+func columnsOf(shared ...rewrite.Column) []sqlmysql.Column {
+	all := make([]sqlmysql.Column, len(shared))
+	for i, c := range shared {
+		all[i].Column = c
+	}
+	return all
 }
 
 func connectTo(t testing.TB, server *testdb.Server) *Conn {

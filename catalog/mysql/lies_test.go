@@ -73,8 +73,8 @@ func uses(database string) map[string]func(context.Context, dsn.Target) error {
 			return err
 		}),
 		"matching": func(ctx context.Context, target dsn.Target) (err error) {
-			schema := oneTable{&sqlmysql.Table{Name: database + ".parent",
-				Columns: []sqlmysql.Column{{Name: "id", Full: "int(11)", Type: "int"}}}}
+			schema := oneTable{&sqlmysql.Table{Table: rewrite.Table{Name: database + ".parent"},
+				Columns: columnsOf(rewrite.Column{Name: "id", Full: "int(11)", Type: "int"})}}
 			m, err := NewMatching(ctx, target, schema)
 			if err != nil {
 				return err

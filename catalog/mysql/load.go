@@ -91,7 +91,7 @@ func (r *reading) done() {
 	}
 	slices.SortFunc(r.foreignKeys, func(a, b foreignKey) int { return strings.Compare(a.constraint, b.constraint) })
 	for _, t := range r.tables {
-		slices.SortStableFunc(t.Indexes, func(a, b sqlmysql.Index) int {
+		slices.SortStableFunc(t.Indexes, func(a, b rewrite.Index) int {
 			return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
 		})
 	}
@@ -156,11 +156,11 @@ func (r *reading) addTable(n name, row row) {
 		return
 	}
 	r.lasting[n] = !strings.EqualFold(row[3], "InnoDB")
-	r.tables[n] = &sqlmysql.Table{
+	r.tables[n] = &sqlmysql.Table{Table: rewrite.Table{
 		Name:      row[0] + "." + row[1],
 		View:      row[2] == "VIEW",
 		Temporary: row[2] == "TEMPORARY",
-	}
+	}}
 }
 
 func (r *reading) addColumn(n name, row row) {
@@ -184,13 +184,15 @@ func (r *reading) addColumn(n name, row row) {
 		}
 	default:
 		t.Columns = append(t.Columns, sqlmysql.Column{
-			Name:      column,
-			Type:      kind,
-			Full:      row[7],
-			Collation: row[8],
+			Column: rewrite.Column{
+				Name:      column,
+				Type:      kind,
+				Full:      row[7],
+				Collation: row[8],
+				Generated: isGenerated(extra),
+				NotNull:   row[9] == "NO",
+			},
 			Invisible: strings.Contains(extra, "INVISIBLE"),
-			Generated: isGenerated(extra),
-			NotNull:   row[9] == "NO",
 			Numbered:  strings.Contains(extra, "auto_increment"),
 			Filled:    r.cache.isFilled(kind, extra, preset),
 			Refreshed: strings.Contains(strings.ToLower(extra), "on update"),
@@ -226,7 +228,7 @@ func (r *reading) addIndexPart(n name, row row) {
 	}
 	index, nonUnique, prefix, column := row[2], row[3], row[4], row[5]
 	if last := len(t.Indexes) - 1; last < 0 || t.Indexes[last].Name != index {
-		t.Indexes = append(t.Indexes, sqlmysql.Index{Name: index, Primary: index == "PRIMARY",
+		t.Indexes = append(t.Indexes, rewrite.Index{Name: index, Primary: index == "PRIMARY",
 			Unique: nonUnique == "0"})
 	}
 	if prefix != "" {

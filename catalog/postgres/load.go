@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -243,9 +244,10 @@ func (r *reading) addRelation(row row) {
 	n := name{row[1], row[2]}
 	rows, _ := strconv.ParseInt(row[6], 10, 64) // the server's number
 	r.relations.base[row.oid(0)] = &relation{name: n, kind: row[3], table: sqlpostgres.Table{
-		Name: n.schema + "." + n.table, OID: row.oid(0), Rows: rows,
-		Spelled: pgx.Identifier{n.schema, n.table}.Sanitize(),
-		View:    row[3] == "v", Materialized: row[3] == "m", Foreign: row[3] == "f", Partitioned: row[3] == "p",
+		Table: rewrite.Table{Name: n.schema + "." + n.table, View: row[3] == "v"},
+		OID:   row.oid(0), Rows: rows,
+		Spelled:      pgx.Identifier{n.schema, n.table}.Sanitize(),
+		Materialized: row[3] == "m", Foreign: row[3] == "f", Partitioned: row[3] == "p",
 		RowSecurity: row[4] == "t", RowSecurityForced: row[5] == "t", OtherStorage: row[8] != "heap",
 		Unlogged: row[9] == "u",
 	}, filenode: row.oid(7)}
@@ -287,16 +289,21 @@ func addColumn(r *relation, row row) {
 	r.tells = append(r.tells, (row[8] == "t" || sqlpostgres.Tells(row[2])) && row[9] == "t")
 	r.typed = r.typed || row[11] == "t"
 	r.table.Columns = append(r.table.Columns, sqlpostgres.Column{
-		Name: row[1], Type: row[2], Full: row[3], Collation: row[4], NotNull: row[5] == "t", Generated: row[6] == "t",
-		Custom: row[11] == "t"})
+		Column: rewrite.Column{
+			Name: row[1], Type: row[2], Full: row[3], Collation: row[4],
+			NotNull: row[5] == "t", Generated: row[6] == "t",
+		},
+		Custom: row[11] == "t",
+	})
 }
 
 func addIndexPart(r *relation, row row) {
 	index, primary, column := row[1], row[2] == "t", row[5]
 	if last := len(r.table.Indexes) - 1; last < 0 || r.table.Indexes[last].Name != index {
-		r.table.Indexes = append(r.table.Indexes, sqlpostgres.Index{Name: index, Primary: primary,
-			Unique: row[3] == "t",
-			Orders: operators(row[7])})
+		r.table.Indexes = append(r.table.Indexes, sqlpostgres.Index{
+			Index:  rewrite.Index{Name: index, Primary: primary, Unique: row[3] == "t"},
+			Orders: operators(row[7]),
+		})
 	}
 	i := &r.table.Indexes[len(r.table.Indexes)-1]
 	i.Columns = append(i.Columns, column)

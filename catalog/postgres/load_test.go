@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 func columns(names ...string) []sqlpostgres.Column {
 	var c []sqlpostgres.Column
 	for _, n := range names {
-		c = append(c, sqlpostgres.Column{Name: n, Type: "int4", Full: "integer"})
+		c = append(c, sqlpostgres.Column{Column: rewrite.Column{Name: n, Type: "int4", Full: "integer"}})
 	}
 	return c
 }
@@ -48,29 +49,32 @@ CREATE TEMPORARY TABLE passing (a int)
 `)
 	c := load(t, name)
 	for _, want := range []sqlpostgres.Table{
-		{Name: "public.plain", Key: []string{"s", "id"}, Columns: []sqlpostgres.Column{
-			{Name: "id", Type: "int4", Full: "integer", NotNull: true},
-			{Name: "s", Type: "varchar", Full: "character varying(10)", Collation: "C", NotNull: true},
-			{Name: "n", Type: "numeric", Full: "numeric(5,2)"},
-			{Name: "m", Type: "public.mood", Full: "public.mood"},
-			{Name: "d", Type: "int4", Full: "public.small_positive", Custom: true},
-			{Name: "a", Type: "_int4", Full: "integer[]"},
-			{Name: "g", Type: "int4", Full: "integer", Generated: true},
-			{Name: "i", Type: "int8", Full: "bigint", NotNull: true},
+		{Table: rewrite.Table{Name: "public.plain"}, Key: []string{"s", "id"}, Columns: []sqlpostgres.Column{
+			{Column: rewrite.Column{Name: "id", Type: "int4", Full: "integer", NotNull: true}},
+			{Column: rewrite.Column{Name: "s", Type: "varchar", Full: "character varying(10)", Collation: "C",
+				NotNull: true}},
+			{Column: rewrite.Column{Name: "n", Type: "numeric", Full: "numeric(5,2)"}},
+			{Column: rewrite.Column{Name: "m", Type: "public.mood", Full: "public.mood"}},
+			{Column: rewrite.Column{Name: "d", Type: "int4", Full: "public.small_positive"}, Custom: true},
+			{Column: rewrite.Column{Name: "a", Type: "_int4", Full: "integer[]"}},
+			{Column: rewrite.Column{Name: "g", Type: "int4", Full: "integer", Generated: true}},
+			{Column: rewrite.Column{Name: "i", Type: "int8", Full: "bigint", NotNull: true}},
 		}, Indexes: []sqlpostgres.Index{
-			{Name: "expression", Columns: []string{"", "d"}},
-			{Name: "plain_pkey", Columns: []string{"s", "id"}, Primary: true, Unique: true},
-			{Name: "some_of", Columns: []string{"n"}},
-			{Name: "u", Columns: []string{"n", "m"}, Unique: true},
+			{Index: rewrite.Index{Name: "expression", Columns: []string{"", "d"}}},
+			{Index: rewrite.Index{Name: "plain_pkey", Columns: []string{"s", "id"}, Primary: true, Unique: true}},
+			{Index: rewrite.Index{Name: "some_of", Columns: []string{"n"}}},
+			{Index: rewrite.Index{Name: "u", Columns: []string{"n", "m"}, Unique: true}},
 		}},
-		{Name: "Odd.Schema.Odd Table", Columns: columns(`Odd "Column"`)},
-		{Name: "public.a_view", View: true, OtherSources: history.ReasonView, Columns: columns("a")},
-		{Name: "public.materialized", Materialized: true, Columns: columns("id")},
-		{Name: "public.unlogged", Unlogged: true, Columns: columns("a")},
-		{Name: "public.elsewhere", Foreign: true, Columns: columns("a")},
-		{Name: "public.secured", RowSecurity: true, RowSecurityForced: true, Columns: columns("a")},
-		{Name: "public.ruled", Rules: true, Columns: columns("a")},
-		{Name: "public.empty"},
+		{Table: rewrite.Table{Name: "Odd.Schema.Odd Table"}, Columns: columns(`Odd "Column"`)},
+		{Table: rewrite.Table{Name: "public.a_view", View: true}, OtherSources: history.ReasonView,
+			Columns: columns("a")},
+		{Table: rewrite.Table{Name: "public.materialized"}, Materialized: true, Columns: columns("id")},
+		{Table: rewrite.Table{Name: "public.unlogged"}, Unlogged: true, Columns: columns("a")},
+		{Table: rewrite.Table{Name: "public.elsewhere"}, Foreign: true, Columns: columns("a")},
+		{Table: rewrite.Table{Name: "public.secured"}, RowSecurity: true, RowSecurityForced: true,
+			Columns: columns("a")},
+		{Table: rewrite.Table{Name: "public.ruled"}, Rules: true, Columns: columns("a")},
+		{Table: rewrite.Table{Name: "public.empty"}},
 	} {
 		schema, table := "public", want.Name[len("public."):]
 		if want.Name == "Odd.Schema.Odd Table" {

@@ -1,8 +1,6 @@
 package mysql
 
 import (
-	"sort"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/isotap/isotap/history"
@@ -15,28 +13,22 @@ import (
 // settings, and templates for statements that differ from them in their literals only. It is safe for
 // concurrent use.
 type Cache struct {
-	*plancache.Cache[Session, *Plan, *template]
-	rewriter atomic.Pointer[Rewriter]
+	*plancache.Cache[Rewriter, Session, *Plan, *template]
 }
 
 // NewCache returns a cache of the rewriter's plans that holds at most so many plans and about so many
 // bytes. A statement larger than a sixteenth of the bytes is not kept.
 func NewCache(r *Rewriter, maxEntries, maxBytes int) *Cache {
-	c := &Cache{Cache: plancache.New[Session, *Plan, *template](maxEntries, maxBytes)}
-	c.rewriter.Store(r)
-	return c
+	return &Cache{Cache: plancache.New[Session, *Plan, *template](r, maxEntries, maxBytes)}
 }
 
 // SetStrictPlans changes Options.StrictPlans for statements that are planned from now on.
 func (c *Cache) SetStrictPlans(on bool) {
-	r := c.rewriter.Load()
-	o := r.options
-	if o.StrictPlans == on {
-		return
+	if r := c.Rewriter(); r.options.StrictPlans != on {
+		o := r.options
+		o.StrictPlans = on
+		c.SetRewriter(New(r.schema, o))
 	}
-	o.StrictPlans = on
-	c.rewriter.Store(New(r.schema, o))
-	c.Invalidate() // after the change: what is being planned by the old rules is not kept
 }
 
 // Plan returns the plan of a statement, and does not keep text. A statement that is found costs no
@@ -63,7 +55,7 @@ func (c *Cache) make(text string, s Session, epoch plancache.Epoch) *Plan {
 			return p
 		}
 	}
-	pl := c.rewriter.Load().decide(st, &s)
+	pl := c.Rewriter().decide(st, &s)
 	if len(likes) > 0 && pl.holdsForAll() {
 		c.PutTemplate(string(likes), s, newTemplate(pl), epoch)
 	}
@@ -103,17 +95,9 @@ type template struct {
 
 // An anchored edit is one whose places are told from tokens.
 type anchored struct {
-	start, end anchor
+	start, end plancache.Anchor
 	pieces     []Piece
 	plain      bool
-}
-
-// An anchor is a place in a statement: so many bytes behind the start of a token or, when it is not
-// inside the token, behind its end.
-type anchor struct {
-	token  int
-	inside bool
-	bytes  int
 }
 
 // newTemplate makes a template of what a planner decided, before it assembles the plan.
@@ -150,28 +134,9 @@ func (t *template) planner(st *statement, s *Session) *planner {
 	return pl
 }
 
-// anchor finds the last token that begins at or before a place in the text.
-func (st *statement) anchor(pos int) anchor {
-	i := sort.Search(len(st.Tokens), func(i int) bool { return st.Tokens[i].Start > pos }) - 1
-	switch {
-	case i < 0:
-		return anchor{token: -1, bytes: pos}
-	case pos < st.Tokens[i].End:
-		return anchor{token: i, inside: true, bytes: pos - st.Tokens[i].Start}
-	}
-	return anchor{token: i, bytes: pos - st.Tokens[i].End}
-}
+func (st *statement) anchor(pos int) plancache.Anchor { return plancache.AnchorOf(st.Tokens, pos) }
 
-// place is where the anchor is in this statement.
-func (st *statement) place(a anchor) int {
-	switch {
-	case a.token < 0:
-		return a.bytes
-	case a.inside:
-		return st.Tokens[a.token].Start + a.bytes
-	}
-	return st.Tokens[a.token].End + a.bytes
-}
+func (st *statement) place(a plancache.Anchor) int { return plancache.PlaceOf(st.Tokens, a) }
 
 // skeleton returns the key of the statement's skeleton, in the memory of room. Statements with the same
 // skeleton have the same plan but for Args and for the client's text in Pieces.

@@ -22,15 +22,18 @@ func (ts tables) Table(schema, name string) *Table { return ts[schema+"."+name] 
 // table describes a table for tests: its columns as "name type [flags], ...", then its indexes as
 // "primary(a)", "name(a,b)".
 func table(name, columns string, indexes ...string) *Table {
-	t := &Table{Name: name, Instrumented: true, WListBytes: 255}
+	t := &Table{Table: rewrite.Table{Name: name, Instrumented: true, WListBytes: 255}}
 	for c := range strings.SplitSeq(columns, ",") {
 		f := strings.Fields(c)
-		t.Columns = append(t.Columns, Column{Name: f[0], Type: f[1],
-			Invisible: strings.Contains(c, " invisible"), Generated: strings.Contains(c, " generated")})
+		t.Columns = append(t.Columns, Column{
+			Column:    rewrite.Column{Name: f[0], Type: f[1], Generated: strings.Contains(c, " generated")},
+			Invisible: strings.Contains(c, " invisible"),
+		})
 	}
 	for _, x := range indexes {
 		name, parts, _ := strings.Cut(strings.TrimSuffix(x, ")"), "(")
-		t.Indexes = append(t.Indexes, Index{Name: name, Primary: name == "primary", Columns: strings.Split(parts, ",")})
+		t.Indexes = append(t.Indexes,
+			rewrite.Index{Name: name, Primary: name == "primary", Columns: strings.Split(parts, ",")})
 	}
 	return t
 }

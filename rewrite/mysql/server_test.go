@@ -13,6 +13,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/rewrite"
 )
 
 func TestMain(m *testing.M) { testdb.Main(m, testdb.MySQL, testdb.MariaDB118) }
@@ -125,12 +126,12 @@ func noHoles(b []byte, _ Hole, _ int) []byte { return b }
 // describe reads the table t from the catalog.
 func (tw *twins) describe(wlist int) *Table {
 	tw.t.Helper()
-	t := &Table{Name: tw.session.Schema + ".t", Instrumented: true, WListBytes: wlist}
+	t := &Table{Table: rewrite.Table{Name: tw.session.Schema + ".t", Instrumented: true, WListBytes: wlist}}
 	_, lines := rows(tw.t, tw.proxied, "SELECT COLUMN_NAME, DATA_TYPE FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() "+
 		"AND TABLE_NAME = 't' AND COLUMN_NAME NOT LIKE 'isotap%' ORDER BY ORDINAL_POSITION")
 	for _, l := range lines {
 		name, kind, _ := strings.Cut(strings.ReplaceAll(l, `"`, ""), "|")
-		t.Columns = append(t.Columns, Column{Name: name, Type: kind})
+		t.Columns = append(t.Columns, Column{Column: rewrite.Column{Name: name, Type: kind}})
 	}
 	return t
 }

@@ -22,21 +22,21 @@ func TestCacheOfManyTextsIsBounded(t *testing.T) {
 	long := strings.Repeat("x", 8<<10)
 	for _, test := range []struct {
 		name string
-		put  func(c *Cache[int, *rewrite.Statement, *rewrite.Statement], text string)
+		put  func(c *Cache[struct{}, int, *rewrite.Statement, *rewrite.Statement], text string)
 	}{
-		{"plans", func(c *Cache[int, *rewrite.Statement, *rewrite.Statement], text string) {
+		{"plans", func(c *Cache[struct{}, int, *rewrite.Statement, *rewrite.Statement], text string) {
 			_, epoch, _ := c.Get([]byte(text), 0)
 			c.Put(text, 0, &rewrite.Statement{Shape: text}, 2*len(text), epoch)
 		}},
-		{"templates", func(c *Cache[int, *rewrite.Statement, *rewrite.Statement], text string) {
+		{"templates", func(c *Cache[struct{}, int, *rewrite.Statement, *rewrite.Statement], text string) {
 			_, epoch, _ := c.Get([]byte(text), 0)
 			c.PutTemplate(text[:4000], 0, &rewrite.Statement{}, epoch)
 		}},
-		{"shapes that read too much", func(c *Cache[int, *rewrite.Statement, *rewrite.Statement],
+		{"shapes that read too much", func(c *Cache[struct{}, int, *rewrite.Statement, *rewrite.Statement],
 			text string) {
 			c.TooLarge(text)
 		}},
-		{"shapes that are misplanned", func(c *Cache[int, *rewrite.Statement, *rewrite.Statement], text string) {
+		{"shapes that are misplanned", func(c *Cache[struct{}, int, *rewrite.Statement, *rewrite.Statement], text string) {
 			c.Misplanned(text)
 		}},
 	} {
@@ -48,7 +48,7 @@ func TestCacheOfManyTextsIsBounded(t *testing.T) {
 				return int(m.HeapAlloc)
 			}
 			before := heap()
-			c := New[int, *rewrite.Statement, *rewrite.Statement](100_000, most)
+			c := New[int, *rewrite.Statement, *rewrite.Statement](new(struct{}), 100_000, most)
 			for i := range times {
 				test.put(c, fmt.Sprint(i, long))
 			}

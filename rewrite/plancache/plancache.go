@@ -8,15 +8,17 @@ import (
 	"container/list"
 	"hash/maphash"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 )
 
-// A Cache keeps plans P and templates T by texts and sessions S. It is safe for concurrent use. What is put
-// in must not be changed afterwards.
+// A Cache keeps the plans P of a rewriter R, and templates T, by texts and sessions S. It is safe for concurrent use.
+// What is put in must not be changed afterwards.
 //
 // Every plan is made in an epoch, which [Cache.Invalidate] ends: one that is put in after the end of the epoch
 // that it was looked up in is not kept, since it may rest on what has changed.
-type Cache[S comparable, P, T any] struct {
+type Cache[R any, S comparable, P, T any] struct {
+	rewriter   atomic.Pointer[R]
 	maxEntries int
 	maxBytes   int
 
@@ -47,16 +49,31 @@ type entry[S comparable, P any] struct {
 	size int
 }
 
-// New returns a cache that holds at most so many plans and about so many bytes. A plan larger than a sixteenth
-// of the bytes is not kept.
-func New[S comparable, P, T any](maxEntries, maxBytes int) *Cache[S, P, T] {
-	return &Cache[S, P, T]{maxEntries: maxEntries, maxBytes: maxBytes, plans: make(map[key[S]]*list.Element),
+// New returns a cache of the rewriter's plans that holds at most so many of them and about so many bytes. A plan
+// larger than a sixteenth of the bytes is not kept.
+func New[S comparable, P, T, R any](r *R, maxEntries, maxBytes int) *Cache[R, S, P, T] {
+	c := &Cache[R, S, P, T]{
+		maxEntries: maxEntries,
+		maxBytes:   maxBytes,
+		plans:      make(map[key[S]]*list.Element),
 		templates:  make(map[key[S]]T),
-		doorkeeper: doorkeeper{seed: maphash.MakeSeed()}}
+		doorkeeper: doorkeeper{seed: maphash.MakeSeed()},
+	}
+	c.rewriter.Store(r)
+	return c
+}
+
+// Rewriter returns what makes the plans that are not kept yet.
+func (c *Cache[R, S, P, T]) Rewriter() *R { return c.rewriter.Load() }
+
+// SetRewriter has another rewriter make the plans from now on.
+func (c *Cache[R, S, P, T]) SetRewriter(r *R) {
+	c.rewriter.Store(r)
+	c.Invalidate() // after the change: what is being planned by the old rules is not kept
 }
 
 // Get finds the plan of a text, without an allocation, or gives the epoch for [Cache.Put].
-func (c *Cache[S, P, T]) Get(text []byte, s S) (plan P, epoch Epoch, ok bool) {
+func (c *Cache[R, S, P, T]) Get(text []byte, s S) (plan P, epoch Epoch, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lookups++
@@ -71,7 +88,7 @@ func (c *Cache[S, P, T]) Get(text []byte, s S) (plan P, epoch Epoch, ok bool) {
 
 // Put keeps a plan of about size bytes that was made in the given epoch, and drops the least recently used
 // ones for it.
-func (c *Cache[S, P, T]) Put(text string, s S, plan P, size int, epoch Epoch) {
+func (c *Cache[R, S, P, T]) Put(text string, s S, plan P, size int, epoch Epoch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.put(text, s, plan, size, epoch)
@@ -79,7 +96,7 @@ func (c *Cache[S, P, T]) Put(text string, s S, plan P, size int, epoch Epoch) {
 
 // PutRepeated is Put for a plan that a template has made, at little cost: it is kept when its text comes for the
 // second time. Texts that hold their values come once, and would drive out those that come again.
-func (c *Cache[S, P, T]) PutRepeated(text string, s S, plan P, size int, epoch Epoch) {
+func (c *Cache[R, S, P, T]) PutRepeated(text string, s S, plan P, size int, epoch Epoch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.doorkeeper.admits(text) {
@@ -87,7 +104,7 @@ func (c *Cache[S, P, T]) PutRepeated(text string, s S, plan P, size int, epoch E
 	}
 }
 
-func (c *Cache[S, P, T]) put(text string, s S, plan P, size int, epoch Epoch) {
+func (c *Cache[R, S, P, T]) put(text string, s S, plan P, size int, epoch Epoch) {
 	n := &entry[S, P]{key[S]{text, s}, plan, size + int(unsafe.Sizeof(entry[S, P]{}))}
 	if _, there := c.plans[n.key]; there || epoch != c.epoch || n.size > c.maxBytes/16 {
 		return
@@ -124,7 +141,7 @@ const (
 )
 
 // Template finds the template of a skeleton, without an allocation.
-func (c *Cache[S, P, T]) Template(skeleton []byte, s S) (T, bool) {
+func (c *Cache[R, S, P, T]) Template(skeleton []byte, s S) (T, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t, ok := c.templates[key[S]{string(skeleton), s}]
@@ -132,7 +149,7 @@ func (c *Cache[S, P, T]) Template(skeleton []byte, s S) (T, bool) {
 }
 
 // PutTemplate keeps a template that was made in the given epoch.
-func (c *Cache[S, P, T]) PutTemplate(skeleton string, s S, t T, epoch Epoch) {
+func (c *Cache[R, S, P, T]) PutTemplate(skeleton string, s S, t T, epoch Epoch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if epoch != c.epoch || len(skeleton) > maxSkeleton {
@@ -145,7 +162,7 @@ func (c *Cache[S, P, T]) PutTemplate(skeleton string, s S, t T, epoch Epoch) {
 }
 
 // Invalidate forgets everything and begins another epoch: the schema has changed.
-func (c *Cache[S, P, T]) Invalidate() {
+func (c *Cache[R, S, P, T]) Invalidate() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.epoch++
@@ -156,14 +173,14 @@ func (c *Cache[S, P, T]) Invalidate() {
 	c.recent.Init()
 }
 
-func (c *Cache[S, P, T]) hash(shape string) uint64 { return maphash.String(c.doorkeeper.seed, shape) }
+func (c *Cache[R, S, P, T]) hash(shape string) uint64 { return maphash.String(c.doorkeeper.seed, shape) }
 
 // maxLarge is how many shapes the cache remembers as too large.
 const maxLarge = 10_000
 
 // TooLarge takes note that a statement of a shape reads too many rows to collect their identities in
 // its reply. It holds until the schema changes.
-func (c *Cache[S, P, T]) TooLarge(shape string) {
+func (c *Cache[R, S, P, T]) TooLarge(shape string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.large == nil || len(c.large) >= maxLarge {
@@ -173,7 +190,7 @@ func (c *Cache[S, P, T]) TooLarge(shape string) {
 }
 
 // IsTooLarge reports whether TooLarge was told of the shape.
-func (c *Cache[S, P, T]) IsTooLarge(shape string) bool {
+func (c *Cache[R, S, P, T]) IsTooLarge(shape string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, large := c.large[c.hash(shape)]
@@ -186,7 +203,7 @@ const maxMisplanned = 10_000
 // Misplanned takes note that a statement of a shape, as it was rewritten, has shown columns of isotap's where
 // none were expected. It holds as long as the cache does. It reports whether this is the first that is told of the
 // shape.
-func (c *Cache[S, P, T]) Misplanned(shape string) (first bool) {
+func (c *Cache[R, S, P, T]) Misplanned(shape string) (first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, known := c.misplanned[c.hash(shape)]; known {
@@ -203,7 +220,7 @@ func (c *Cache[S, P, T]) Misplanned(shape string) (first bool) {
 }
 
 // IsMisplanned reports whether Misplanned was told of the shape.
-func (c *Cache[S, P, T]) IsMisplanned(shape string) bool {
+func (c *Cache[R, S, P, T]) IsMisplanned(shape string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.misplanned) == 0 {
@@ -214,14 +231,14 @@ func (c *Cache[S, P, T]) IsMisplanned(shape string) bool {
 }
 
 // Stats returns how many plans were asked for so far and how many of them were found.
-func (c *Cache[S, P, T]) Stats() (lookups, hits uint64) {
+func (c *Cache[R, S, P, T]) Stats() (lookups, hits uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.lookups, c.hits
 }
 
 // Held returns how many plans and templates there are, and about how many bytes the plans take.
-func (c *Cache[S, P, T]) Held() (plans, templates, bytes int) {
+func (c *Cache[R, S, P, T]) Held() (plans, templates, bytes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.recent.Len(), len(c.templates), c.bytes

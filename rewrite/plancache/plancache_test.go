@@ -7,7 +7,7 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-type testCache = Cache[int, *rewrite.Statement, string]
+type testCache = Cache[struct{}, int, *rewrite.Statement, string]
 
 func put(c *testCache, text string, session, size int) (found bool) {
 	_, epoch, found := c.Get([]byte(text), session)
@@ -18,11 +18,11 @@ func put(c *testCache, text string, session, size int) (found bool) {
 }
 
 func TestLeastRecentlyUsedAreDropped(t *testing.T) {
-	one := New[int, *rewrite.Statement, string](10, 1<<20)
+	one := New[int, *rewrite.Statement, string](new(struct{}), 10, 1<<20)
 	put(one, "0", 1, 1000)
 	_, _, size := one.Held()
-	for _, c := range []*testCache{New[int, *rewrite.Statement, string](20, 1<<30),
-		New[int, *rewrite.Statement, string](1<<30, 20*size+size/2)} {
+	for _, c := range []*testCache{New[int, *rewrite.Statement, string](new(struct{}), 20, 1<<30),
+		New[int, *rewrite.Statement, string](new(struct{}), 1<<30, 20*size+size/2)} {
 		for i := range 100 {
 			put(c, fmt.Sprint(i), 1, 1000)
 			put(c, "0", 1, 1000)
@@ -39,7 +39,7 @@ func TestLeastRecentlyUsedAreDropped(t *testing.T) {
 }
 
 func TestHugePlansAreNotKept(t *testing.T) {
-	c := New[int, *rewrite.Statement, string](10, 1<<16)
+	c := New[int, *rewrite.Statement, string](new(struct{}), 10, 1<<16)
 	put(c, "a", 1, 1<<14)
 	if plans, _, bytes := c.Held(); plans != 0 || bytes != 0 {
 		t.Errorf("a plan of a quarter of the cache was kept: %d bytes", bytes)
@@ -47,7 +47,7 @@ func TestHugePlansAreNotKept(t *testing.T) {
 }
 
 func TestPlansAreOfTheirSession(t *testing.T) {
-	c := New[int, *rewrite.Statement, string](10, 1<<16)
+	c := New[int, *rewrite.Statement, string](new(struct{}), 10, 1<<16)
 	put(c, "a", 1, 1)
 	if put(c, "a", 2, 1) || !put(c, "a", 1, 1) {
 		t.Error("a plan was found under another session, or not under its own")
@@ -59,7 +59,7 @@ func TestPlansAreOfTheirSession(t *testing.T) {
 
 // TestPlansOfEarlierEpochsAreNotKept: what is made in an earlier epoch is not kept.
 func TestPlansOfEarlierEpochsAreNotKept(t *testing.T) {
-	c := New[int, *rewrite.Statement, string](10, 1<<16)
+	c := New[int, *rewrite.Statement, string](new(struct{}), 10, 1<<16)
 	plan := &rewrite.Statement{Shape: "a"}
 	_, epoch, _ := c.Get([]byte("a"), 1)
 	c.TooLarge(plan.Shape)
@@ -72,7 +72,7 @@ func TestPlansOfEarlierEpochsAreNotKept(t *testing.T) {
 }
 
 func TestRepeatedTextsAreKeptFromTheSecondTime(t *testing.T) {
-	c := New[int, *rewrite.Statement, string](10, 1<<16)
+	c := New[int, *rewrite.Statement, string](new(struct{}), 10, 1<<16)
 	for i := range 3 {
 		_, epoch, found := c.Get([]byte("a"), 1)
 		if found != (i == 2) {
@@ -83,7 +83,7 @@ func TestRepeatedTextsAreKeptFromTheSecondTime(t *testing.T) {
 }
 
 func TestHitsDoNotAllocate(t *testing.T) {
-	c := New[int, *rewrite.Statement, string](10, 1<<16)
+	c := New[int, *rewrite.Statement, string](new(struct{}), 10, 1<<16)
 	put(c, "a text", 1, 1)
 	text := []byte("a text")
 	if n := testing.AllocsPerRun(100, func() { c.Get(text, 1) }); n != 0 {

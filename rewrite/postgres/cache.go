@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"sort"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -15,9 +14,8 @@ import (
 // A Cache keeps the scripts of the texts that were planned last, by their text and their session's settings,
 // and templates for texts that differ from them in their literals only. It is safe for concurrent use.
 type Cache struct {
-	*plancache.Cache[Session, *Script, *template]
-	rewriter atomic.Pointer[Rewriter]
-	drafts   sync.Pool // of *draft, whose memory is used again
+	*plancache.Cache[Rewriter, Session, *Script, *template]
+	drafts sync.Pool // of *draft, whose memory is used again
 	// read says that a client has had the server read cursors.
 	read atomic.Bool
 }
@@ -25,30 +23,25 @@ type Cache struct {
 // NewCache returns a cache of the rewriter's scripts that holds at most so many of them and about so many
 // bytes. A script larger than a sixteenth of the bytes is not kept.
 func NewCache(r *Rewriter, maxEntries, maxBytes int) *Cache {
-	c := &Cache{Cache: plancache.New[Session, *Script, *template](maxEntries, maxBytes)}
-	c.rewriter.Store(r)
-	return c
+	return &Cache{Cache: plancache.New[Session, *Script, *template](r, maxEntries, maxBytes)}
 }
 
 // SetStrictPlans changes Options.StrictPlans for texts that are planned from now on.
 func (c *Cache) SetStrictPlans(on bool) {
-	r := c.rewriter.Load()
-	o := r.options
-	if o.StrictPlans == on {
-		return
+	if r := c.Rewriter(); r.options.StrictPlans != on {
+		o := r.options
+		o.StrictPlans = on
+		c.SetRewriter(New(r.schema, o))
 	}
-	o.StrictPlans = on
-	c.rewriter.Store(New(r.schema, o))
-	c.Invalidate() // after the change: what is being planned by the old rules is not kept
 }
 
 // Exposes reports whether any table may have columns of isotap's.
-func (c *Cache) Exposes() bool { return c.rewriter.Load().exposes() }
+func (c *Cache) Exposes() bool { return c.Rewriter().exposes() }
 
 // CursorsAreRead reports whether the server itself may read cursors of clients by their names: a function may, or a
 // client has had it do so. ReadCursors notes the latter.
 func (c *Cache) CursorsAreRead() bool {
-	return c.read.Load() || c.rewriter.Load().schema.ReadsCursors()
+	return c.read.Load() || c.Rewriter().schema.ReadsCursors()
 }
 
 // ReadCursors notes that a client had the server read a cursor by its name: see [Cache.CursorsAreRead].
@@ -85,7 +78,7 @@ func (c *Cache) make(text string, s Session, epoch plancache.Epoch) *Script {
 			return script
 		}
 	}
-	script := c.rewriter.Load().decide(d, s).script(nil)
+	script := c.Rewriter().decide(d, s).script(nil)
 	if len(likes) > 0 && d.holdsForAll() {
 		c.PutTemplate(string(likes), s, newTemplate(d, script), epoch)
 	}
@@ -95,7 +88,7 @@ func (c *Cache) make(text string, s Session, epoch plancache.Epoch) *Script {
 
 // templates reports whether scripts of texts like this are made from templates.
 func (c *Cache) templates(d *draft) bool {
-	if c.rewriter.Load().options.Predicates { // which hold literals
+	if c.Rewriter().options.Predicates { // which hold literals
 		return false
 	}
 	return d.unreadable.IsZero() && len(d.text) <= maxTemplated
@@ -147,17 +140,9 @@ type template struct {
 
 // An anchored edit is one whose places are told from tokens.
 type anchored struct {
-	start, end anchor
+	start, end plancache.Anchor
 	text       string
-	from, to   anchor // of a copy
-}
-
-// An anchor is a place in a text: so many bytes behind the start of a token or, when it is not inside the
-// token, behind its end.
-type anchor struct {
-	token  int
-	inside bool
-	bytes  int
+	from, to   plancache.Anchor // of a copy
 }
 
 // newTemplate makes a template of what was decided about a text, and of the script that it became.
@@ -173,19 +158,20 @@ func newTemplate(d *draft, model *Script) *template {
 }
 
 func anchoredAll(toks []pgtoken.Token, edits []edit) []anchored {
+	of := func(pos int) plancache.Anchor { return plancache.AnchorOf(toks, pos) }
 	out := make([]anchored, len(edits))
 	for i, e := range edits {
-		out[i] = anchored{anchorOf(toks, e.start), anchorOf(toks, e.end), e.text, anchorOf(toks, e.from),
-			anchorOf(toks, e.to)}
+		out[i] = anchored{of(e.start), of(e.end), e.text, of(e.from), of(e.to)}
 	}
 	return out
 }
 
 // placed appends the edits among the tokens of a text.
 func placed(out []edit, toks []pgtoken.Token, edits []anchored) []edit {
+	place := func(a plancache.Anchor) int { return plancache.PlaceOf(toks, a) }
 	for i := range edits {
 		e := &edits[i]
-		out = append(out, edit{e.start.place(toks), e.end.place(toks), e.text, e.from.place(toks), e.to.place(toks)})
+		out = append(out, edit{place(e.start), place(e.end), e.text, place(e.from), place(e.to)})
 	}
 	return out
 }
@@ -201,29 +187,6 @@ func (t *template) fill(d *draft) *Script {
 		d.plans[i] = &p
 	}
 	return d.script(t.model)
-}
-
-// anchorOf finds the last token that begins at or before a place in the text.
-func anchorOf(toks []pgtoken.Token, pos int) anchor {
-	i := sort.Search(len(toks), func(i int) bool { return toks[i].Start > pos }) - 1
-	switch {
-	case i < 0:
-		return anchor{token: -1, bytes: pos}
-	case pos < toks[i].End:
-		return anchor{token: i, inside: true, bytes: pos - toks[i].Start}
-	}
-	return anchor{token: i, bytes: pos - toks[i].End}
-}
-
-// place is where the anchor is among these tokens.
-func (a anchor) place(toks []pgtoken.Token) int {
-	switch {
-	case a.token < 0:
-		return a.bytes
-	case a.inside:
-		return toks[a.token].Start + a.bytes
-	}
-	return toks[a.token].End + a.bytes
 }
 
 // skeleton returns the key of a text's skeleton, in the memory of room. Texts with the same skeleton have the same

@@ -248,7 +248,7 @@ func BenchmarkPlan(b *testing.B) {
 		b.Run(bm.name+"/miss", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				c.rewriter.Load().Plan(bm.text, s)
+				c.Rewriter().Plan(bm.text, s)
 			}
 		})
 		b.Run(bm.name+"/template", func(b *testing.B) {

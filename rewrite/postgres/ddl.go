@@ -299,10 +299,12 @@ func (s *Session) created(n *ast.RangeVar) *Table {
 		if names[0] != n.RelName || n.CatalogName != "" || n.SchemaName != "" {
 			continue
 		}
-		t := &Table{Name: names[0], Exposed: true, Stored: append(slices.Clone(names[1:]), rewrite.RowIDColumn,
-			rewrite.WListColumn)}
+		t := &Table{
+			Table:  rewrite.Table{Name: names[0], Exposed: true},
+			Stored: append(slices.Clone(names[1:]), rewrite.RowIDColumn, rewrite.WListColumn),
+		}
 		for _, column := range names[1:] {
-			t.Columns = append(t.Columns, Column{Name: column})
+			t.Columns = append(t.Columns, Column{Column: rewrite.Column{Name: column}})
 		}
 		return t
 	}

@@ -16,16 +16,7 @@ type Plan struct {
 }
 
 // HiddenColumns is the number of columns that the plan adds to the result set.
-func (p *Plan) HiddenColumns() int {
-	if p.Result.Reply != rewrite.Trimmed && p.Result.Reply != rewrite.Returning {
-		return 0
-	}
-	n := 0
-	for _, s := range p.Result.Sources {
-		n += s.Columns()
-	}
-	return n
-}
+func (p *Plan) HiddenColumns() int { return rewrite.HiddenColumns(p.Result.Reply, p.Result.Sources) }
 
 // Result says how the reply becomes the client's, and which identities it carries. Of a DECLARE it says that of what is
 // fetched.

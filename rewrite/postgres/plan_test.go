@@ -46,15 +46,16 @@ func (ts tables) Functions(name string) FunctionKind {
 // table describes a table for tests: its columns as "name type, ...", then its indexes as "primary(a)",
 // "name(a,b)".
 func table(name, columns string, indexes ...string) *Table {
-	t := &Table{Name: name}
+	t := &Table{Table: rewrite.Table{Name: name}}
 	for c := range strings.SplitSeq(columns, ",") {
 		f := strings.Fields(c)
-		t.Columns = append(t.Columns, Column{Name: f[0], Type: f[1]})
+		t.Columns = append(t.Columns, Column{Column: rewrite.Column{Name: f[0], Type: f[1]}})
 	}
 	for _, x := range indexes {
 		name, parts, _ := strings.Cut(strings.TrimSuffix(x, ")"), "(")
 		columns := strings.Split(parts, ",")
-		t.Indexes = append(t.Indexes, Index{Name: name, Primary: name == "primary", Columns: columns})
+		index := rewrite.Index{Name: name, Primary: name == "primary", Columns: columns}
+		t.Indexes = append(t.Indexes, Index{Index: index})
 		if name == "primary" {
 			t.Key = columns
 		}

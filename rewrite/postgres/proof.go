@@ -8,9 +8,8 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// proven reports whether the statement with its edits has a list, as given by of, that holds n items more than
-// the client's, and whether these are the ones that were meant to be added. The grammar being what it is,
-// everything else then reads as before.
+// proven returns an error unless the list that of returns of the statement with its edits is the client's with the
+// items behind it that were meant to be added. The grammar being what it is, everything else then reads as before.
 func (pl *planner) proven(before []ast.Node, added string, of func(ast.Stmt) *ast.NodeList) error {
 	if !pl.session.utf8() && !ascii(added) {
 		return refusal(history.ReasonCharset) // the schema spells names in UTF-8
@@ -35,18 +34,4 @@ func (pl *planner) proven(before []ast.Node, added string, of func(ast.Stmt) *as
 		}
 	}
 	return pl.provenTags(tree)
-}
-
-func returningList(s ast.Stmt) *ast.NodeList {
-	switch n := s.(type) {
-	case *ast.InsertStmt:
-		return n.ReturningList
-	case *ast.UpdateStmt:
-		return n.ReturningList
-	case *ast.DeleteStmt:
-		return n.ReturningList
-	case *ast.MergeStmt:
-		return n.ReturningList
-	}
-	return nil
 }

@@ -1,36 +1,18 @@
 package postgres
 
 import (
-	"slices"
-	"strings"
-
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
 // A Table is what the rewriter must know of one table or view.
 type Table struct {
-	Name         string   // history.Row.Table: "schema.table"
-	Columns      []Column // the client's own, in order; without isotap's
-	Indexes      []Index
-	View         bool
-	Temporary    bool
-	Instrumented bool // it has isotap's columns
-	// Exposed says that SELECT * shows isotap's columns: the server has no invisible ones.
-	Exposed bool
-	// WListBytes is the size of isotap_wlist; lists are cut at whole tags to fit it. 0: unbounded.
-	WListBytes int
-	// Triggers by the event that they fire on.
-	InsertTrigger, UpdateTrigger, DeleteTrigger bool
-	// TellsText reports whether a trigger, a column's default or a view's query may ask for the text of the statement
+	rewrite.Table
+	Columns []Column // the client's own, in order; without isotap's
+	Indexes []Index
+	// TellsText says that a trigger, a column's default or a view's query may ask for the text of the statement
 	// that runs.
 	TellsText bool
-	// CascadesUpdate and CascadesDelete say to what a foreign key of another table reacts with an action
-	// (CASCADE, SET NULL, SET DEFAULT): the server then writes rows that no statement names. Of updates it is
-	// those of some columns; an empty name stands for any, where it is not known which, or the server computes it.
-	CascadesUpdate []string
-	CascadesDelete bool
-
 	// Unread says that nothing is known of the table: it was changed, and could not be read since.
 	Unread bool
 	OID    uint32
@@ -75,12 +57,7 @@ type Base struct {
 
 // A Column of a table.
 type Column struct {
-	Name      string
-	Type      string // the type's name in lower case, without size: "int", "varchar", "float", ...
-	Full      string // the type as the server spells it: "decimal(10,2) unsigned"
-	Collation string // empty for what is no text
-	Generated bool
-	NotNull   bool
+	rewrite.Column
 	// Custom says that functions of the database's own may be called when a value is read or written as text: its
 	// type is no enumeration, nor one that the server brings along.
 	Custom bool
@@ -88,24 +65,10 @@ type Column struct {
 
 // An Index of a table.
 type Index struct {
-	Name    string
-	Columns []string // a prefix or functional part appears as ""
-	Primary bool
-	Unique  bool
+	rewrite.Index
 	// Orders are the operators by whose results the index gives rows in order, as a distance.
 	Orders []string
 }
 
-// CascadesFrom reports whether a foreign key of another table reacts when the column gets another value. Names that
-// differ in case only count as one.
-func (t *Table) CascadesFrom(column string) bool {
-	return slices.ContainsFunc(t.CascadesUpdate, func(c string) bool { return c == "" || strings.EqualFold(c, column) })
-}
-
 // Column finds a column by its name as the server spells it; nil when there is none.
-func (t *Table) Column(name string) *Column {
-	if i := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == name }); i >= 0 {
-		return &t.Columns[i]
-	}
-	return nil
-}
+func (t *Table) Column(name string) *Column { return rewrite.ColumnNamed(t.Columns, name) }

@@ -68,6 +68,36 @@ func nodes(l *ast.NodeList) []ast.Node {
 	return l.Items
 }
 
+// clausesOf returns the clauses that may stand in a statement that reads or writes rows: WITH, and the list of
+// RETURNING, which a SELECT does not have.
+func clausesOf(s ast.Stmt) (with *ast.WithClause, returning *ast.NodeList) {
+	switch n := s.(type) {
+	case *ast.SelectStmt:
+		return n.WithClause, nil
+	case *ast.InsertStmt:
+		return n.WithClause, n.ReturningList
+	case *ast.UpdateStmt:
+		return n.WithClause, n.ReturningList
+	case *ast.DeleteStmt:
+		return n.WithClause, n.ReturningList
+	case *ast.MergeStmt:
+		return n.WithClause, n.ReturningList
+	}
+	return nil, nil
+}
+
+// withOf returns the WITH clause of a statement; nil where it has none.
+func withOf(s ast.Stmt) *ast.WithClause {
+	with, _ := clausesOf(s)
+	return with
+}
+
+// returningList returns the list of a statement's RETURNING; nil where it has none.
+func returningList(s ast.Stmt) *ast.NodeList {
+	_, list := clausesOf(s)
+	return list
+}
+
 // bare takes the parentheses off an expression or a join.
 func bare(n ast.Node) ast.Node {
 	for {

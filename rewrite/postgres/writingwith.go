@@ -34,23 +34,6 @@ func writesWithin(with *ast.WithClause) bool {
 	})
 }
 
-// withOf is the WITH clause of a statement; nil where it has none.
-func withOf(tree ast.Stmt) *ast.WithClause {
-	switch n := tree.(type) {
-	case *ast.SelectStmt:
-		return n.WithClause
-	case *ast.InsertStmt:
-		return n.WithClause
-	case *ast.UpdateStmt:
-		return n.WithClause
-	case *ast.DeleteStmt:
-		return n.WithClause
-	case *ast.MergeStmt:
-		return n.WithClause
-	}
-	return nil
-}
-
 // writingWith plans a statement with parts that write. One that writes itself is observed alone where its parts
 // cannot be.
 func (pl *planner) writingWith(tree ast.Stmt) error {

@@ -43,6 +43,9 @@ type Token struct {
 	Kind       Kind
 }
 
+// Span returns where the token begins in the text, and where it ends.
+func (t Token) Span() (start, end int) { return t.Start, t.End }
+
 // A Mode says how texts are cut, and how much of them is kept. The zero Mode is that of a server without settings.
 type Mode struct {
 	ANSIQuotes         bool // ANSI_QUOTES: what stands in double quotes is a name

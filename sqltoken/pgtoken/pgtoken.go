@@ -44,6 +44,9 @@ type Token struct {
 	Kind       Kind
 }
 
+// Span returns where the token begins in the text, and where it ends.
+func (t Token) Span() (start, end int) { return t.Start, t.End }
+
 // Scan appends the tokens of a text to room. With backslashes, these escape in plain strings too
 // (standard_conforming_strings is off). It never fails: open is where a string, a quoted name or a comment begins that
 // does not end, -1 if there is none.
