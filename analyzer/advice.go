@@ -101,14 +101,14 @@ func (t *explainer) promiseText(p *Promise) string {
 	}
 }
 
-// backwards says that the finding is one transaction's earlier statement against a later one.
+// backwards reports whether the finding is one transaction's earlier statement against a later one.
 func (t *explainer) backwards() bool {
 	w := t.g.witness
 	return slices.Contains([]Anomaly{OTV, GMonotonic}, t.f.Anomaly) || w[0].kind == rw && w[len(w)-1].kind != rw &&
 		t.a.order.earlier(&w[len(w)-1], &w[0])
 }
 
-// allLocked says that every read that the finding turns on is a current one.
+// allLocked reports whether every read that the finding turns on is a current one.
 func (t *explainer) allLocked() bool {
 	turns := 0
 	for i := range t.f.Witness {
@@ -151,7 +151,7 @@ func (t *explainer) hazardReason(p *Promise, s history.Server, l history.Level) 
 	}
 }
 
-// allAt says that all transactions of the witness ran at a level.
+// allAt reports whether all transactions of the witness ran at a level.
 func (t *explainer) allAt(l history.Level) bool {
 	return !slices.ContainsFunc(t.f.Txns(), func(x *history.Txn) bool { return t.a.opts.level(x.Level) != l })
 }

@@ -39,8 +39,9 @@
 //  1. components of ww (G0), then of ww and wr (G1c): all edges inside them are explained;
 //  2. lost updates, then all cycles of two transactions with one rw: every rw between the two in the
 //     direction of the cycle's rw is explained; one rw is reported under one name, the strictest;
-//  3. longer G-single (read skews over others' writes first, and G-monotonic), then G-nonadjacent: only out of edges that are not explained yet, and only where
-//     an rw, as a pair of statements, is on no earlier finding's cycle of the same class;
+//  3. longer G-single (read skews over others' writes first, and G-monotonic), then G-nonadjacent: only out of edges
+//     that are not explained yet, and only where an rw, as a pair of statements, is on no earlier finding's cycle of
+//     the same class;
 //  4. cycles of two transactions with two rw, whatever 3 found: they are the easier ones to understand;
 //  5. longer G2-item, as under 3.
 //

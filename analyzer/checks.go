@@ -63,8 +63,8 @@ func (t *explainer) remaining(r remedy) []dep {
 	return best
 }
 
-// unordered says that the second transaction of a dependency may end before the first: that one read, without a lock,
-// what the other changed, or the second read what was not committed.
+// unordered reports whether the second transaction of a dependency may end before the first: that one read, without a
+// lock, what the other changed, or the second read what was not committed.
 func (t *explainer) unordered(d *dep) bool {
 	o := t.a.order
 	switch {

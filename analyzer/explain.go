@@ -28,7 +28,7 @@ func (a *Analyzer) newExplainer(f *Finding, g *group) *explainer {
 	return t
 }
 
-// postgres says that the finding is about PostgreSQL.
+// postgres reports whether the finding is about PostgreSQL.
 func (t *explainer) postgres() bool {
 	return t.a.store.runs[t.a.store.txns[t.protected()].run].info.Server.Engine == dbms.PostgreSQL
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// advice says what to change, the smallest fix first, and whether it would have helped.
+// advice returns what to change, the smallest fix first, and whether it would have helped.
 func (t *explainer) advice() ([]string, error) {
 	if t.f.Class == Violation && t.a.opts.Model == nil && t.a.opts.Expect == history.LevelUnknown {
 		return []string{"This is the engine's fault, not the application's: report it to its developers, with the statements of the witness."}, nil
@@ -33,7 +33,7 @@ func (t *explainer) advice() ([]string, error) {
 	return append(fixes, t.levelFix(level, fixes)), nil
 }
 
-// allSerializable says that all transactions of the witness ran at SERIALIZABLE.
+// allSerializable reports whether all transactions of the witness ran at SERIALIZABLE.
 func (t *explainer) allSerializable() bool {
 	return !slices.ContainsFunc(t.f.Txns(), func(x *history.Txn) bool { return x.Level != history.Serializable })
 }
@@ -320,7 +320,7 @@ func (t *explainer) levelAgainst() string {
 	return history.Serializable.String()
 }
 
-// snapshotsOnly says that the finding is one transaction's plain reads seeing two states.
+// snapshotsOnly reports whether the finding is one transaction's plain reads seeing two states.
 func (t *explainer) snapshotsOnly() bool {
 	first, last := &t.f.Witness[0], &t.f.Witness[len(t.f.Witness)-1]
 	return t.f.Anomaly.base() == GSingle && first.Kind == RW && last.Kind == WR && !first.Current && !last.Current

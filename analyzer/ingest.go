@@ -95,7 +95,7 @@ func mayFix(s *history.Stmt, sh shape) bool {
 	return true
 }
 
-// keepShapes keeps the shapes of the transaction's statements, and gives its program.
+// keepShapes keeps the shapes of the transaction's statements, and returns its program.
 func (s *store) keepShapes(t *history.Txn) (int32, error) {
 	if len(s.stmts)+maxStmts(t) > maxIndex {
 		return 0, fmt.Errorf("more than %d statements", maxIndex)
@@ -301,7 +301,7 @@ func (s *store) writtenAfter(i int) bool {
 	return false
 }
 
-// certain says that the access is a write that was there for others.
+// certain reports whether the access is a write that was there for others.
 func (a *access) certain() bool { return a.write() && !a.is(void) && !a.is(inexact) }
 
 // join makes o part of the write w of the same row by the same statement: one version, that

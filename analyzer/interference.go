@@ -7,8 +7,8 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// takesSnapshot says that a statement of a transaction surely took the snapshot of it, where the transaction had none
-// before and its level has one: it read a row of another's.
+// takesSnapshot reports whether a statement of a transaction surely took the snapshot of it, where the transaction had
+// none before and its level has one: it read a row of another's.
 func takesSnapshot(s *history.Stmt, sh shape, id history.TxnID, engine dbms.Engine) bool {
 	if s.Void || s.End <= 0 {
 		return false
@@ -37,7 +37,7 @@ func takesSnapshot(s *history.Stmt, sh shape, id history.TxnID, engine dbms.Engi
 	return false
 }
 
-// interferes says that a transaction depends on another one, by what it read or wrote, that committed after its
+// interferes reports whether a transaction depends on another one, by what it read or wrote, that committed after its
 // snapshot had been taken: there is no start-dependency between the two (Adya 1999, 4.3.4, G-SIa). By one proxy's clock
 // the one had its reply before the other's COMMIT was sent. What had ended before the other began depends on it by a
 // mishap of another name.
@@ -68,7 +68,7 @@ func (s *search) interference() {
 	}
 }
 
-// onStricter says that a dependency is on a cycle that is a violation, and no two rw of which follow each other.
+// onStricter reports whether a dependency is on a cycle that is a violation, and no two rw of which follow each other.
 func (s *search) onStricter(d *dep, work *int) bool {
 	if len(s.nodes) == 0 || s.local[d.from] < 0 || s.local[d.to] < 0 {
 		return false

@@ -226,7 +226,7 @@ func TestInterferenceIsThatOfBruteForce(t *testing.T) {
 	}
 }
 
-// startsBeforeCommit says that a transaction had the answer to a plain SELECT before another one sent its last
+// startsBeforeCommit reports whether a transaction had the answer to a plain SELECT before another one sent its last
 // statement.
 func startsBeforeCommit(reader, writer *history.Txn) bool {
 	if len(writer.Stmts) == 0 {

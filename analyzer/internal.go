@@ -56,10 +56,10 @@ func (s *store) lastInternal(i int) int32 {
 	return none
 }
 
-// own says that the version of an access is one of the transaction with the given id.
+// own reports whether the version of an access is one of the transaction with the given id.
 func (a *access) own(id tag) bool { return a.seq == id.seq && a.tagRun == id.run }
 
-// misses says that a read does not show the write of its own transaction before it, nor a later one.
+// misses reports whether a read does not show the write of its own transaction before it, nor a later one.
 func (a *access) misses(id tag, write *observed) bool {
 	if !a.own(id) || a.tagStmt < write.stmt {
 		return true

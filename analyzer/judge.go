@@ -99,7 +99,7 @@ func (j *judge) binds(d *dep) bool {
 	}
 }
 
-// amongThemselves says that both transactions of a dependency are at a level that promises
+// amongThemselves reports whether both transactions of a dependency are at a level that promises
 // serializability among its own.
 func (j *judge) amongThemselves(d *dep) bool {
 	return !d.inexact && d.kind&(so|rt) == 0 && !j.unrecordedWriters && j.model == nil && j.promise(d.from).Together &&
@@ -112,7 +112,7 @@ func (j *judge) anyTogether() bool {
 		slices.ContainsFunc(j.o.txns, func(t txn) bool { return j.promiseOf(&t).Together })
 }
 
-// lockedRead says that a read holds a lock on its row. TiDB takes FOR SHARE, where it is told to, for
+// lockedRead reports whether a read holds a lock on its row. TiDB takes FOR SHARE, where it is told to, for
 // nothing.
 func (j *judge) lockedRead(t, access int32) bool {
 	a, p := &j.o.accesses[access], j.promise(t)
@@ -159,13 +159,13 @@ func (j *judge) shownBefore(in, out *dep) bool {
 	return p.Statement && p.Fresh && at < read
 }
 
-// ofSnapshot says that what a transaction depends on must have been committed when its snapshot was taken: a plain read
-// sees nothing else, and where conflicts are refused nothing else can be written or locked.
+// ofSnapshot reports whether what a transaction depends on must have been committed when its snapshot was taken: a
+// plain read sees nothing else, and where conflicts are refused nothing else can be written or locked.
 func (j *judge) ofSnapshot(in *dep, p *Promise) bool {
 	return p.FirstCommitterWins && j.refuses(in) || p.Snapshot && in.kind == wr && j.plain(in.access)
 }
 
-// refuses says that the transaction could not have had a dependency, had it come after its snapshot: it
+// refuses reports whether the transaction could not have had a dependency, had it come after its snapshot: it
 // could not lock the row. An INSERT over a row that was deleted locks another one, and so does what follows it.
 func (j *judge) refuses(in *dep) bool {
 	switch in.kind {
@@ -177,7 +177,7 @@ func (j *judge) refuses(in *dep) bool {
 	return j.o.extraOf(in.next) == nil && j.clear(in.next) && !j.o.madeBefore(in.next)
 }
 
-// madeBefore says that a write's transaction began with making its row.
+// madeBefore reports whether a write's transaction began with making its row.
 func (o *order) madeBefore(write int32) bool {
 	w := &o.accesses[write]
 	first, _ := o.accessesOf(w.txn)
@@ -189,10 +189,10 @@ func (o *order) madeBefore(write int32) bool {
 	return w.op == history.InsertRow
 }
 
-// plain says that an access is a read of the transaction's snapshot.
+// plain reports whether an access is a read of the transaction's snapshot.
 func (j *judge) plain(access int32) bool { return !j.o.accesses[access].is(current) && j.clear(access) }
 
-// clear says that an access came before whatever of its transaction nobody has seen.
+// clear reports whether an access came before whatever of its transaction nobody has seen.
 func (j *judge) clear(access int32) bool {
 	a := &j.o.accesses[access]
 	unseenFrom := j.o.txns[a.txn].unseenFrom

@@ -84,7 +84,7 @@ func (a Anomaly) Process() Anomaly { return a + "-process" }
 // after that, by the clock of one proxy.
 func (a Anomaly) Realtime() Anomaly { return a + "-realtime" }
 
-// variant says that the anomaly's cycles go by an order that is no dependency.
+// variant reports whether the anomaly's cycles go by an order that is no dependency.
 func (a Anomaly) variant() bool {
 	return strings.HasSuffix(string(a), "-process") || strings.HasSuffix(string(a), "-realtime")
 }

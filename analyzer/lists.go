@@ -208,7 +208,7 @@ func (o *order) others(v int32) []int32 {
 	return o.forks[v]
 }
 
-// certainly says that an exact access tells that next follows v.
+// certainly reports whether an exact access tells that next follows v.
 func (o *order) certainly(v, next int32) bool {
 	return len(o.unsure) == 0 || !o.unsure[[2]int32{v, next}]
 }

@@ -142,10 +142,10 @@ func (l *Live) Skip(upTo history.TxnID) {
 // Offset returns the time of a run's start as a Live counts time: nanoseconds since its first run's start.
 func (l *Live) Offset(r history.Run) int64 { return l.offsets[r] }
 
-// Runs says how many runs were added.
+// Runs returns how many runs were added.
 func (l *Live) Runs() int { return len(l.infos) }
 
-// Stats says how much is kept.
+// Stats returns how much is kept.
 func (l *Live) Stats() LiveStats {
 	s := l.stats
 	s.Kept = len(l.kept) + len(l.fresh)

@@ -304,7 +304,7 @@ func finishAll(a *Analyzer, info history.Info, h []*history.Txn) (*Result, error
 	return a.Finish()
 }
 
-// leading says from which transactions dependencies lead to which, by their counters less one.
+// leading returns from which transactions dependencies lead to which, by their counters less one.
 func leading(t *testing.T, a *Analyzer, h []*history.Txn) [][]bool {
 	edges := make([][]bool, len(h))
 	for i := range edges {

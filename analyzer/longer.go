@@ -82,7 +82,7 @@ func (s *search) longG2Item() {
 	}
 }
 
-// open says that an edge is an rw that nothing explains yet.
+// open reports whether an edge is an rw that nothing explains yet.
 func (s *search) open(e int32) bool {
 	return s.edges[e].kind == rw && !s.gone[e] && !s.told[e] && s.inHand(e)
 }

@@ -56,15 +56,15 @@ func phenomenon(cycle []dep) Anomaly {
 	return G2Item
 }
 
-// predicated says that one of the cycle's rw is by a predicate.
+// predicated reports whether one of the cycle's rw is by a predicate.
 func (o *order) predicated(cycle []dep) bool {
 	return slices.ContainsFunc(cycle, func(d dep) bool { return o.byPredicate(&d) })
 }
 
-// byPredicate says that a dependency is one on who wrote a row that a statement looked for and did not find.
+// byPredicate reports whether a dependency is one on who wrote a row that a statement looked for and did not find.
 func (o *order) byPredicate(d *dep) bool { return d.kind == rw && o.unfound(d) }
 
-// unfound says that a dependency rests on a statement that looked for a row and did not find it.
+// unfound reports whether a dependency rests on a statement that looked for a row and did not find it.
 func (o *order) unfound(d *dep) bool { return d.access >= 0 && o.accesses[d.access].unfound() }
 
 // nameSingle names a cycle with one rw, its first dependency.
@@ -98,7 +98,7 @@ func (o *order) nameSingle(cycle []dep) Anomaly {
 	return GSingle
 }
 
-// earlier says that a transaction saw what a dependency into it brings in an earlier statement than it made
+// earlier reports whether a transaction saw what a dependency into it brings in an earlier statement than it made
 // the read of the rw out of it.
 func (o *order) earlier(in, out *dep) bool { return o.arrival(in) < o.accesses[out.access].stmt }
 

@@ -114,7 +114,7 @@ func (o *order) resolve() error {
 	return nil
 }
 
-// lacks says that an access names a version whose write was not captured.
+// lacks reports whether an access names a version whose write was not captured.
 func (o *order) lacks(access int) bool {
 	a := &o.accesses[access]
 	return o.seen[access] < 0 && (a.op != history.InsertRow || !a.tag().initial())
@@ -239,7 +239,7 @@ func (o *order) addExtra(e extraVersion) (int32, error) {
 	return int32(len(o.accesses) + len(o.extra) - 1), nil
 }
 
-// impossible says that a run handed no such tag out: it is recorded to its end without a gap, and the tag is not
+// impossible reports whether a run handed no such tag out: it is recorded to its end without a gap, and the tag is not
 // in it.
 func (o *order) impossible(owner int32, t tag) bool {
 	r := &o.runs[t.run]

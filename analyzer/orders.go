@@ -23,8 +23,8 @@ func (o *order) sessions(txns []int32, yield func(from, to int32)) {
 	}
 }
 
-// ended says that a transaction of a session had ended before a later one of the session began, as far as their times
-// are known.
+// ended reports whether a transaction of a session had ended before a later one of the session began, as far as their
+// times are known.
 func (o *order) ended(before, t int32) bool {
 	end, start := o.txns[before].end, o.txns[t].start
 	return o.txns[before].status != history.Indeterminate && (end <= start || end <= 0 || start <= 0)

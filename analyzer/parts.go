@@ -142,13 +142,13 @@ func (p *parts) of(name Anomaly, witness []dep) string {
 	}
 }
 
-// final says that a dependency is between transactions that are let go after this step, and stays what it is.
+// final reports whether a dependency is between transactions that are let go after this step, and stays what it is.
 func (p *parts) final(d *dep) bool {
 	last := max(p.at[d.from], p.at[d.to])
 	return (last < p.settled || p.settled == math.MaxInt64) && (last < p.natural || !p.awaited([]dep{*d}))
 }
 
-// awaited says that the witness rests on a version whose writer may still turn out to have undone it.
+// awaited reports whether the witness rests on a version whose writer may still turn out to have undone it.
 func (p *parts) awaited(witness []dep) bool {
 	unknown := func(v int32) bool {
 		if v < 0 || p.o.owner(v) >= 0 || p.o.tagOf(v).initial() {
@@ -165,7 +165,7 @@ func (p *parts) awaited(witness []dep) bool {
 
 func (p *parts) runOf(version int32) history.Run { return p.o.runs[p.o.tagOf(version).run].info.Run }
 
-// foundUnseenWriters says what [judge.findUnseenWriters] does of the transactions that are settled.
+// foundUnseenWriters reports what [judge.findUnseenWriters] does of the transactions that are settled.
 func (p *parts) foundUnseenWriters(opts Options) bool {
 	j := newJudge(p.o, opts)
 	for t := range p.o.txns {

@@ -208,7 +208,7 @@ func TestVerdictIsThatOfBruteForce(t *testing.T) {
 	}
 }
 
-// consistentView says that a history is read committed and its graph has no cycle with one rw.
+// consistentView reports whether a history is read committed and its graph has no cycle with one rw.
 func consistentView(h []*history.Txn, reads ...bruteforce.PredicateRead) bool {
 	graph, ok := bruteforce.Graph(h, reads...)
 	return ok && bruteforce.ReadCommitted(h, reads...) && !bruteforce.CyclesOf(graph).GSingle

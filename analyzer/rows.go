@@ -174,7 +174,7 @@ func (n *rowNames) table(name string) int32 {
 	return n.lastTable
 }
 
-// same says that a known row is the wanted one.
+// same reports whether a known row is the wanted one.
 func (n *rowNames) same(known *rowName, w *wantedRow) bool {
 	if known.table != w.name.table {
 		return false

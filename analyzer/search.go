@@ -109,7 +109,7 @@ func (s *search) rowsFirst(find func()) {
 	find()
 }
 
-// inHand says that the search in hand looks at an edge: not at an rw by a predicate where it goes by rows alone.
+// inHand reports whether the search in hand looks at an edge: not at an rw by a predicate where it goes by rows alone.
 func (s *search) inHand(e int32) bool { return !s.rows || !s.o.byPredicate(&s.edges[e]) }
 
 // forget takes the edges that longer cycles explained out of the graph.
@@ -204,7 +204,7 @@ func (s *search) groupPairs() {
 	}
 }
 
-// usable says that an edge of one of the kinds may be part of what this pass looks for.
+// usable reports whether an edge of one of the kinds may be part of what this pass looks for.
 func (s *search) usable(e int32, kinds kind) bool {
 	return !s.gone[e] && s.edges[e].kind&kinds != 0 && s.inHand(e) && (s.class == Hazard || s.binds[e])
 }

@@ -143,7 +143,7 @@ func copies(of []*group) []*group {
 	return made
 }
 
-// seen says how often a group was seen, and when for the first and the last time.
+// seen returns how often a group was seen, and when for the first and the last time.
 func (b *settledFindings) seen(key string) (s group) {
 	for _, part := range [2]groups{b.settled, b.known} {
 		for stage := range stages {

@@ -158,7 +158,7 @@ const (
 	gone     = history.DeleteRow + 2 // it saw the version or a later one ([history.Access].Gone)
 )
 
-// unfound says that it is a read that did not find its row.
+// unfound reports whether it is a read that did not find its row.
 func (a *access) unfound() bool { return a.op >= notFound }
 
 func (a *access) is(f flags) bool { return a.flags&f != 0 }

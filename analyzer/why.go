@@ -25,7 +25,7 @@ type Path struct {
 	Sentences []string
 }
 
-// Why says why one of two transactions precedes the other, or why neither does, once [Analyzer.Finish] has
+// Why returns why one of two transactions precedes the other, or why neither does, once [Analyzer.Finish] has
 // run. It fails on an id that no transaction has, and when a transaction on the way cannot be loaded.
 func (a *Analyzer) Why(x, y history.TxnID) (*Why, error) {
 	if a.order == nil {
@@ -106,7 +106,7 @@ func (a *Analyzer) tellWhy(w *Why, from, to int32) {
 	}
 }
 
-// unordered says why no dependency orders two transactions.
+// unordered returns why no dependency orders two transactions.
 func (a *Analyzer) unordered(w *Why, from, to int32) []string {
 	var reasons []string
 	for i, t := range []*history.Txn{w.A, w.B} {
@@ -147,7 +147,7 @@ func unobserved(t *history.Txn) int {
 	return n
 }
 
-// inCommon says which rows two transactions have in common.
+// inCommon returns which rows two transactions have in common.
 func inCommon(x, y *history.Txn) string {
 	wrote := make(map[history.Row]bool) // by row that x saw
 	for i := range x.Stmts {

@@ -154,7 +154,7 @@ func namedByPredicate(a Anomaly, kinds []DepKind, rows []history.Row, missed []b
 	return false
 }
 
-// strictest says with an error that the same transactions in the same order make a stricter cycle.
+// strictest returns an error where the same transactions in the same order make a stricter cycle.
 func strictest(f *Finding, graph map[bruteforce.Edge]bool) error {
 	on := make(map[bruteforce.Edge]bool)
 	for e := range graph {

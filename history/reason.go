@@ -103,7 +103,7 @@ func (r Reason) Detail() string {
 	return r.text[len(r.cause.text):]
 }
 
-// Hint says what a user can do so that statements are observed which were not for this reason. Where nothing can be
+// Hint returns what a user can do so that statements are observed which were not for this reason. Where nothing can be
 // done it says so: a reader should not look for it. Of a reason of another version nothing is known.
 func (r Reason) Hint() string {
 	if r.cause == nil {

@@ -158,7 +158,7 @@ func (m *meter) dialed(err error) {
 	m.down.Store(&err)
 }
 
-// Down says why the last client could not be connected to the server; nil when it could, or there was
+// Down returns why the last client could not be connected to the server; nil when it could, or there was
 // none yet.
 func (p *Proxy) Down() error {
 	if err := p.meter.down.Load(); err != nil {

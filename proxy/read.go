@@ -50,7 +50,7 @@ func (s *side) stream() net.Conn {
 	return s.conn
 }
 
-// safety says who could read along.
+// safety returns who could read along.
 func (s *side) safety() Safety {
 	switch {
 	case s.secure != nil:

@@ -103,7 +103,7 @@ func (p *Proxy) hand(request []byte, lends bool) {
 // refusalPatience is how long a client that is refused may take to ask, and to read why.
 const refusalPatience = time.Second
 
-// turnAway tells a client why it is not served, and gives what it asked for if that needs no session.
+// turnAway tells a client why it is not served, and returns what it asked for if that needs no session.
 func (p *Proxy) turnAway(client net.Conn, r Refusal, why string) (request []byte) {
 	client.SetDeadline(time.Now().Add(refusalPatience))
 	return p.cfg.Protocol.Refuse(client, r, why)

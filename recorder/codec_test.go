@@ -200,7 +200,7 @@ func TestCutRecordsAreErrors(t *testing.T) {
 	}
 }
 
-// placed gives accesses the places that they might have on PostgreSQL.
+// placed returns a transaction whose accesses have the places that they might have on PostgreSQL.
 func placed(t *history.Txn) *history.Txn {
 	for i := range t.Stmts {
 		s := &t.Stmts[i]

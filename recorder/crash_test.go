@@ -102,7 +102,7 @@ type acknowledged struct {
 }
 
 // killChild runs recordUntilKilled, kills it with SIGKILL after some time and some transactions, and
-// gives what it acknowledged.
+// returns what it acknowledged.
 func killChild(t *testing.T, dir string, after time.Duration) map[acknowledged]bool {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])

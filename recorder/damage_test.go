@@ -270,7 +270,8 @@ func TestCutLogHoldsWholeTransactions(t *testing.T) {
 	}
 }
 
-// hurt changes one bit of a random file of a recording, or cuts it, and says what it did. A file of zeros is cut only.
+// hurt changes one bit of a random file of a recording, or cuts it, and returns what it did. A file of zeros is cut
+// only.
 func hurt(t *testing.T, rng *rand.Rand, dir string) (name, what string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

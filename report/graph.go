@@ -242,7 +242,7 @@ func (g *graphEdge) straight(start, end point) {
 	g.Path = fmt.Sprintf("M%.1f %.1fL%.1f %.1f", start.x, start.y, tail.x, tail.y)
 }
 
-// point sets the arrowhead at end for a line that arrives from the direction of before, and gives
+// point sets the arrowhead at end for a line that arrives from the direction of before, and returns
 // where the line itself must stop so that it does not show beyond the tip.
 func (g *graphEdge) point(before, end point) point {
 	dx, dy := end.x-before.x, end.y-before.y

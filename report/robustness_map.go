@@ -118,7 +118,7 @@ func compareFlows(f, g flow, lit map[flow][]int) int {
 	return cmp.Or(cmp.Compare(rank(f), rank(g)), cmp.Compare(f.from, g.from), cmp.Compare(f.to, g.to))
 }
 
-// place puts the programs on a circle, the first at its top, and gives their middles.
+// place puts the programs on a circle, the first at its top, and returns their middles.
 func (m *programMap) place(programs []*robust.Program, onCycle map[int]bool) map[int]point {
 	var shown []int
 	for i := range programs {

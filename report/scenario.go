@@ -115,8 +115,8 @@ func newStep(w *witness, steps []step, i int) scenario.Step {
 	return out
 }
 
-// waitsFor says that a step is the end of another transaction, comes later, and let this one go on: its reply came
-// after the other's, or after that was sent and both want the same row's lock.
+// waitsFor reports whether a step is the end of another transaction, comes later, and let this one go on: its reply
+// came after the other's, or after that was sent and both want the same row's lock.
 func (x *step) waitsFor(end *step) bool {
 	reply := x.at + x.stmt.End - x.stmt.Start
 	last := &end.txn.Stmts[len(end.txn.Stmts)-1]
@@ -127,8 +127,8 @@ func (x *step) waitsFor(end *step) bool {
 		x.wants(end.txn, end.at-end.stmt.Start)
 }
 
-// wants says that a step locks a row that another transaction locked before; shift leads from the other's times to the
-// step's.
+// wants reports whether a step locks a row that another transaction locked before; shift leads from the other's times
+// to the step's.
 func (x *step) wants(other *history.Txn, shift int64) bool {
 	for i := range other.Stmts {
 		s := &other.Stmts[i]

@@ -12,20 +12,20 @@ import (
 // the one before it and T_o the one before that; T_o may be T_m. The dependency of T_m on T_p is counterflow, and so an
 // rw (Lemma 4.1).
 //
-//   - If T_p runs at READ COMMITTED, it read what T_m overwrote before T_m committed, and T_o did not commit earlier than T_m.
-//     Where T_p's dependency on T_o begins with a write, T_p read or overwrote what was committed: it comes later in T_p
-//     than that read, which is the paper's condition, whatever the others' levels are.
-//   - If T_p has a snapshot, T_o and T_m committed after it was taken. So T_p sees no write of T_o, and overwrites none: the first
-//     committer wins. T_p's dependency on T_o is an rw, too, and they are concurrent. This is Fekete's dangerous structure,
-//     of which only T_p need have a snapshot.
+//   - If T_p runs at READ COMMITTED, it read what T_m overwrote before T_m committed, and T_o did not commit earlier
+//     than T_m. Where T_p's dependency on T_o begins with a write, T_p read or overwrote what was committed: it comes
+//     later in T_p than that read, which is the paper's condition, whatever the others' levels are.
+//   - If T_p has a snapshot, T_o and T_m committed after it was taken. So T_p sees no write of T_o, and overwrites
+//     none: the first committer wins. T_p's dependency on T_o is an rw, too, and they are concurrent. This is Fekete's
+//     dangerous structure, of which only T_p need have a snapshot.
 //   - If all three are serializable, PostgreSQL refuses one of them.
 //
 // So an allocation is safe when no cycle in the summary graph has such a pivot. That much is proven; it is conservative
 // where Algorithms 1 and 2 are: a cycle in the graph need not be one of an execution, and nothing is made of T_m's
 // committing first among all.
 
-// Safe says that every execution is serializable when each program runs at its level: a sufficient condition. With one
-// level for all, the answer is that of [TypeII] or [Snapshot]. levels is parallel to the programs.
+// Safe reports whether every execution is serializable when each program runs at its level: a sufficient condition.
+// With one level for all, the answer is that of [TypeII] or [Snapshot]. levels is parallel to the programs.
 func (a *Analysis) Safe(levels []Level) (bool, error) {
 	if len(levels) != len(a.Programs) {
 		return false, errors.New("an allocation has one level for each program")

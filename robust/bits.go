@@ -34,7 +34,7 @@ func (b bitset) intersect(other bitset) {
 	}
 }
 
-// intersects says that the sets have a number in common.
+// intersects reports whether the sets have a number in common.
 func (b bitset) intersects(other bitset) bool {
 	for i, w := range other {
 		if b[i]&w != 0 {
@@ -44,7 +44,7 @@ func (b bitset) intersects(other bitset) bool {
 	return false
 }
 
-// within says that the other set has all of this one.
+// within reports whether the other set has all of this one.
 func (b bitset) within(other bitset) bool {
 	for i, w := range b {
 		if w&^other[i] != 0 {

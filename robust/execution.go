@@ -261,7 +261,7 @@ func (x *execution) dependency(b, a *op) DependencyKind {
 	return ""
 }
 
-// conflict says that both operations use an attribute in common. An insertion or a deletion changes what every
+// conflict reports whether both operations use an attribute in common. An insertion or a deletion changes what every
 // predicate finds.
 func (x *execution) conflict(b, a *op) bool {
 	made := func(o, p *op) bool {
@@ -270,7 +270,7 @@ func (x *execution) conflict(b, a *op) bool {
 	return x.Setting.Tuples || b.attributes.Meets(a.attributes) || made(b, a) || made(a, b)
 }
 
-// before says that one version of a tuple is older than another.
+// before reports whether one version of a tuple is older than another.
 func (x *execution) before(v, w writing) bool {
 	if v.run == w.run {
 		return v.number < w.number
@@ -292,7 +292,7 @@ func (x *execution) refuseDangerous(all []Dependency) error {
 	return nil
 }
 
-// vulnerable says that the dependency is an rw between concurrent serializable transactions.
+// vulnerable reports whether the dependency is an rw between concurrent serializable transactions.
 func (x *execution) vulnerable(d Dependency) bool {
 	i, j := d.From.Run, d.To.Run
 	return (d.Kind == RW || d.Kind == PredicateRW) && x.Runs[i].Level == Serializable &&

@@ -81,7 +81,7 @@ func (p *Program) Label() string {
 	return p.Name
 }
 
-// Check says what is wrong with the program, all of it.
+// Check returns what is wrong with the program, all of it.
 func (p *Program) Check(s *Schema) error {
 	var wrong []error
 	statements := p.Statements()
@@ -131,7 +131,7 @@ type Workload struct {
 	Notes    []string // what the answers do not cover
 }
 
-// Check says what is wrong with the schema, and with the programs, all of it.
+// Check returns what is wrong with the schema, and with the programs, all of it.
 func (w *Workload) Check() error {
 	wrong := []error{w.Schema.Check()}
 	names := make(map[string]bool)

@@ -97,8 +97,8 @@ func (r *rules) analyze(programs []*Program, s Setting) *Analysis {
 	return a
 }
 
-// Robust says that the test finds the programs with these numbers robust, together and in any number of runs. Without
-// numbers: all programs.
+// Robust reports whether the test finds the programs with these numbers robust, together and in any number of runs.
+// Without numbers: all programs.
 func (a *Analysis) Robust(t Test, programs ...int) bool { return a.robust(t, a.subset(programs)) }
 
 // subset returns the set of the numbers; of none: all programs.
@@ -138,7 +138,7 @@ func (s *structure) question(t Test) question {
 	return question{pair: typeIIPair, closing: s.closureWithFlow}
 }
 
-// typeIIPair says that two edges are an adjacent-counterflow or an ordered-counterflow pair (Theorem 6.4).
+// typeIIPair reports whether two edges are an adjacent-counterflow or an ordered-counterflow pair (Theorem 6.4).
 func typeIIPair(in *arrival, _ int, out *departure) bool {
 	return out.earliest < never32 && (in.free || out.earliest < in.latest)
 }
@@ -146,7 +146,7 @@ func typeIIPair(in *arrival, _ int, out *departure) bool {
 // anyPair has every counterflow edge that departs count: a cycle that it is on has some edge that arrives before it.
 func anyPair(_ *arrival, _ int, out *departure) bool { return out.earliest < never32 }
 
-// snapshotPair says that two vulnerable edges follow each other, where all transactions have snapshots.
+// snapshotPair reports whether two vulnerable edges follow each other, where all transactions have snapshots.
 func snapshotPair(in *arrival, _ int, out *departure) bool {
 	return out.snapshot && in.vulnerable[SnapshotIsolation]
 }

@@ -37,7 +37,7 @@ type Step struct {
 	At  int // the place of the statement in its program; behind the last one: the commit
 }
 
-// commits says that the step is its run's commit.
+// commits reports whether the step is its run's commit.
 func (s *Schedule) commits(step Step) bool {
 	return step.At == len(s.Runs[step.Run].Program.Statements)
 }

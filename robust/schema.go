@@ -45,7 +45,8 @@ func (s *Schema) ForeignKey(name string) *ForeignKey {
 	return nil
 }
 
-// Check says what is wrong with the schema itself: names used twice, and attributes and relations that there are not.
+// Check returns what is wrong with the schema itself: names used twice, and attributes and relations that there are
+// not.
 func (s *Schema) Check() error {
 	seen := make(map[string]bool)
 	for _, r := range s.Relations {

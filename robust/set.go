@@ -24,10 +24,10 @@ func Of(attributes ...string) Set {
 // it is not known which attributes a statement uses.
 func All() Set { return Set{defined: true, all: true} }
 
-// Defined says that the set is not ⊥.
+// Defined reports whether the set is not ⊥.
 func (s Set) Defined() bool { return s.defined }
 
-// IsAll says that the set is [All].
+// IsAll reports whether the set is [All].
 func (s Set) IsAll() bool { return s.all }
 
 // Attributes returns the attributes in order; nothing for ⊥ and [All].

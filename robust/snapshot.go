@@ -26,8 +26,8 @@ func (r *rules) vulnerable(g *SummaryGraph, e Edge, at Level) bool {
 	return !g.Setting.ForeignKeys || !from.Type.ByKey() || !r.collide(g, e, at)
 }
 
-// collide says that where both statements use the same tuple, both transactions write another one in common. At READ
-// COMMITTED the one that reads must have written before it reads.
+// collide reports whether where both statements use the same tuple, both transactions write another one in common. At
+// READ COMMITTED the one that reads must have written before it reads.
 func (r *rules) collide(g *SummaryGraph, e Edge, at Level) bool {
 	from, to := g.Nodes[e.From], g.Nodes[e.To]
 	for i := range from.Statements {
@@ -43,13 +43,13 @@ func (r *rules) collide(g *SummaryGraph, e Edge, at Level) bool {
 	return false
 }
 
-// writesOne says that the statement writes exactly one tuple.
+// writesOne reports whether the statement writes exactly one tuple.
 func (q *Statement) writesOne() bool {
 	return q.Type == KeyUpd || q.Type == KeyDel || q.Type == Ins
 }
 
-// sameTuple says that whenever the statements at i in one program and at j in the other use the same tuple, those at x
-// and y do: both are what a foreign key maps that tuple to, or their keys are made of its key in the same way.
+// sameTuple reports whether whenever the statements at i in one program and at j in the other use the same tuple, those
+// at x and y do: both are what a foreign key maps that tuple to, or their keys are made of its key in the same way.
 func sameTuple(a *LTP, i, x int, b *LTP, j, y int) bool {
 	for _, k := range a.Statements[i].Parents {
 		for _, l := range b.Statements[j].Parents {
@@ -62,7 +62,7 @@ func sameTuple(a *LTP, i, x int, b *LTP, j, y int) bool {
 	return p != nil && slices.Equal(p, q) && a.Statements[x].Relation == b.Statements[y].Relation
 }
 
-// keyFrom says which part of one statement's key each part of another's is; nil when it is not made of it.
+// keyFrom returns which part of one statement's key each part of another's is; nil when it is not made of it.
 func keyFrom(of, key Occurrence) []int {
 	if len(of.Key) == 0 || len(key.Key) == 0 || !within(of.in, key.in) || !within(key.in, of.in) {
 		return nil

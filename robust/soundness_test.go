@@ -131,7 +131,7 @@ func (x *explorer) run(l *LTP, level Level) Run {
 	return run
 }
 
-// respects says that the run's foreign keys hold, when the tuple 1 refers to 1 and 2 to 2.
+// respects reports whether the run's foreign keys hold, when the tuple 1 refers to 1 and 2 to 2.
 func (r *Run) respects() bool {
 	for at, o := range r.Program.Statements {
 		for _, p := range o.Parents {

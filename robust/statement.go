@@ -28,10 +28,10 @@ func (t Type) String() string {
 	return fmt.Sprintf("type %d", uint8(t))
 }
 
-// ByKey says that the statement finds exactly one tuple, by its key; insertions find none.
+// ByKey reports whether the statement finds exactly one tuple, by its key; insertions find none.
 func (t Type) ByKey() bool { return t == KeySel || t == KeyUpd || t == KeyDel }
 
-// ByPredicate says that the statement evaluates a predicate over all tuples of its relation.
+// ByPredicate reports whether the statement evaluates a predicate over all tuples of its relation.
 func (t Type) ByPredicate() bool { return t == PredSel || t == PredUpd || t == PredDel }
 
 // A Lock is what a selection takes on the tuples that it reads, until its transaction ends. The paper has none: see
@@ -105,7 +105,7 @@ func (q *Statement) String() string {
 	return text
 }
 
-// check says what is wrong with the statement's sets (Figure 5) and names.
+// check returns what is wrong with the statement's sets (Figure 5) and names.
 func (q *Statement) check(s *Schema) error {
 	r := s.Relation(q.Relation)
 	if r == nil {

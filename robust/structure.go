@@ -103,7 +103,7 @@ func (r *rules) departs(g *SummaryGraph, e Edge) departure {
 	return departure{to: int(e.To), earliest: never32, snapshot: r.leaves(g, e)}
 }
 
-// possible says that an edge can depart at some level.
+// possible reports whether an edge can depart at some level.
 func (out *departure) possible() bool { return out.earliest < never32 || out.snapshot }
 
 func (out *departure) unite(other departure) {

@@ -178,7 +178,7 @@ func (h *hitting) missed(hit, not bitset) (core bitset) {
 	return core
 }
 
-// minimal says that each number of the set is the only one for some core.
+// minimal reports whether each number of the set is the only one for some core.
 func (h *hitting) minimal(hit bitset) bool {
 	needed := newBitset(h.n)
 	for _, c := range h.cores {

@@ -155,8 +155,8 @@ func (q *Statement) set(o operation) Set {
 	return q.Write
 }
 
-// held says that where both statements use the same tuple, both transactions held the tuple that it refers to before.
-// Then the one ended before the other came so far.
+// held reports whether where both statements use the same tuple, both transactions held the tuple that it refers to
+// before. Then the one ended before the other came so far.
 func (r *rules) held(g *SummaryGraph, e Edge) bool {
 	from, to := g.Ends(e)
 	for _, k := range from.Parents {
@@ -169,7 +169,8 @@ func (r *rules) held(g *SummaryGraph, e Edge) bool {
 	return false
 }
 
-// holdsBefore says that the parent comes before its child, and keeps others from its tuple until the transaction ends.
+// holdsBefore reports whether the parent comes before its child, and keeps others from its tuple until the transaction
+// ends.
 func (r *rules) holdsBefore(l *LTP, parent Parent, child int32) bool {
 	q := &l.Statements[parent.At]
 	return r.holders[q.rule()] && q.Lock != ShareLock && parent.At < int(child)

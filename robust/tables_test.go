@@ -39,7 +39,7 @@ type probe struct {
 	want          bool
 }
 
-// ok says that the rules give what is wanted.
+// ok reports whether the rules give what is wanted.
 func (p *probe) ok(r *rules) bool {
 	g := r.summarize([]*LTP{p.from, p.to}, Setting{Tuples: p.tuples, ForeignKeys: !p.noForeignKeys})
 	return p.want == slices.Contains(g.Edges, Edge{From: 0, FromAt: p.fromAt, To: 1, ToAt: p.toAt,
@@ -225,7 +225,7 @@ func (s *shape) graph() *SummaryGraph {
 	return g
 }
 
-// robust says what the rules find by a test.
+// robust reports what the rules find by a test.
 func (s *shape) robust(r *rules, t Test) bool {
 	d := r.digest(s.graph())
 	_, found := d.find(fullBitset(len(d.next)), d.question(t))

@@ -92,7 +92,7 @@ func (c *choice) unnamed() string {
 	return fmt.Sprint("fresh ", c.fresh)
 }
 
-// constant says that an expression is a literal.
+// constant reports whether an expression is a literal.
 func constant(expression string) bool {
 	_, err := strconv.ParseFloat(expression, 64)
 	return err == nil || strings.HasPrefix(expression, "'")
@@ -159,7 +159,7 @@ func (c *choice) fits(s *slot, run, at int) bool {
 	return len(p.values) != len(s.values) || c.unite(p, *s)
 }
 
-// many says that a statement finds its tuples by a predicate.
+// many reports whether a statement finds its tuples by a predicate.
 func (c *choice) many(run, at int) bool {
 	return c.runs[run].Program.Statements[at].Type.ByPredicate()
 }
@@ -281,7 +281,7 @@ func (c *choice) write(runs []Run) {
 	}
 }
 
-// number gives a value its number, which no constant is.
+// number returns the number of a value, which no constant is.
 func number(numbers map[string]string, taken map[string]bool, value string) string {
 	if literal, ok := strings.CutPrefix(value, "="); ok {
 		return literal

@@ -100,7 +100,7 @@ func (l *LTP) bind() {
 	}
 }
 
-// within says that the inner iterations are inside of the outer ones.
+// within reports whether the inner iterations are inside of the outer ones.
 func within(inner, outer []iteration) bool {
 	return len(inner) >= len(outer) && slices.Equal(inner[:len(outer)], outer)
 }

@@ -154,7 +154,7 @@ func eachChoice[T any](choices [][]T, f func([]T) bool) {
 	choose(0)
 }
 
-// split makes a schedule of a cycle and gives it if its transactions may run so and it is not serializable: the pivot
+// split makes a schedule of a cycle and returns it if its transactions may run so and it is not serializable: the pivot
 // runs up to the statement that its first edge departs from, then all others run one after the other, in the order of
 // the cycle, then the rest of the pivot.
 func (a *Analysis) split(cycle []Edge, at []tupleUse, few bool, levels []Level) (*Schedule, []Dependency) {

@@ -21,7 +21,7 @@ func (e *lineError) Unwrap() error { return e.err }
 // lineText is how the errors of all formats, the YAML package's among them, tell of a line.
 var lineText = regexp.MustCompile(`\bline ([0-9]+): `)
 
-// inFile says where an error of a file's text is, as file:line where it has a line.
+// inFile returns an error of a file's text with its place, as file:line where it has a line.
 func inFile(file string, err error) error {
 	text := err.Error()
 	at := lineText.FindStringSubmatchIndex(text)

@@ -38,8 +38,8 @@ var (
 	}
 )
 
-// DialectOf tells by a data source which family it is of: PostgreSQL's are connection URIs (postgres://...),
-// the others go-sql-driver's.
+// DialectOf returns the dialect of the family that a data source is of: PostgreSQL's are connection URIs
+// (postgres://...), the others go-sql-driver's.
 func DialectOf(dsn string) *Dialect {
 	if strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://") {
 		return &PostgreSQL

@@ -58,7 +58,7 @@ func (h Handle) Each(ctx context.Context, into []any, then func(), statement str
 	return nil
 }
 
-// Insert inserts a row and gives the number that the server chose for it in the column key.
+// Insert inserts a row and returns the number that the server chose for it in the column key.
 func (h Handle) Insert(ctx context.Context, key, statement string, args ...any) (id int64, err error) {
 	if h.dialect.returning {
 		return h.Int(ctx, statement+" RETURNING "+key, args...)

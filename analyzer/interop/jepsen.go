@@ -299,7 +299,7 @@ func (j *jepsen) writes(f, value ref) error {
 	return nil
 }
 
-// otherwise says how a history of the other kind is read.
+// otherwise returns how a history of the other kind is read.
 func (j *jepsen) otherwise(kind subject) string {
 	switch {
 	case j.h.format == JepsenJSON:

@@ -116,7 +116,7 @@ func (h *History) below(v int32) int32 {
 	return initial
 }
 
-// failed says that a transaction left nothing behind.
+// failed reports whether a transaction left nothing behind.
 func (h *History) failed(t int32) bool { return h.txns[t].status == history.Aborted }
 
 // lastOf reports whether a version is the last that its transaction wrote of its key.

@@ -42,7 +42,7 @@ func (k kind) String() string { return kindNames[k] }
 
 func (t *tree) reset() { t.nodes, t.text = t.nodes[:0], t.text[:0] }
 
-// add appends a node without text, and gives its index.
+// add appends a node without text, and returns its index.
 func (t *tree) add(k kind, p position) int32 {
 	t.nodes = append(t.nodes, node{kind: k, place: p, from: int32(len(t.text)), to: int32(len(t.text)),
 		end: int32(len(t.nodes) + 1)})

@@ -183,7 +183,7 @@ func (h *History) stmt(o *op, num uint32) history.Stmt {
 	return s
 }
 
-// appended says what an append replaced, where that is known.
+// appended returns what an append replaced, where that is known.
 func (h *History) appended(o *op) history.Access {
 	a := history.Access{Row: h.row(o.key), Op: history.InsertRow}
 	if h.versions[o.version].place > 0 {
@@ -222,7 +222,7 @@ func (h *History) result(o *op) string {
 	return fmt.Sprintf("[… %s]", h.describe(o.version))
 }
 
-// Notes says what of the history was left out, and what of its order is not known.
+// Notes returns what of the history was left out, and what of its order is not known.
 func (h *History) Notes() []string {
 	var notes []string
 	note := func(n int, one, many string) {

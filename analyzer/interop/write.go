@@ -49,7 +49,7 @@ type writer struct {
 	unplaced, unwritten, unknownOutcome int
 }
 
-// lost says what is not in what was written.
+// lost returns what is not in what was written.
 func (x *writer) lost() []string {
 	lost := []string{"isolation levels, the texts of statements, locks, and which statements were one"}
 	note := func(n int, format string) {

@@ -67,7 +67,7 @@ func export(t testing.TB, info history.Info, txns []*history.Txn, f Format) stri
 	return b.String()
 }
 
-// judge reads a history and gives the gist of what is found in it.
+// judge reads a history and returns the gist of what is found in it.
 func judge(t testing.TB, text string, f Format) string {
 	t.Helper()
 	h, err := Read(strings.NewReader(text), "h", f, Options{})

@@ -106,7 +106,7 @@ func (r *Resolver) hidden(s *shownVersion, owner int32) history.Tag {
 	return unrecorded(s)
 }
 
-// stands says that a write left its version where the sighting is.
+// stands reports whether a write left its version where the sighting is.
 func (r *Resolver) stands(n int32, s *shownVersion) bool {
 	w := &r.writes[n]
 	return w.op != history.DeleteRow && w.ctid == s.ctid && (w.leaf == s.leaf || w.leaf == 0 || s.leaf == 0)

@@ -205,7 +205,7 @@ func (s *session) check(err error) {
 	}
 }
 
-// refusal says that the server gave the transaction up for the sake of others.
+// refusal reports whether the server gave the transaction up for the sake of others.
 func refusal(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && (e.Code == "40001" || e.Code == "40P01")

@@ -53,7 +53,7 @@ var histories = flag.Int("histories", 20_000, "random histories per property tes
 
 func (v *server) horizon() uint64 { return v.wraps + horizon }
 
-// place gives a history tuple ids, and takes its tags away.
+// place returns a history with tuple ids in the place of its tags.
 func (v *server) place(h []*history.Txn) []*history.Txn {
 	v.spots, v.dead = make(map[version]spot), make(map[version]bool)
 	v.ends = make(map[history.TxnID]int64)
@@ -184,7 +184,7 @@ func plain(h []*history.Txn) []*history.Txn {
 	return copies
 }
 
-// continues says that an INSERT of the history continues a row.
+// continues reports whether an INSERT of the history continues a row.
 func continues(h []*history.Txn) bool {
 	for _, t := range h {
 		for _, s := range t.Stmts {

@@ -194,7 +194,7 @@ func (r *Resolver) moves(t *history.Txn, table string) bool {
 // temporary is the schema of temporary tables, of which each session has its own.
 const temporary = "pg_temp."
 
-// local gives a row the name that it has among all sessions.
+// local returns a row under the name that it has among all sessions.
 func (r *Resolver) local(t *history.Txn, row history.Row) history.Row {
 	if database, ok := r.databases[sessionKey{t.ID.Run(), t.Session}]; ok {
 		row.Table += "@" + database

@@ -52,7 +52,7 @@ func TestVersionsAreTheOnesThatTheServerHolds(t *testing.T) {
 	}
 }
 
-// expected says what the version of an access may be called; false where the row does not tell.
+// expected returns what the version of an access may be called; false where the row does not tell.
 func (l *load) expected(a *history.Access, p *history.TupleID, hist []string) (func(history.Tag) bool, bool) {
 	if a.Op == history.InsertRow {
 		return nil, false

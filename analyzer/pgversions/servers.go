@@ -77,7 +77,7 @@ type systemXID struct {
 	xid    uint32
 }
 
-// backwards says that the counter of transaction ids seems to have gone back between two runs.
+// backwards reports whether the counter of transaction ids seems to have gone back between two runs.
 func (r *Resolver) backwards(a, b *run) bool {
 	if a.info.Horizon == 0 || b.info.Horizon == 0 {
 		return false

@@ -115,7 +115,7 @@ func edgesOf(t *testing.T, info history.Info, h []*history.Txn) []analyzer.Edge 
 	return edges
 }
 
-// overwrites says that to wrote the row after from did, others perhaps in between.
+// overwrites reports whether to wrote the row after from did, others perhaps in between.
 func (x *truth) overwrites(from, to history.TxnID, row history.Row) bool {
 	met := map[history.TxnID]bool{from: true}
 	for todo := []history.TxnID{from}; len(todo) > 0; todo = todo[1:] {
@@ -129,7 +129,7 @@ func (x *truth) overwrites(from, to history.TxnID, row history.Row) bool {
 	return met[to]
 }
 
-// holds says that an edge is one that is there, or a path of such.
+// holds reports whether an edge is one that is there, or a path of such.
 func (x *truth) holds(e *analyzer.Edge) bool {
 	from, to := e.From.ID, e.To.ID
 	switch e.Kind {
@@ -198,7 +198,7 @@ func TestWhatIsNotRecordedGivesNoFalseAlarm(t *testing.T) {
 	}
 }
 
-// supports says what speaks against a finding about a healthy engine.
+// supports returns what speaks against a finding about a healthy engine.
 func (x *truth) supports(f *analyzer.Finding, keyless bool) error {
 	if f.Class == analyzer.Violation {
 		return fmt.Errorf("the engine keeps its promise")

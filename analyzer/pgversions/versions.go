@@ -16,10 +16,10 @@
 //     The row's lock orders the writers, so nothing that stayed comes later and still before. What nobody
 //     recorded may stand between the two: that one comes before the other is true all the same.
 //   - An INSERT of a key that was there before continues its predecessor in the same way.
-//   - A version whose xmin no recorded transaction has was there before if the xmin is below the
-//     run's [history.Info.Horizon], or one that had ended by [history.Info.Recent]: it is the initial one. Otherwise a client beside the proxy, or a
-//     statement that was not observed, wrote it: its tag is of the run [history.Unrecorded], which no
-//     analysis knows, so that it has no place in the order unless a write says that it replaced it.
+//   - A version whose xmin no recorded transaction has was there before if the xmin is below the run's
+//     [history.Info.Horizon], or one that had ended by [history.Info.Recent]: it is the initial one. Otherwise a client
+//     beside the proxy, or a statement that was not observed, wrote it: its tag is of the run [history.Unrecorded],
+//     which no analysis knows, so that it has no place in the order unless a write says that it replaced it.
 //   - In a table that was written anew as a whole during a run ([history.Info.Rewritten]) places tell nothing
 //     sure: what others see of a transaction's versions of a row is the last, and rows without a key are
 //     inexact. Of a run that did not end cleanly it is not known which tables were.
@@ -99,7 +99,7 @@ type server struct {
 	forgotten []*numset.Set
 }
 
-// ended says that a transaction had ended when the first of the server's runs began.
+// ended reports whether a transaction had ended when the first of the server's runs began.
 func (s *server) ended(xid uint32) bool {
 	switch r := &s.recent; {
 	case s.horizon == 0:
@@ -166,7 +166,7 @@ const (
 
 func (w *write) is(f flags) bool { return w.flags&f != 0 }
 
-// certain says that the write left a version of its row for others, if its transaction committed.
+// certain reports whether the write left a version of its row for others, if its transaction committed.
 func (w *write) certain() bool { return w.flags&(void|inexact) == 0 && w.lsn != 0 }
 
 type sessionKey struct {

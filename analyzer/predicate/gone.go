@@ -91,7 +91,7 @@ func (x *search) knownSince(i int, t *history.Txn) int64 {
 	return x.writes[i].start
 }
 
-// found says that the transaction has found a version by the same predicate.
+// found reports whether the transaction has found a version by the same predicate.
 func (x *search) found(version history.Tag) bool {
 	return version == x.met.version && slices.Contains(x.met.by, x.of.of)
 }

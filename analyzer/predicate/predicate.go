@@ -87,7 +87,7 @@ func New() *Resolver {
 		writes: make(map[history.Row][]write), rows: make(map[subject][]missable), chains: make(map[history.Row]*chain)}
 }
 
-// Empty says that there are no predicates.
+// Empty reports whether there are no predicates.
 func (r *Resolver) Empty() bool { return !r.wanted && len(r.matching) == 0 }
 
 // AddMatches takes in what a run's Matcher found out, before the first Collect.
@@ -192,7 +192,7 @@ func (r *Resolver) Settle() {
 	r.writes = nil
 }
 
-// concurrent says that runs wrote a row at the same time, so that no clock tells in which order.
+// concurrent reports whether runs wrote a row at the same time, so that no clock tells in which order.
 func (r *Resolver) concurrent(c *chain) bool {
 	for i := 1; i < len(c.writes); i++ {
 		a, b := r.runs[c.writes[i-1].txn.Run()], r.runs[c.writes[i].txn.Run()]

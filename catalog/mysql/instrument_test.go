@@ -96,7 +96,7 @@ func unfit(backFill bool) map[string]string {
 	return reasons
 }
 
-// newZoo makes a database with the zoo and gives its tables.
+// newZoo makes a database with the zoo and returns its tables.
 func newZoo(t *testing.T) (schema string, db *sql.DB, tables []string) {
 	t.Helper()
 	schema = testdb.NewDatabase(t)

@@ -121,7 +121,8 @@ func (m *Matching) testGroup(ctx context.Context, g *group, predicates []history
 	return err
 }
 
-// lacksTemporaryTables says of an error which privilege is missing: the server's words name only the database.
+// lacksTemporaryTables returns an error with the privilege's name where it is that which is missing: the server's words
+// name only the database.
 func lacksTemporaryTables(err error) error {
 	var e *mysql.MyError
 	if errors.As(err, &e) && e.Code == mysql.ER_DBACCESS_DENIED_ERROR {

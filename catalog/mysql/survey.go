@@ -31,7 +31,7 @@ func (s *subject) String() string { return s.schema + "." + s.table }
 // quoted returns the table's name for a statement.
 func (s *subject) quoted() string { return quote(s.schema) + "." + quote(s.table) }
 
-// obstacle says why the table cannot have isotap's columns; empty when it can.
+// obstacle returns why the table cannot have isotap's columns; empty when it can.
 func (s *subject) obstacle() string {
 	switch {
 	case s.kind == "VIEW":

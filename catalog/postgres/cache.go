@@ -118,7 +118,7 @@ func (c *Cache) ReadsCursors() bool {
 	return false
 }
 
-// Functions says what the functions of a name are that the server does not bring along. It is
+// Functions returns what the functions of a name are that the server does not bring along. It is
 // [sqlpostgres.Schema]'s.
 func (c *Cache) Functions(name string) sqlpostgres.FunctionKind {
 	if c.settle(func(p *pending) bool { return p.calls(name) }) != nil {

@@ -138,7 +138,7 @@ var begin = []query{
 			"pg_catalog.set_config('plan_cache_mode', 'force_generic_plan', true)"},
 }
 
-// read runs queries in one transaction and gives their rows. When the server turns out to have closed the
+// read runs queries in one transaction and returns their rows. When the server turns out to have closed the
 // connection, it connects anew and asks again. An error of the server's own is a *pgconn.PgError.
 func (c *Conn) read(ctx context.Context, queries ...query) (rows [][]row, err error) {
 	err = c.transact(ctx, func(t *transaction) error {
@@ -203,7 +203,7 @@ type transaction struct {
 	unsent []query // that go before the next ones
 }
 
-// ask runs queries and gives their rows.
+// ask runs queries and returns their rows.
 func (t *transaction) ask(queries ...query) ([][]row, error) {
 	sent := append(slices.Clip(t.unsent), queries...)
 	results, err := t.conn.exchange(t.ctx, sent)

@@ -151,8 +151,8 @@ type holder struct {
 	reads, updates bool
 }
 
-// grant gives the holder the rights on isotap's columns that its rewritten statements need, and its own
-// SELECT * of all columns.
+// grant returns the statement that grants the holder the rights on isotap's columns that its rewritten statements need,
+// and its own SELECT * of all columns.
 func (h *holder) grant(s *subject) string {
 	rights := []string{"SELECT (" + rewrite.RowIDColumn + ", " + rewrite.WListColumn + ")"}
 	if h.updates {

@@ -17,8 +17,8 @@ const matchingRows = "SELECT isotap_n FROM (SELECT isotap_n, (isotap_r).* FROM (
 // readLiterals has literals read as another session does.
 const readLiterals = "SELECT pg_catalog.set_config('TimeZone', $1, true), pg_catalog.set_config('DateStyle', $2, true), pg_catalog.set_config('IntervalStyle', $3, true)"
 
-// Matching asks the server which of some rows match each predicate over their table, and gives their places in images.
-// No table is read.
+// Matching asks the server which of some rows match each predicate over their table, and returns their places in
+// images. No table is read.
 func (c *Conn) Matching(ctx context.Context, predicates []history.Predicate, images []string) ([][]int, error) {
 	rows := array(images)
 	var queries []query

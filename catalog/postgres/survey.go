@@ -31,7 +31,7 @@ func (s *subject) quoted() string { return quoted(s.schema) + "." + quoted(s.tab
 
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// obstacle says why the table cannot have isotap's columns; empty when it can.
+// obstacle returns why the table cannot have isotap's columns; empty when it can.
 func (s *subject) obstacle() string {
 	switch {
 	case s.kind == "v":
@@ -167,7 +167,7 @@ func (s *subject) instrumented() bool { return s.presets == len(isotapsTypes) }
 var known = []string{"tsvector_update_trigger", "tsvector_update_trigger_column", "moddatetime", "autoinc",
 	"insert_username", "lo_manage"}
 
-// triggerObstacle says why a trigger could fail, or do something else, if rows had more columns and UPDATEs changed
+// triggerObstacle returns why a trigger could fail, or do something else, if rows had more columns and UPDATEs changed
 // one more; empty when it could not.
 func triggerObstacle(r row) string {
 	trigger, language, function, source, definition, transition := r[1], r[2], r[3], r[4], r[5], r[6] == "t"

@@ -191,7 +191,7 @@ func TestViewsGoWithWhatTheyRead(t *testing.T) {
 	}
 }
 
-// compared tells what a cache knows otherwise than one that has just been loaded, asked in any order.
+// compared returns what a cache knows otherwise than one that has just been loaded, asked in any order.
 func compared(t *testing.T, c *Cache, database, role string, r chooser) string {
 	t.Helper()
 	fresh, err := Load(t.Context(), target(t), database)

@@ -30,7 +30,7 @@ func parseAsked[T comparable](text string, parse func(string) (T, error)) (a ask
 	return a, nil
 }
 
-// none says that nothing was asked for.
+// none reports whether nothing was asked for.
 func (a asked[T]) none() bool { return !a.all && len(a.names) == 0 }
 
 // of returns those that a server has of what is asked for.

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// runChild runs the command in the environment env with isotap's own input and output, passes signals on, and gives
+// runChild runs the command in the environment env with isotap's own input and output, passes signals on, and returns
 // the status the command ended with. With quiet, standard output is kept for the report, and the command's goes to
 // standard error.
 func runChild(c *cobra.Command, command, env []string, quiet bool) (exitStatus, error) {

@@ -53,7 +53,7 @@ func (f *following) run(c *cobra.Command, args []string, out *output, judge *jud
 	return out.status(result)
 }
 
-// analyze follows a recording to its end, and gives the result of the whole. Where nobody writes it, that is what the
+// analyze follows a recording to its end, and returns the result of the whole. Where nobody writes it, that is what the
 // analysis of what is there gives.
 func (f *following) analyze(c *cobra.Command, args []string, opts analyzer.Options) (*analyzer.Result, error) {
 	if len(args) > 1 {

@@ -74,7 +74,7 @@ func (o *output) flags(c *cobra.Command) {
 	must(c.MarkFlagFilename("baseline", "json"))
 }
 
-// check says what is wrong with the flags before anything is done for them.
+// check returns what is wrong with the flags before anything is done for them.
 func (o *output) check() (err error) {
 	switch o.failOn {
 	case "violation", "hazard", "none":

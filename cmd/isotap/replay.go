@@ -123,7 +123,7 @@ func (o *replaying) run(c *cobra.Command, files []string) error {
 	return errors.Join(o.sum(c), status.orNil())
 }
 
-// onStage says how scripts are played.
+// onStage returns how scripts are played.
 func (o *replaying) onStage() (runner.Options, error) {
 	s, err := o.seen.options()
 	if err != nil {

@@ -104,7 +104,7 @@ func runCommand() *cobra.Command {
 	return c
 }
 
-// checkRun says what is wrong with a run before anything is done for it.
+// checkRun returns what is wrong with a run before anything is done for it.
 func checkRun(program string, templates []string, out *output) error {
 	for _, template := range templates {
 		if err := proxyserver.CheckTemplate(template); err != nil {

@@ -125,7 +125,7 @@ func (o *servers) restart(c *cobra.Command, options runner.Options) (*runner.Run
 	return runner.Open(c.Context(), target, options)
 }
 
-// one says what is wrong where one server is wanted.
+// one returns what is wrong where one server is wanted.
 func (o *servers) one() error {
 	if len(o.engines)+len(o.upstreams) > 1 {
 		return errors.New("this is done on one server: name one --engine or --upstream")

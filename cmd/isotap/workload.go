@@ -151,7 +151,7 @@ func (t *trying) once(target dsn.Target, server history.Server) error {
 	return nil
 }
 
-// end sums several runs up, and gives the exit status.
+// end sums several runs up, and returns the exit status.
 func (t *trying) end() error {
 	if len(t.said) > 1 {
 		fmt.Fprintln(t.books(), strings.Join(t.said, "\n"))

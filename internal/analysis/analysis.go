@@ -18,14 +18,14 @@ import (
 	"github.com/isotap/isotap/recorder"
 )
 
-// Analyze reads recordings and says what it found in all of them together. Transactions are read
+// Analyze reads recordings and returns what it found in all of them together. Transactions are read
 // one after the other, and those of a finding's witness once more, so that recordings may be larger
 // than memory. PostgreSQL's are read twice.
 func Analyze(ctx context.Context, dirs []string, o analyzer.Options) (*analyzer.Result, error) {
 	return analyze(ctx, dirs, o, func(history.Run) bool { return true }, nil)
 }
 
-// Explain reads recordings and says how two of their transactions are ordered.
+// Explain reads recordings and returns how two of their transactions are ordered.
 func Explain(ctx context.Context, dirs []string, x, y history.TxnID, o analyzer.Options) (w *analyzer.Why, err error) {
 	_, err = analyze(ctx, dirs, o, func(history.Run) bool { return true }, func(a *analyzer.Analyzer) (err error) {
 		w, err = a.Why(x, y)
@@ -34,7 +34,7 @@ func Explain(ctx context.Context, dirs []string, x, y history.TxnID, o analyzer.
 	return w, err
 }
 
-// AnalyzeRun reads one run of a recording and says what it found in it alone.
+// AnalyzeRun reads one run of a recording and returns what it found in it alone.
 func AnalyzeRun(ctx context.Context, dir string, run history.Run, o analyzer.Options) (*analyzer.Result, error) {
 	return analyze(ctx, []string{dir}, o, func(r history.Run) bool { return r == run }, nil)
 }

@@ -21,7 +21,7 @@ type RunSummary struct {
 	Exact, Inexact, Opaque int
 }
 
-// Summaries says what the runs of a recording hold, in the order in which they started.
+// Summaries returns what the runs of a recording hold, in the order in which they started.
 func Summaries(ctx context.Context, dir string) (runs []RunSummary, err error) {
 	r, err := recorder.Open(dir)
 	if err != nil {

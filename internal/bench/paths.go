@@ -67,7 +67,7 @@ func startPath(name string, command ...string) (*path, error) {
 	return p, nil
 }
 
-// stop ends a proxy and gives the processor time that it took in all.
+// stop ends a proxy and returns the processor time that it took in all.
 func (p *path) stop() (time.Duration, error) {
 	if p.process == nil {
 		return 0, nil

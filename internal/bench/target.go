@@ -33,7 +33,7 @@ type load interface {
 	turn(ctx context.Context, address string, seconds int) (turn, error)
 	// analyzed says that the recordings of the load are worth an analysis.
 	analysed() bool
-	// quick says that the load is among those of -quick.
+	// quick reports whether the load is among those of -quick.
 	quick() bool
 }
 

@@ -52,7 +52,7 @@ func anySerialOrder(left []*history.Txn, before Order, db state, l looks) bool {
 	return false
 }
 
-// first says that none of the transactions must come before t.
+// first reports whether none of the transactions must come before t.
 func first(t *history.Txn, left []*history.Txn, before Order) bool {
 	return !slices.ContainsFunc(left, func(other *history.Txn) bool { return before(other, t) })
 }

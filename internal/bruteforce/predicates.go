@@ -83,11 +83,11 @@ func (l looks) effective(r PredicateRead, row history.Row) (place int, clean boo
 	return slices.Index(chain, saw.tag), matched == r.Matches(row, saw.tag)
 }
 
-// own says that what a read saw of a row is its own transaction's.
+// own reports whether what a read saw of a row is its own transaction's.
 func (r PredicateRead) own(row history.Row) bool { return r.Vset[row].Txn == r.Reader.Txn }
 
-// clean says that no predicate read is a G1a or a G1b ("maybe via a predicate", Adya 4.2.2): none saw rows match, or
-// not, by a version that was aborted or intermediate.
+// clean reports whether no predicate read is a G1a or a G1b ("maybe via a predicate", Adya 4.2.2): none saw rows match,
+// or not, by a version that was aborted or intermediate.
 func (l looks) clean() bool {
 	for _, r := range l.reads {
 		for row := range l.chains {
@@ -99,7 +99,7 @@ func (l looks) clean() bool {
 	return true
 }
 
-// changed says that a version of a row matches and the one before it does not, or the other way round.
+// changed reports whether a version of a row matches and the one before it does not, or the other way round.
 func (l looks) changed(r PredicateRead, row history.Row, place int) bool {
 	chain := l.chains[row]
 	return r.Matches(row, chain[place]) != r.Matches(row, chain[place-1])
@@ -166,8 +166,8 @@ func (l looks) each(yield func(r PredicateRead, row history.Row, before, after h
 	}
 }
 
-// fit says that the predicate reads of a statement give in a state what they gave: between the version of each row that
-// they saw and that of the state, nothing changed what matches.
+// fit reports whether the predicate reads of a statement give in a state what they gave: between the version of each
+// row that they saw and that of the state, nothing changed what matches.
 func (l looks) fit(reader history.Tag, db state) bool {
 	for _, r := range l.reads {
 		if r.Reader != reader {

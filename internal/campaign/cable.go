@@ -157,7 +157,7 @@ func (c *cable) set(kind stormKind, direction int, on bool) error {
 	return nil
 }
 
-// calm ends the harm, and gives the number of packets that it struck. Connections go on.
+// calm ends the harm, and returns the number of packets that it struck. Connections go on.
 func (c *cable) calm() (faults int64) {
 	c.mu.Lock()
 	storm := c.storm

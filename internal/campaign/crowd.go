@@ -77,7 +77,7 @@ func runCrowd(ctx context.Context, j *job) (err error) {
 	return errors.Join(c.truth.compare(ctx, c.site), j.findNothing(ctx, recording))
 }
 
-// raiseFiles lets this process, and those that it starts, have so many files open, and gives how many they may have
+// raiseFiles lets this process, and those that it starts, have so many files open, and returns how many they may have
 // where the system does not allow as many.
 func raiseFiles(n uint64) (uint64, error) {
 	var limit syscall.Rlimit

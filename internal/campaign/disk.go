@@ -197,7 +197,7 @@ func keepFiles(to, from string) error {
 	return nil
 }
 
-// work has clients work while something happens to the disk, and gives when that began.
+// work has clients work while something happens to the disk, and returns when that began.
 func (d *disks) work(ctx context.Context, p *proxy, t *truth, random *rand.Rand, h diskHarm,
 	pass bool) (began time.Time, err error) {
 	working, cancel := context.WithCancel(ctx)
@@ -360,7 +360,7 @@ func (d *disks) recovers(ctx context.Context, p *proxy) error {
 	}
 }
 
-// status asks the proxy's admin address, and gives what it said.
+// status asks the proxy's admin address, and returns what it said.
 func (p *proxy) status(ctx context.Context, path string) (code int, said string, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(p.metrics, "/metrics")+path, nil)
 	if err != nil {

@@ -165,8 +165,8 @@ type ack struct {
 	at     time.Time
 }
 
-// load has one client for each work, kills some time after the first transaction, and gives what was acknowledged until
-// then, and when the kill was.
+// load has one client for each work, kills some time after the first transaction, and returns what was acknowledged
+// until then, and when the kill was.
 func (k *kills) load(ctx context.Context, p *proxy, random *rand.Rand,
 	v victim) (acks []ack, killed time.Time, err error) {
 	limited, cancel := context.WithTimeout(ctx, patience)

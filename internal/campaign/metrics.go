@@ -94,8 +94,8 @@ func (p *proxy) longestSync(ctx context.Context) (time.Duration, error) {
 	return time.Duration(all["isotap_recorder_longest_sync_seconds"] * float64(time.Second)), err
 }
 
-// returnsTo waits until the proxy holds no more than before, but for so many descriptors and goroutines, and says what
-// it holds too much of when that does not come.
+// returnsTo waits until the proxy holds no more than before, but for so many descriptors and goroutines, and returns
+// what it holds too much of when that does not come.
 func (p *proxy) returnsTo(ctx context.Context, before sample, spare int64, limit time.Duration) error {
 	deadline := time.Now().Add(limit)
 	for {

@@ -35,7 +35,7 @@ type namespace struct {
 	near, far, control *cable
 }
 
-// canCable says why there can be no namespaces here, if it is so.
+// canCable returns why there can be no namespaces here, if it is so.
 func canCable() error {
 	if os.Geteuid() != 0 {
 		return errors.New("-network namespaces makes network namespaces, and needs root for that")

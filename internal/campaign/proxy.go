@@ -132,7 +132,7 @@ func (p *proxy) kill() error {
 	return err
 }
 
-// stop ends the process as an operator does, and gives what it said at its end: nil for exit status 0.
+// stop ends the process as an operator does, and returns what it said at its end: nil for exit status 0.
 func (p *proxy) stop(limit time.Duration) error {
 	if err := p.end(syscall.SIGTERM, limit); err != nil {
 		return errors.Join(err, p.end(syscall.SIGKILL, patience))

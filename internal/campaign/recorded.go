@@ -65,8 +65,8 @@ func read(ctx context.Context, db *sql.DB, query string, take func(scan func(...
 	return nil
 }
 
-// check says what is wrong with the record of a committed transaction. Where exactly is false, a statement that was not
-// observed exactly may have no accesses: the server was gone before it could be asked for them.
+// check returns what is wrong with the record of a committed transaction. Where exactly is false, a statement that was
+// not observed exactly may have no accesses: the server was gone before it could be asked for them.
 func (a *ack) check(t *history.Txn, s *stored, exactly bool) error {
 	if t.Status != history.Committed {
 		return fmt.Errorf("it is recorded as %v", t.Status)
@@ -97,7 +97,7 @@ func (a *ack) check(t *history.Txn, s *stored, exactly bool) error {
 	return nil
 }
 
-// check says what is wrong with an access that a transaction made by a statement.
+// check returns what is wrong with an access that a transaction made by a statement.
 func (s *stored) check(a *ack, st *history.Stmt, access int, tag history.Tag) error {
 	got := &st.Accesses[access]
 	if got.Op != history.InsertRow {
@@ -138,7 +138,7 @@ func (w *work) inserts() (n int) {
 	return n
 }
 
-// recordedTxns reads a recording and gives its transactions by their marker.
+// recordedTxns reads a recording and returns its transactions by their marker.
 func recordedTxns(ctx context.Context, dir string) (_ map[string]*history.Txn, _ []history.Info, err error) {
 	r, err := recorder.Open(dir)
 	if err != nil {

@@ -25,7 +25,7 @@ type link interface {
 	address() string
 	// harm begins to do harm, as random has it.
 	harm(random *rand.Rand)
-	// calm ends the harm, and gives how much there was.
+	// calm ends the harm, and returns how much there was.
 	calm() (faults int64)
 	close() error
 }

@@ -174,7 +174,7 @@ func find(name string) *Option {
 	return &Options[i]
 }
 
-// Check says what about the settings cannot be, each for itself and together. What is missing is no
+// Check returns what about the settings cannot be, each for itself and together. What is missing is no
 // mistake yet: it may come from elsewhere.
 func (s *Settings) Check() error {
 	if s.LogSQL == "full" && !s.RecordValues {

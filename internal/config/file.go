@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ReadFile reads a configuration file into s and gives the names of the settings it has. A key that
+// ReadFile reads a configuration file into s and returns the names of the settings it has. A key that
 // is no setting and a value that does not fit are errors that name the file, the line and the key. A
 // key without a value is as good as absent.
 func ReadFile(file string, s *Settings) (names []string, err error) {

@@ -42,7 +42,7 @@ type host interface {
 	facts(ctx context.Context) (engine, version string, err error)
 	// renew makes the suite's database anew and runs statements on it.
 	renew(ctx context.Context, setUp []string) error
-	// environment tells the tests where the server is, or isotap in front of it.
+	// environment returns the variables that tell the tests where the server is, or isotap in front of it.
 	environment(network, address string) []string
 	close() error
 }

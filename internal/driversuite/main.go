@@ -71,7 +71,7 @@ func main() {
 	}
 }
 
-// run compares the ways, prints the comparison to out and gives the number of differences. What it is
+// run compares the ways, prints the comparison to out and returns the number of differences. What it is
 // doing goes to progress.
 func run(ctx context.Context, s settings, out, progress io.Writer) (differences int, err error) {
 	ways, err := parseWays(s.ways)

@@ -31,7 +31,7 @@ const jdbcPrefix = "jdbc:postgresql:"
 // for a text to be recognized: those of a place or a login do.
 var keyword = regexp.MustCompile(`^\s*(host|hostaddr|port|dbname|user|password|passfile|service|sslmode|application_name|connect_timeout|options)\s*=`)
 
-// libpqFormOf tells an address of PostgreSQL's from others, and gives what follows its scheme.
+// libpqFormOf tells an address of PostgreSQL's from others, and returns what follows its scheme.
 func libpqFormOf(text string) (form libpqForm, rest string) {
 	if len(text) >= len(jdbcPrefix) && strings.EqualFold(text[:len(jdbcPrefix)], jdbcPrefix) {
 		rest = text[len(jdbcPrefix):]

@@ -208,7 +208,7 @@ func checkGolden(t *testing.T, file, got string, write bool) {
 	}
 }
 
-// named runs the corpus through isotap, with statements that each session begins with, and gives a line for
+// named runs the corpus through isotap, with statements that each session begins with, and returns a line for
 // each case and level in which anything is found.
 func named(t *testing.T, session []string) string {
 	t.Helper()

@@ -14,7 +14,7 @@ const setOperationTables = "CREATE TABLE item (id INT PRIMARY KEY, name VARCHAR(
 	"INSERT INTO item VALUES (1, 'a', 10), (2, 'b', 10), (3, 'a', 20), (4, NULL, 20); " +
 	"INSERT INTO note VALUES (1, 'a', '2026-01-01'), (2, 'c', NULL)"
 
-// seen tells how well statements of a shape were observed, and how many rows each read.
+// seen returns how well statements of a shape were observed, and how many rows each read.
 func seen(txns []*history.Txn, shape string) string {
 	var out []string
 	for _, s := range stmts(txns, shape) {

@@ -236,7 +236,7 @@ func (b *bench) txns() []*history.Txn {
 	return txns
 }
 
-// runs stops isotap and gives the recording's runs.
+// runs stops isotap and returns the recording's runs.
 func (b *bench) runs() []history.Info {
 	b.t.Helper()
 	b.stop()

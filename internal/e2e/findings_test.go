@@ -14,7 +14,7 @@ import (
 // The traps of in-statement capture that were measured before isotap was written, each as a test:
 // capture under lock waits, deadlocks and errors half-way, and what a wider read may lock.
 
-// later runs a statement that has to wait, and gives a channel on which its error comes.
+// later runs a statement that has to wait, and returns a channel on which its error comes.
 func later(c *sql.Conn, statement string) <-chan error {
 	done := make(chan error, 1)
 	go func() {

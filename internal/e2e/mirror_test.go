@@ -66,13 +66,13 @@ func (r *reflection) close() {
 	}
 }
 
-// both sends a command to both sides, and gives the replies.
+// both sends a command to both sides, and returns the replies.
 func (r *reflection) both(c command) (direct, through [][]byte) {
 	r.history = append(r.history, c.name)
 	return r.sides[0].hear(c, r.m.caps), r.sides[1].hear(c, r.m.caps)
 }
 
-// run has both sides run a statement and says where the replies differ.
+// run has both sides run a statement and returns where the replies differ.
 func (r *reflection) run(s randomStatement) string {
 	if strings.Contains(s.text, "FOUND_ROWS") && !strings.HasPrefix(r.history[len(r.history)-1], "SELECT") {
 		return "" // it is defined behind a SELECT only

@@ -214,7 +214,7 @@ func TestIsotapListensOnSeveralAddresses(t *testing.T) {
 	}
 }
 
-// heapPeak runs f and gives the most that the heap grew by meanwhile.
+// heapPeak runs f and returns the most that the heap grew by meanwhile.
 func heapPeak(f func()) uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -329,7 +329,7 @@ func (c *rawClient) drain(n int) {
 	}
 }
 
-// skipPayload reads the packets of one payload and gives its length.
+// skipPayload reads the packets of one payload and returns its length.
 func (c *rawClient) skipPayload() int {
 	c.t.Helper()
 	total := 0

@@ -83,7 +83,7 @@ func TestPostgreSQLStatementsTakeTheLocksOfTheOriginals(t *testing.T) {
 	}
 }
 
-// locksTaken runs a statement in a transaction on one side of a mirror and says what another session finds
+// locksTaken runs a statement in a transaction on one side of a mirror and returns what another session finds
 // locked then.
 func locksTaken(t *testing.T, side, other frontend, level, text string) []string {
 	t.Helper()
@@ -192,7 +192,7 @@ type contendedStep struct {
 	sql     string
 }
 
-// contend runs a schedule of three sessions at SERIALIZABLE, one statement after the other, and says where the
+// contend runs a schedule of three sessions at SERIALIZABLE, one statement after the other, and returns where the
 // replies differ, and how many serialization failures there were.
 func (m *postgresMirror) contend(schedule []contendedStep) (diff string, failures int, err error) {
 	var sessions [3]*postgresReflection

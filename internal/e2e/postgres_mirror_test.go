@@ -148,7 +148,7 @@ func newFrontend(addr, database string, more ...string) (frontend, error) {
 	return f, err
 }
 
-// ask sends messages at once and gives the replies, up to the last ReadyForQuery that they ask for. What is
+// ask sends messages at once and returns the replies, up to the last ReadyForQuery that they ask for. What is
 // never the same (object ids of tables, processes, keys, transactions) is left out.
 func (f frontend) ask(messages ...pgproto3.FrontendMessage) ([]string, error) {
 	var b []byte
@@ -286,7 +286,7 @@ func (r *postgresReflection) close() {
 	}
 }
 
-// run has both sides do a step and says where the replies differ.
+// run has both sides do a step and returns where the replies differ.
 func (r *postgresReflection) run(s postgresStep) string {
 	r.history = append(r.history, s.name)
 	var replies [2][]string

@@ -277,7 +277,7 @@ func (o *outcomeTest) prepared(step string) string {
 	return step[:strings.Index(step, "'")+1] + gid + "'"
 }
 
-// do does one step and gives what the client heard.
+// do does one step and returns what the client heard.
 func (o *outcomeTest) do(f frontend, step string) ([]string, error) {
 	if elsewhere, ok := strings.CutPrefix(step, "-- elsewhere "); ok {
 		other, err := newFrontend(o.addr, o.database)

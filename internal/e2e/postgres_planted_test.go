@@ -25,7 +25,7 @@ const (
 // A touched row is one whose version a transaction read, and perhaps the one that it left.
 type touched struct{ id, read, left int }
 
-// plant has clients run transactions, and gives what those that committed saw.
+// plant has clients run transactions, and returns what those that committed saw.
 func (b *postgresBench) plant(level string, transaction func(ctx context.Context, c *pgx.Conn, r *rand.Rand) ([]touched,
 	error)) (all [][]touched) {
 	var clients sync.WaitGroup

@@ -311,7 +311,7 @@ func numbered(st *history.Stmt) (int, bool) {
 
 var numberedLiteral = regexp.MustCompile(`^'?0?,(\d+)'?$`)
 
-// statement compares one statement and gives the number of accesses that are certain.
+// statement compares one statement and returns the number of accesses that are certain.
 func (c *truthComparison) statement(x *history.Txn, st *history.Stmt, n int) (certain int) {
 	seen := make(map[string]bool)
 	for i := range st.Accesses {

@@ -110,7 +110,7 @@ func endingPostgreSQLProxy(t *testing.T, way string, relay *cutter) string {
 // A postgresClient speaks PostgreSQL's protocol message by message.
 type postgresClient struct{ raw *rawClient }
 
-// dialPostgres logs in, and gives the number of the backend.
+// dialPostgres logs in, and returns the number of the backend.
 func dialPostgres(t *testing.T, address, database string) (c postgresClient, id string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -140,7 +140,7 @@ func (c postgresClient) send(messages ...pgproto3.FrontendMessage) {
 	}
 }
 
-// awaitReady reads up to ReadyForQuery, and gives the last row's only value.
+// awaitReady reads up to ReadyForQuery, and returns the last row's only value.
 func (c postgresClient) awaitReady() (value string) {
 	c.raw.t.Helper()
 	c.raw.conn.SetReadDeadline(time.Now().Add(testdb.Patience))

@@ -132,7 +132,7 @@ func (c *rawClient) ask(command []byte, file string) [][]byte {
 func (c *rawClient) say(command []byte) { c.write(0, command) }
 
 // converse sends a command of a conversation, whose statement ids count the statements prepared so
-// far, and gives the reply with ids counted likewise.
+// far, and returns the reply with ids counted likewise.
 func (c *rawClient) converse(command command, database string) [][]byte {
 	b := bytes.Replace(command.bytes, []byte("@db"), []byte(database), 1)
 	switch b[0] {

@@ -18,7 +18,7 @@ var readTables = []string{
 	"INSERT INTO e VALUES (1, 1, 10.5, 'a'), (2, 1, 20, 'b'), (3, 2, 30, NULL)",
 }
 
-// reads runs statements through isotap and gives what was recorded of the last run of each: observation,
+// reads runs statements through isotap and returns what was recorded of the last run of each: observation,
 // reason and the rows read of each table. Each is also compared with its direct answer, as text and
 // prepared.
 func reads(t *testing.T, statements ...string) []string {

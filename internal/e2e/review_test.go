@@ -404,7 +404,7 @@ func countIndexes(b *bench, database string) {
 	}
 }
 
-// hear sends a command and gives its reply, read as the protocol has it. Ids of statements count those
+// hear sends a command and returns its reply, read as the protocol has it. Ids of statements count those
 // prepared so far.
 func (c *rawClient) hear(command command, caps uint32) [][]byte {
 	c.t.Helper()

@@ -166,7 +166,7 @@ func TestConnectionEndsAsTheServerEndedIt(t *testing.T) {
 	}
 }
 
-// endingProxy starts an isotap of that kind between a client and the relay, and gives the address to connect to.
+// endingProxy starts an isotap of that kind between a client and the relay, and returns the address to connect to.
 func endingProxy(t *testing.T, way, database string, relay *cutter) string {
 	t.Helper()
 	if way == "directly" {

@@ -28,7 +28,7 @@ type Abnormality struct {
 // gone is the code of an Abnormality that is the server's end: it takes no connection any more, or does not answer.
 const gone = "gone"
 
-// keyOfOdd tells Abnormalities apart: by the code, and the message up to what differs from case to case.
+// keyOfOdd returns what tells Abnormalities apart: the code, and the message up to what differs from case to case.
 func keyOfOdd(o *random.Odd) string {
 	if end := strings.IndexAny(o.Message, "0123456789\"`[("); end >= 0 {
 		return o.Code + " " + o.Message[:end]
@@ -108,7 +108,7 @@ func (h *fuzzer) strange(r *round, all []random.Odd) error {
 	return nil
 }
 
-// evidence writes the schedule of a round, its recording, and what the server logged, and gives the files.
+// evidence writes the schedule of a round, its recording, and what the server logged, and returns the files.
 func (h *fuzzer) evidence(r *round) ([]string, error) {
 	name := filepath.Join(h.Dir, fmt.Sprintf("abnormal-%d", r.seed))
 	files := []string{name + ".yaml"}

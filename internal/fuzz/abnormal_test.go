@@ -24,7 +24,8 @@ import (
 // endless is a round that nothing but its server's end brings to one.
 var endless = random.Profile{Sessions: 4, Transactions: 1_000_000}
 
-// during has a round go on until do, which is called when its sessions are at work, and gives what the run says of it.
+// during has a round go on until do, which is called when its sessions are at work, and returns what the run says of
+// it.
 func during(t *testing.T, url string, admin *sql.DB, o Options,
 	do func(t *testing.T, connections []string)) (*Tally, string) {
 	t.Helper()
@@ -57,8 +58,8 @@ func during(t *testing.T, url string, admin *sql.DB, o Options,
 // often sees for ever what the first look saw.
 const trxAge = 150 * time.Millisecond
 
-// atWork waits until sessions are in transactions of a run's, and gives the numbers of their connections. They are more
-// than two: a run's set-up and isotap have a connection each in transactions, before the sessions are connected.
+// atWork waits until sessions are in transactions of a run's, and returns the numbers of their connections. They are
+// more than two: a run's set-up and isotap have a connection each in transactions, before the sessions are connected.
 func atWork(t *testing.T, admin *sql.DB) []string {
 	const sessions = "SELECT trx_mysql_thread_id FROM information_schema.INNODB_TRX JOIN information_schema.PROCESSLIST ON id = trx_mysql_thread_id WHERE db = 'isotap_fuzz'"
 	for end := time.Now().Add(testdb.Patience); time.Now().Before(end); time.Sleep(trxAge) {

@@ -37,7 +37,7 @@ func newAccount(setup []string, steps []random.Step, runs []history.Info, level 
 	return a
 }
 
-// snapshots says which statements take an engine's snapshots.
+// snapshots returns the test of whether a statement takes an engine's snapshots.
 func snapshots(engine dbms.Engine) func(sql string) bool {
 	switch engine {
 	case dbms.TiDB:

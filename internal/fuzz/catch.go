@@ -41,8 +41,8 @@ type occurrence struct {
 // sightings is how many of a catch's are kept: what a replay of one round does not show, that of another may.
 const maxOccurrences = 5
 
-// keyOf tells findings apart as IsoRel 5.1 does, by the number, order and types of the statements of the transactions
-// involved: here those statements that the cycle goes through, which is what a reduction leaves of them.
+// keyOf returns what tells findings apart, as in IsoRel 5.1, by the number, order and types of the statements of the
+// transactions involved: here those statements that the cycle goes through, which is what a reduction leaves of them.
 func keyOf(f *analyzer.Finding, level workload.Isolation) string {
 	var txns []string
 	for _, t := range f.Txns() {

@@ -249,7 +249,7 @@ func play(ctx context.Context, s *runner.Runner, sc *scenario.Scenario, level hi
 	return nil, fmt.Errorf("play a part of it: %w", err)
 }
 
-// Like says that a finding is of an anomaly and class.
+// Like returns the test of whether a finding is of an anomaly and class.
 func Like(anomaly analyzer.Anomaly, class analyzer.Class) func(*analyzer.Finding) bool {
 	return func(f *analyzer.Finding) bool { return f.Anomaly == anomaly && f.Class == class }
 }

@@ -15,7 +15,7 @@ type Reduced struct {
 	Shown    int // of ten replays
 }
 
-// good says that it is as small and as sure as one is wanted.
+// good reports whether it is as small and as sure as one is wanted.
 func (r *Reduced) good() bool { return isSmall(r.Scenario) && r.Shown >= surely }
 
 func isSmall(s *scenario.Scenario) bool {
@@ -23,7 +23,7 @@ func isSmall(s *scenario.Scenario) bool {
 	return transactions <= fewTransactions && statements <= fewStatements
 }
 
-// better says that it is surer than another that is no smaller, or small where that is not.
+// better reports whether it is surer than another that is no smaller, or small where that is not.
 func (r *Reduced) better(other *Reduced) bool {
 	if r.Shown >= surely != (other.Shown >= surely) {
 		return r.Shown > other.Shown
@@ -33,9 +33,9 @@ func (r *Reduced) better(other *Reduced) bool {
 	return mine < others || mine == others && r.Shown > other.Shown
 }
 
-// Reduce makes a scenario small that shows an anomaly at a level, and says how many were tried. It takes three minutes
-// at most; if the scenario is large even then, more as long as it becomes smaller. Where what comes of it shows the
-// anomaly only at times, it looks for one that does three times in a row at each try.
+// Reduce makes a scenario small that shows an anomaly at a level, and returns how many were tried. It takes three
+// minutes at most; if the scenario is large even then, more as long as it becomes smaller. Where what comes of it shows
+// the anomaly only at times, it looks for one that does three times in a row at each try.
 func Reduce(ctx context.Context, whole *scenario.Scenario, level history.Level, anomaly analyzer.Anomaly,
 	shows reduce.Shows) (*Reduced, int, error) {
 	small, tried, err := inStages(ctx, whole, shows)

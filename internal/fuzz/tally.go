@@ -146,7 +146,7 @@ func (t *Tally) cover(c *analyzer.Coverage) {
 	}
 }
 
-// Observed says how well all statements were observed.
+// Observed returns how well all statements were observed.
 func (t *Tally) Observed() analyzer.Observed {
 	var all analyzer.Observed
 	for _, o := range t.Kinds {

@@ -82,7 +82,8 @@ func (db *store) seen(t *txn, r *row) *version {
 
 func (l look) matches(v *version) bool { return v != nil && !v.dead && l.match[v.value] }
 
-// stays says that a version is one of those that rows have in the end: the last that a committed transaction left.
+// stays reports whether a version is one of those that rows have in the end: the last that a committed transaction
+// left.
 func (r *row) stays(v *version) bool {
 	last := r.newest(func(w *version) bool { return w.writer == v.writer && !w.undone })
 	return v == last && v.committed > 0

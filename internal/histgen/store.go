@@ -156,7 +156,7 @@ func (db *store) lock(t *txn, r *row, exclusive bool) bool {
 	return true
 }
 
-// tooNew says that snapshot isolation refuses to lock the version.
+// tooNew reports whether snapshot isolation refuses to lock the version.
 func (db *store) tooNew(t *txn, v *version) bool {
 	return db.Engine == Snapshot && v != nil && v.writer != t && v.committed > t.takeSnapshot()
 }

@@ -146,7 +146,7 @@ func (m *Monitor) put(ctx context.Context, it item) error {
 	}
 }
 
-// Close ends the watch and gives the result of all that it was given. Nobody gives it anything after the call.
+// Close ends the watch and returns the result of all that it was given. Nobody gives it anything after the call.
 func (m *Monitor) Close() (*analyzer.Result, error) {
 	close(m.queue)
 	<-m.done
@@ -156,7 +156,7 @@ func (m *Monitor) Close() (*analyzer.Result, error) {
 	return m.live.Finish()
 }
 
-// Counts says how often anomalies have been seen.
+// Counts returns how often anomalies have been seen.
 func (m *Monitor) Counts() map[Kind]int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -167,14 +167,14 @@ func (m *Monitor) Counts() map[Kind]int {
 	return counts
 }
 
-// Stats says how much is kept, as of the last look.
+// Stats returns how much is kept, as of the last look.
 func (m *Monitor) Stats() analyzer.LiveStats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.stats
 }
 
-// Delay says how quickly findings were told.
+// Delay returns how quickly findings were told.
 func (m *Monitor) Delay() Delay {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -123,7 +123,7 @@ func (o *Options) args(dir string) ([]string, error) {
 	return append(args, "--time="+strconv.Itoa(o.Seconds)), nil
 }
 
-// command runs pgbench to its end and gives what it printed.
+// command runs pgbench to its end and returns what it printed.
 func command(ctx context.Context, path string, o Options, args ...string) ([]byte, error) {
 	host, port, err := net.SplitHostPort(o.Address)
 	if err != nil {

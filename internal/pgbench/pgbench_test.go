@@ -119,7 +119,7 @@ func TestRunFailsWithTheClientThatDoes(t *testing.T) {
 	}
 }
 
-// setUp makes pgbench's tables and says how to run four clients on them.
+// setUp makes pgbench's tables and returns how to run four clients on them.
 func setUp(t *testing.T) (path string, o Options) {
 	t.Helper()
 	path, err := Find()

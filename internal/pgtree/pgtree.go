@@ -1,5 +1,5 @@
-// Package pgtree reads PostgreSQL's SQL by multigres' port of its grammar (ADR 20), and walks over the trees. A panic of
-// the parser's, or of a walk that meets what it does not know, ends here.
+// Package pgtree reads PostgreSQL's SQL by multigres' port of its grammar (ADR 20), and walks over the trees. A panic
+// of the parser's, or of a walk that meets what it does not know, ends here.
 package pgtree
 
 import (

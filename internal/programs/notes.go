@@ -9,7 +9,7 @@ import (
 	"github.com/isotap/isotap/robust/mining"
 )
 
-// evidence says what a recording cannot tell.
+// evidence returns what a recording cannot tell.
 func evidence(m *mining.Mined) []string {
 	calls := 0
 	for _, p := range m.Programs {
@@ -69,7 +69,7 @@ func labels(w *robust.Workload, is func(*robust.Statement) bool) (which []string
 	return which
 }
 
-// assumptions says which of the assumptions about servers are kept (5.4): as the server answered, or else by what is
+// assumptions returns which of the assumptions about servers are kept (5.4): as the server answered, or else by what is
 // known of its family. PostgreSQL keeps them: each statement of a transaction at READ COMMITTED takes a snapshot, and a
 // row that was changed since is looked at once more as it is then. InnoDB's UPDATE and DELETE at READ COMMITTED pass
 // over rows by what was committed before they waited (semi-consistent reads), so that a statement by predicate is no

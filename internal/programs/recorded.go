@@ -86,7 +86,7 @@ func (k *known) changed(name string) bool {
 	})
 }
 
-// remarks says what of the definitions does not hold for the whole recording.
+// remarks returns what of the definitions does not hold for the whole recording.
 func (k *known) remarks() (remarks []string) {
 	for _, database := range slices.Sorted(maps.Keys(k.missing)) {
 		if !k.found[database] {

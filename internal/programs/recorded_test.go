@@ -34,7 +34,7 @@ func recordOf(t *testing.T, statements []history.Stmt, definitions ...history.De
 	return dir
 }
 
-// defines says how a database defines the table account.
+// defines returns how a database defines the table account.
 func defines(database, sql string) history.Definition {
 	return history.Definition{Database: database, Name: "account", SQL: sql}
 }

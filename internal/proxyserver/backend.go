@@ -32,7 +32,7 @@ type backend interface {
 	// plans counts the statements whose plan was asked for, and those whose plan was in the cache.
 	plans() (lookups, hits uint64)
 	setStrictPlans(bool)
-	// tester says which rows match a predicate; nil but in mode predicates, and on TiDB.
+	// tester returns what finds the rows that match a predicate; nil but in mode predicates, and on TiDB.
 	tester() predicate.Tester
 	// rewritten returns history.Info's Rewritten, at the end of a run.
 	rewritten(context.Context) []string

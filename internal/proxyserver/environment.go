@@ -18,7 +18,7 @@ import (
 // server's family and the sslmode that PostgreSQL's clients need.
 type Environment map[string]string
 
-// Environment says where isotap is. The login is that of Options.Upstream; url has the form of Options.URL.
+// Environment returns where isotap is. The login is that of Options.Upstream; url has the form of Options.URL.
 func (srv *Server) Environment() (Environment, error) {
 	network, address := srv.Addr().Network(), srv.Addr().String()
 	p := Environment{"family": srv.upstream.Family.Title(), "user": srv.upstream.User,
@@ -114,7 +114,7 @@ func isOne(variable string, names ...string) bool {
 // placeholders are the names of a Place in the order in which people are told of them.
 var placeholders = []string{"host", "port", "user", "password", "database", "url", "dsn", "socket"}
 
-// CheckTemplate says what is wrong with a NAME=template for [Place.Expand], before there is a place.
+// CheckTemplate returns what is wrong with a NAME=template for [Place.Expand], before there is a place.
 func CheckTemplate(text string) error {
 	none := Environment{}
 	for _, name := range placeholders {

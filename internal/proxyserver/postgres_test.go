@@ -32,7 +32,7 @@ func openPostgreSQL(t *testing.T) *postgresBackend {
 	return b
 }
 
-// observes says how a plan of the database sees that the session reads a table's rows.
+// observes returns how a plan of the database sees that the session reads a table's rows.
 func observes(t *testing.T, b *postgresBackend, database, text string) history.Observation {
 	t.Helper()
 	planner := b.plannerOf(database)

@@ -32,7 +32,7 @@ func (m *matching) Txn(ctx context.Context, t *history.Txn) error {
 // lastMatches is how long the predicates and versions that came last may be tested when a run ends.
 const lastMatches = 10 * time.Second
 
-// match begins to hold what is recorded against predicates, and gives the recorder to record with.
+// match begins to hold what is recorded against predicates, and returns the recorder to record with.
 func (srv *Server) match(tester predicate.Tester, log *zap.Logger, started time.Time) *matching {
 	m := &matching{Recorder: srv.recorder, matcher: predicate.NewMatcher(tester, srv.writer, log),
 		databases: newDatabases()}

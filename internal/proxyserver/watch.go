@@ -49,7 +49,7 @@ func (srv *Server) endWatch() error {
 // Watched returns the result of isotap that was watched, once it has ended; nil where it was not.
 func (srv *Server) Watched() *analyzer.Result { return srv.result }
 
-// WatchStats says how much the watch keeps; nothing where there is none.
+// WatchStats returns how much the watch keeps; nothing where there is none.
 func (srv *Server) WatchStats() analyzer.LiveStats {
 	if srv.watch == nil {
 		return analyzer.LiveStats{}
@@ -57,7 +57,7 @@ func (srv *Server) WatchStats() analyzer.LiveStats {
 	return srv.watch.Stats()
 }
 
-// WatchDelay says how quickly the watch told what it found.
+// WatchDelay returns how quickly the watch told what it found.
 func (srv *Server) WatchDelay() monitor.Delay {
 	if srv.watch == nil {
 		return monitor.Delay{}

@@ -162,7 +162,7 @@ func (f *family) run(side int, texts []string) (outcome, error) {
 	return o, err
 }
 
-// differ runs texts on both sides and tells the first difference; empty where there is none. at is the text's number,
+// differ runs texts on both sides and returns the first difference; empty where there is none. at is the text's number,
 // or as many as there are when the tables differ.
 func (f *family) differ(texts []string, refused func(reply []byte) bool) (at int, difference string, err error) {
 	var sides [2]outcome

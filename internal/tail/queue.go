@@ -68,7 +68,7 @@ func (q *queue) take() (items []item, behind bool) {
 	return items, behind
 }
 
-// idle says that nothing waits.
+// idle reports whether nothing waits.
 func (q *queue) idle() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -87,7 +87,7 @@ func rounds(m interface{ Run() int }, also []Engine) int {
 	return code
 }
 
-// enter makes the server at a URL that of the present round and gives its version.
+// enter makes the server at a URL that of the present round and returns its version.
 func enter(e Engine, address string) (version string, err error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" || u.User.Username() == "" {

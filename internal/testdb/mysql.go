@@ -50,7 +50,7 @@ func findMySQL() (programs, error) {
 // versionTimeout bounds how long a program may take to say its version.
 const versionTimeout = 10 * time.Second
 
-// isMySQL says what keeps a program from being MySQL's server.
+// isMySQL returns what keeps a program from being MySQL's server.
 func isMySQL(path string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), versionTimeout)
 	defer cancel()

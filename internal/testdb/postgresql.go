@@ -169,7 +169,7 @@ func (s *PostgreSQLServer) address(database string) *url.URL {
 	return &url.URL{Scheme: "postgres", User: s.login(), Host: s.Addr(), Path: "/" + database}
 }
 
-// config says how to connect to the database at host, which is a name or the socket's directory.
+// config returns how to connect to the database at host, which is a name or the socket's directory.
 func (s *PostgreSQLServer) config(host, database string) (*pgx.ConnConfig, error) {
 	c, err := pgx.ParseConfig(s.DSN(database))
 	if err != nil {

@@ -107,7 +107,7 @@ func (p *process) await(ctx context.Context, ask func(context.Context) error) er
 	}
 }
 
-// run runs a program to its end, in dir as the user, and gives what it printed. When ctx is done
+// run runs a program to its end, in dir as the user, and returns what it printed. When ctx is done
 // first, the program and its children are killed.
 func run(ctx context.Context, user *account, dir, program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, program, args...)

@@ -98,7 +98,7 @@ func Main(m interface{ Run() int }, also ...Engine) {
 	os.Exit(code)
 }
 
-// NewDatabase makes an empty database on the server of [Current] and gives its name, which no other test
+// NewDatabase makes an empty database on the server of [Current] and returns its name, which no other test
 // has. It stays until the server is stopped, or the round over: dropping it could wait for a lock that
 // a failed test still holds.
 func NewDatabase(tb TB) string {

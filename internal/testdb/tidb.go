@@ -112,7 +112,7 @@ func launchTiDB(ctx context.Context, at installation, port int) (*TiDBServer, er
 	return s, nil
 }
 
-// NewDatabase makes an empty database on the server and gives its name, which no other test of the
+// NewDatabase makes an empty database on the server and returns its name, which no other test of the
 // process has. It stays until the server is stopped.
 func (s *TiDBServer) NewDatabase(tb TB) string {
 	tb.Helper()

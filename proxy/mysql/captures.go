@@ -75,18 +75,18 @@ func (c *captures) read() []*observed {
 	return batch
 }
 
-// wait says that a query is under way that tells what these statements saw: until it is answered, their transactions
+// wait notes that a query is under way that tells what these statements saw: until it is answered, their transactions
 // wait for it.
 func (c *captures) wait(batch []*observed) { c.reading = append(c.reading, batch) }
 
-// answered says that the query of the batch for which wait was called longest ago is over, and appends the transactions
-// that waited for it alone to events. The server answers in the order of the queries.
+// answered notes that the query of the batch for which wait was called longest ago is over, and appends the
+// transactions that waited for it alone to events. The server answers in the order of the queries.
 func (c *captures) answered(events []session.Event) []session.Event {
 	c.reading = slices.Delete(c.reading, 0, 1)
 	return c.release(events)
 }
 
-// takeEntries gives the entries that a read found to the statements of its batch. Entries of statements that failed
+// takeEntries hands the entries that a read found to the statements of its batch. Entries of statements that failed
 // find none: the tag voids them.
 func takeEntries(batch []*observed, collected []byte) {
 	entries, uncollected, err := sqlmysql.ParseCapture(collected)

@@ -270,7 +270,7 @@ func (s *Session) beforeStatement(plan *sqlmysql.Plan) {
 	}
 }
 
-// leavesAlone says why a statement goes unchanged although its plan would change it; empty when it
+// leavesAlone returns why a statement goes unchanged although its plan would change it; empty when it
 // does not.
 func (s *Session) leavesAlone(plan *sqlmysql.Plan) history.Reason {
 	switch {

@@ -133,7 +133,7 @@ func (c *conditions) take(r *reply, plan *sqlmysql.Plan, added int) {
 	}
 }
 
-// lose says that a statement of isotap's is about to clear the list. It reports whether the list has to be fetched
+// lose notes that a statement of isotap's is about to clear the list. It reports whether the list has to be fetched
 // before: the rows of SHOW WARNINGS then go to keep.
 func (c *conditions) lose() (fetch bool) {
 	if !c.cleared || c.gone {

@@ -84,7 +84,7 @@ func (s *Session) preparesAnswers(p *prepared) (wait bool) {
 	return s.resumed == nil && s.restoreConditions(p.plan)
 }
 
-// leavesExecution says why an execution runs the client's own text although the plan would change it; empty when it
+// leavesExecution returns why an execution runs the client's own text although the plan would change it; empty when it
 // does not.
 func (s *Session) leavesExecution(p *prepared, payload []byte) history.Reason {
 	reason := s.leavesPrepared(p)
@@ -184,7 +184,7 @@ func (s *Session) bind(o *observed, p *prepared, payload []byte) ([]byte, error)
 	return s.scratch, nil
 }
 
-// leavesPrepared says why a prepared statement runs unchanged although its plan would change it; empty
+// leavesPrepared returns why a prepared statement runs unchanged although its plan would change it; empty
 // when it does not.
 func (s *Session) leavesPrepared(p *prepared) history.Reason {
 	switch reason := s.leavesAlone(p.plan); {

@@ -191,7 +191,7 @@ func (s *rowIdentities) addArray(source, limit int, array []byte) {
 	s.unreadable = s.unreadable || !ok
 }
 
-// eachText calls f with the texts of a JSON array, leaving NULLs out, and gives the number of its
+// eachText calls f with the texts of a JSON array, leaving NULLs out, and returns the number of its
 // elements. It reports whether the array is whole, and of such elements only: no identity needs an escape.
 func eachText(array []byte, f func(text []byte)) (n int, ok bool) {
 	b, ok := bytes.CutPrefix(array, []byte{'['})

@@ -205,7 +205,7 @@ func namesColumn(row []byte, of *reply) (bool, error) {
 	return named, nil
 }
 
-// secondText reads the second value of a row whose first two are strings, and says where it lies. A
+// secondText reads the second value of a row whose first two are strings, and returns where it lies. A
 // binary row begins with a zero and the NULL bitmap of all fields.
 func secondText(row []byte, binary bool, fields int) (value []byte, from, to int, err error) {
 	r := reader{b: row}

@@ -46,7 +46,7 @@ func spoiled(old, with string) func(*sqlmysql.Plan) *sqlmysql.Plan {
 	}
 }
 
-// hears sends a command, and gives what the client gets.
+// hears sends a command, and returns what the client gets.
 func (c *conversation) hears(payload []byte) []byte {
 	c.t.Helper()
 	packet, _ := appendPacket(nil, 0, payload)

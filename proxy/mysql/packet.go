@@ -250,7 +250,7 @@ func matchedRows(info []byte) (matched, changed uint64, ok bool) {
 	return matched, changed, ok
 }
 
-// numberBehind reads the number behind a label, and gives what follows it.
+// numberBehind reads the number behind a label, and returns what follows it.
 func numberBehind(text []byte, label string) (n uint64, rest []byte, ok bool) {
 	_, rest, found := bytes.Cut(text, []byte(label))
 	if !found {

@@ -184,7 +184,7 @@ func NewSession(cfg Config) *Session {
 // watches reports whether the session looks at its statements.
 func (s *Session) watches() bool { return s.cfg.Planner != nil }
 
-// FromClient takes bytes that the client sent at now (nanoseconds since the run's start) and says
+// FromClient takes bytes that the client sent at now (nanoseconds since the run's start) and returns
 // how many of them it used. The rest must be offered again once FromServer made progress: the
 // session answers one command before it takes the next. The bytes may be reused afterwards.
 func (s *Session) FromClient(now int64, p []byte) (n int, err error) {
@@ -212,7 +212,7 @@ func (s *Session) wantsClient() bool {
 	return false
 }
 
-// Turn says whose turn it is. The other side can still end the connection, and the server say why.
+// Turn returns whose turn it is. The other side can still end the connection, and the server say why.
 func (s *Session) Turn() session.Turn {
 	switch s.phase {
 	case phaseGreeting, phaseClosing:
@@ -312,7 +312,7 @@ func (s *Session) ServerClosed(now int64) {
 	}
 }
 
-// Done says that the session has nothing more to do: close both sides once the output is sent.
+// Done reports whether the session has nothing more to do: close both sides once the output is sent.
 func (s *Session) Done() bool { return s.phase == phaseClosed }
 
 // InTransaction reports whether the server has a transaction open for the client, or a reply is due.
@@ -332,11 +332,11 @@ func (s *Session) Compressed(leg session.Leg, c net.Conn) net.Conn {
 	return NewCompressed(c, s.caps&gomysql.CLIENT_COMPRESS == 0, leg == session.ServerLeg)
 }
 
-// Copying says that the session only passes bytes on from now on: the caller may do so itself, once it
+// Copying reports whether the session only passes bytes on from now on: the caller may do so itself, once it
 // has sent the Output.
 func (s *Session) Copying() bool { return s.phase == phaseCopy && s.equallySafe() }
 
-// Upgrade says which leg is to begin TLS: the caller sends the Output, does the handshake and calls
+// Upgrade returns which leg is to begin TLS: the caller sends the Output, does the handshake and calls
 // [Session.Upgraded]. Bytes of the client that the session has not taken by then belong to TLS.
 func (s *Session) Upgrade() session.Leg { return s.upgrade }
 

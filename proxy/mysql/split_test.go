@@ -80,7 +80,7 @@ func (c *conversation) settle() {
 	}
 }
 
-// replay gives a new session the same turns in pieces of the given size, and all that it answered.
+// replay returns all that a new session answers to the same turns, in pieces of the given size.
 func replay(t *testing.T, planner Planner, turns []turn, size int) (toClient, toServer []byte, events string) {
 	t.Helper()
 	s := newTestSession(planner)

@@ -96,7 +96,7 @@ func (s *Session) clientPacket(seq byte, payload []byte) error {
 }
 
 // passRows passes rows on that need no trimming, as many as p holds and the beginning of the next,
-// and says how many bytes of p they were.
+// and returns how many bytes of p they were.
 func (s *Session) passRows(p []byte) int {
 	x := s.pending.first()
 	if x == nil || !x.passesRows() {

@@ -35,7 +35,7 @@ func skipBinary(r *reader, typ byte) {
 // maxArgBytes bounds what is kept of one parameter.
 const maxArgBytes = 64
 
-// formatBinary reads one parameter value and gives it as SQL would print it.
+// formatBinary reads one parameter value and returns it as SQL would print it.
 func formatBinary(r *reader, typ byte, unsigned bool) string {
 	start := r.pos
 	skipBinary(r, typ)

@@ -131,7 +131,7 @@ func readArray(v []byte, format byte) ([][]byte, bool) {
 	return elements, true
 }
 
-// textElement reads an element of an array's text, and gives what follows its comma.
+// textElement reads an element of an array's text, and returns what follows its comma.
 func textElement(v []byte) (element, rest []byte, ok bool) {
 	if v[0] != '"' {
 		element, rest, _ = bytes.Cut(v, []byte{','})

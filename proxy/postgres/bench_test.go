@@ -129,7 +129,7 @@ func logIn(b *testing.B, database string, planners func(string) Planner) *dialog
 	return d
 }
 
-// exchange passes on what the client says, and gives what the server sent until it was ready again.
+// exchange passes on what the client says, and returns what the server sent until it was ready again.
 func (d *dialogue) exchange(client []byte) (reply []byte) {
 	d.b.Helper()
 	if _, err := d.session.FromClient(1, client); err != nil {

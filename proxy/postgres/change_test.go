@@ -65,7 +65,7 @@ type way struct {
 	block bool // they run in a transaction block
 }
 
-// afterChange has a client prepare statements, another one change their tables, and gives what they do then: when
+// afterChange has a client prepare statements, another one change their tables, and returns what they do then: when
 // they are described, and when they run twice.
 func afterChange(t *testing.T, r *rig, address string, change string, w way) (told string) {
 	t.Helper()
@@ -150,7 +150,7 @@ func runIn(t *testing.T, c *pgconn.PgConn, block bool) (told string) {
 	return told
 }
 
-// outcome runs a prepared statement, and gives its rows with their columns' types, or its error.
+// outcome runs a prepared statement, and returns its rows with their columns' types, or its error.
 func outcome(t *testing.T, c *pgconn.PgConn, statement int) string {
 	t.Helper()
 	r := c.ExecPrepared(t.Context(), fmt.Sprint("s", statement), [][]byte{[]byte("1")}, nil, nil).Read()

@@ -6,7 +6,7 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// longFromClient says which messages of the client may be long: they are passed on as they come.
+// longFromClient reports whether a message of the client may be long: it is passed on as it comes.
 func longFromClient(kind byte) bool {
 	switch kind {
 	case msgQuery, msgParse, msgBind, msgFunctionCall, msgCopyData, msgCopyFail:

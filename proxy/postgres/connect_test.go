@@ -94,7 +94,7 @@ type roads struct {
 	network        string // of the proxy; empty: tcp
 }
 
-// throughProxy starts a proxy that only passes on, and gives its address.
+// throughProxy starts a proxy that only passes on, and returns its address.
 func throughProxy(t *testing.T, p place, r roads, change ...func(*proxy.Config)) string {
 	t.Helper()
 	if r.pair.Certificate == nil {

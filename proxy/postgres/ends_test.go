@@ -38,7 +38,7 @@ func startup(minor uint32, user string, parameters ...string) string {
 		"\x00\x00")
 }
 
-// exchanged sends text to an address, piece by piece, and gives all that is answered up to the end.
+// exchanged sends text to an address, piece by piece, and returns all that is answered up to the end.
 func exchanged(t *testing.T, address string, pieces ...string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
@@ -107,8 +107,8 @@ const (
 	errorResponse  = 'E'
 )
 
-// kinds tells answers apart, without what differs between two sessions: the keys, and what errors say of the
-// server's source.
+// kinds returns what tells answers apart, without what differs between two sessions: the keys, and what errors say of
+// the server's source.
 func kinds(answer string) string {
 	var b strings.Builder
 	for len(answer) > 0 && strings.Contains("NS", answer[:1]) && (len(answer) == 1 || answer[1] != 0) {

@@ -330,7 +330,8 @@ func (s *rowIdentities) judge(p *sqlpostgres.Plan, st *history.Stmt, failed bool
 	return p.Kind == history.Select && (s.partial || s.collected > sqlpostgres.MaxArray)
 }
 
-// unambiguous says that what the session shows of dates, times and intervals means the same to every other session.
+// unambiguous reports whether what the session shows of dates, times and intervals means the same to every other
+// session.
 func unambiguous(s history.LiteralSettings) bool {
 	return strings.HasPrefix(s.DateStyle, "ISO") && s.IntervalStyle != "sql_standard"
 }

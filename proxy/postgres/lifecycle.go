@@ -6,7 +6,7 @@ import (
 	"github.com/isotap/isotap/proxy/session"
 )
 
-// FromClient takes bytes that the client sent at now (nanoseconds since the run's start) and says how many
+// FromClient takes bytes that the client sent at now (nanoseconds since the run's start) and returns how many
 // of them it used. The rest must be offered again once FromServer made progress. The bytes may be reused
 // afterwards.
 func (s *Session) FromClient(now int64, p []byte) (n int, err error) {
@@ -37,7 +37,7 @@ func (s *Session) wantsClient() bool {
 	return false
 }
 
-// Turn says whose turn it is. The other side can still speak.
+// Turn returns whose turn it is. The other side can still speak.
 func (s *Session) Turn() session.Turn {
 	switch s.phase {
 	case phaseStartup:
@@ -112,7 +112,7 @@ func (s *Session) serverBytes(p []byte) (int, error) {
 	return 0, fmt.Errorf("%w from the server (%q)", errUnexpected, p[0])
 }
 
-// Copying says that bytes may be copied from now on without the session.
+// Copying reports whether bytes may be copied from now on without the session.
 func (s *Session) Copying() bool { return s.phase == phaseCopy }
 
 // LoggedIn reports whether the client's login is over.
@@ -123,7 +123,7 @@ func (s *Session) InTransaction() bool {
 	return s.phase == phaseReady && (s.txn.status != txnIdle || !s.pipeline.idle() || s.held.raw != nil)
 }
 
-// Unread says that Idle has something to do, which is never so: what a statement did is known with its reply.
+// Unread reports whether Idle has something to do, which is never so: what a statement did is known with its reply.
 func (s *Session) Unread() bool { return false }
 
 // Idle tells the session that nothing has come from either side for a while.
@@ -170,5 +170,5 @@ func (s *Session) ServerClosed(now int64) {
 	}
 }
 
-// Done says that the session has nothing more to do: close both sides once the output is sent.
+// Done reports whether the session has nothing more to do: close both sides once the output is sent.
 func (s *Session) Done() bool { return s.phase == phaseClosed }

@@ -142,7 +142,7 @@ func (s *Session) takeStartup(params []byte) {
 	}
 }
 
-// replicates says what the value of the parameter replication means: "database", or a boolean.
+// replicates reports what the value of the parameter replication means: "database", or a boolean.
 func replicates(value string) bool {
 	switch strings.ToLower(value) {
 	case "", "0", "f", "fa", "fal", "fals", "false", "n", "no", "of", "off":

@@ -284,7 +284,7 @@ func (p *portal) layoutOf() layout {
 	return p.layout
 }
 
-// hiddenFields says how many of the last fields of a description are hidden columns of a statement that the client
+// hiddenFields returns how many of the last fields of a description are hidden columns of a statement that the client
 // prepared by the protocol and runs by EXECUTE, or FETCHes from. Nothing else shows the rows of another statement.
 func (n *names) hiddenFields(p *sqlpostgres.Plan, description []byte) int {
 	switch {

@@ -140,7 +140,7 @@ func readable(b []byte) string {
 	return s.String()
 }
 
-// converse has a client say a script and gives all that it heard.
+// converse has a client say a script and returns all that it heard.
 func converse(t *testing.T, address, database string, steps []step) []byte {
 	t.Helper()
 	c := connectRaw(t, address, database)

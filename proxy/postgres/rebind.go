@@ -45,7 +45,7 @@ func (s *Session) runsAlone() {
 	}
 }
 
-// rebind binds a portal to the client's own text instead of what was made of it, for a reason, and gives it.
+// rebind binds a portal to the client's own text instead of what was made of it, for a reason, and returns it.
 func (s *Session) rebind(name string, reason history.Reason) *portal {
 	p := s.names.speculative.portals[name]
 	if p == nil || p.kept == nil {

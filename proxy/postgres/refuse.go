@@ -56,7 +56,7 @@ func refuse(client io.ReadWriter, state, why string) (cancel []byte) {
 	return nil
 }
 
-// readStartup reads a message without a type, and gives its code; nil where there is none.
+// readStartup reads a message without a type, and returns its code; nil where there is none.
 func readStartup(client io.Reader) (code uint32, startup []byte) {
 	head := make([]byte, 8)
 	if _, err := io.ReadFull(client, head); err != nil {

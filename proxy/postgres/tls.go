@@ -38,7 +38,7 @@ type legs struct {
 	plainBecause string
 }
 
-// Upgrade says which leg is to begin TLS once the output is sent, or to be made anew. Bytes of the client
+// Upgrade returns which leg is to begin TLS once the output is sent, or to be made anew. Bytes of the client
 // that the session has not taken by then belong to TLS.
 func (s *Session) Upgrade() session.Leg { return s.upgrade }
 

@@ -107,8 +107,8 @@ func (t *transaction) beginBlock(start int64, asked, level history.Level) {
 	t.open.Level = t.level
 }
 
-// endBlock takes a COMMIT or ROLLBACK by its tag, and says how the transaction has ended. The COMMIT of a failed one is
-// answered by ROLLBACK.
+// endBlock takes a COMMIT or ROLLBACK by its tag, and returns how the transaction has ended. The COMMIT of a failed one
+// is answered by ROLLBACK.
 func (t *transaction) endBlock(tag string) history.Status {
 	t.block, t.erred = false, false
 	if tag == "COMMIT" {

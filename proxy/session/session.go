@@ -16,16 +16,16 @@ type Session interface {
 	// Events returns what happened since the last call, to be dealt with before the next Output is sent.
 	Events() []Event
 	Turn() Turn
-	// Upgrade says which leg is to begin TLS once the Output is sent, or to be made anew; Upgraded tells what
+	// Upgrade returns which leg is to begin TLS once the Output is sent, or to be made anew; Upgraded tells what
 	// came of it.
 	Upgrade() Leg
 	Upgraded(now int64, with *tls.ConnectionState, failed error)
-	// Copying says that bytes may be copied from now on without the session.
+	// Copying reports whether bytes may be copied from now on without the session.
 	Copying() bool
 	LoggedIn() bool
 	LoginOverdue(now int64)
 	InTransaction() bool
-	// Unread says that Idle has something to do when both sides stay quiet.
+	// Unread reports whether Idle has something to do when both sides stay quiet.
 	Unread() bool
 	Idle(now int64)
 	// Unrecorded says that a transaction among the last Events was not stored, which the client must not take for
@@ -35,6 +35,6 @@ type Session interface {
 	Dismiss(now int64)
 	ClientClosed(now int64)
 	ServerClosed(now int64)
-	// Done says that both sides are to be closed once the output is sent.
+	// Done reports whether both sides are to be closed once the output is sent.
 	Done() bool
 }

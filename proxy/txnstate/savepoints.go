@@ -69,9 +69,9 @@ func (s *Savepoints) Release(name string) {
 	}
 }
 
-// RollBackTo forgets the savepoints after one, which stays, and gives how many statements were recorded before it, or,
-// where that is not sure, the least that there may have been. One that is not known was set before the transaction's
-// first recorded statement.
+// RollBackTo forgets the savepoints after one, which stays, and returns how many statements were recorded before it,
+// or, where that is not sure, the least that there may have been. One that is not known was set before the
+// transaction's first recorded statement.
 func (s *Savepoints) RollBackTo(name string) (at int, sure bool) {
 	i := s.find(name)
 	switch {

@@ -34,7 +34,7 @@ type rowCapture struct {
 	limit      int // bytes of collected entries
 }
 
-// capture makes the capture of assignments to t, or says why there cannot be one.
+// capture makes the capture of assignments to t, or the reason why there cannot be one.
 func (pl *planner) capture(list []*ast.Assignment, t *Table, of string) (*rowCapture, error) {
 	s := pl.session
 	switch {
@@ -53,7 +53,7 @@ func (pl *planner) capture(list []*ast.Assignment, t *Table, of string) (*rowCap
 	return &rowCapture{of: of, key: key, wlistBytes: t.WListBytes, limit: s.maxPacket() / 4}, nil
 }
 
-// collectable says why no entries can be collected of rows of t.
+// collectable returns why no entries can be collected of rows of t.
 func (pl *planner) collectable(t *Table) error {
 	s := pl.session
 	switch {

@@ -114,7 +114,7 @@ func (b *block) show(s *source, i identity) shownIdentity {
 }
 
 // showOutwards appends what a block in a FROM clause shows to its select list under names of their own,
-// and gives it as the block around it sees it. What a star of the block holds is shown already.
+// and returns it as the block around it sees it. What a star of the block holds is shown already.
 func (pl *planner) showOutwards(b *block) []identity {
 	var text strings.Builder
 	var out []identity
@@ -153,7 +153,7 @@ func (pl *planner) appendToList(b *block, items string) {
 	pl.insertAt(pos, text(items+gap))
 }
 
-// derived has a query in a FROM clause show its identities, or says why it cannot.
+// derived has a query in a FROM clause show its identities, or the reason why it cannot.
 func (pl *planner) derived(query ast.ResultSetNode) ([]identity, history.Reason) {
 	n, ok := query.(*ast.SelectStmt)
 	if !ok {
@@ -194,7 +194,7 @@ func (pl *planner) observed(n *ast.SelectStmt) {
 	pl.nesting.observed = append(pl.nesting.observed, n)
 }
 
-// apart runs f and gives the edits that it made and the reason for which it lowered the plan, without
+// apart runs f and returns the edits that it made and the reason for which it lowered the plan, without
 // either being done.
 func (pl *planner) apart(f func() error) (edits []edit, lowered history.Reason, err error) {
 	before, observation, reason := pl.edits, pl.plan.Observation, pl.plan.Reason

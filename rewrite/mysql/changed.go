@@ -45,7 +45,7 @@ func (v verb) togglesKeys(object int) bool {
 	return ok && v.is(end, "DISABLE", "ENABLE") && v.is(end+1, "KEYS") && v.from+end+2 == v.to
 }
 
-// triggerFate says what becomes of the triggers of so many tables that a definition names. A table that is renamed
+// triggerFate returns what becomes of the triggers of so many tables that a definition names. A table that is renamed
 // takes them along.
 func (v verb) triggerFate(object, tables int) rewrite.TriggerFate {
 	switch {

@@ -61,7 +61,7 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// Plan says how a statement is observed. It never fails: what cannot be rewritten is opaque, with
+// Plan returns how a statement is observed. It never fails: what cannot be rewritten is opaque, with
 // the reason. The plan shares memory with text.
 func (r *Rewriter) Plan(text string, s Session) *Plan {
 	return r.decide(scan(text, s.ANSIQuotes, s.NoBackslashEscapes), &s).finish()

@@ -100,7 +100,7 @@ func (pl *planner) downgrade(reason history.Reason) {
 	}
 }
 
-// table finds the table that a name means in this session, or says why isotap cannot observe it.
+// table finds the table that a name means in this session, or the reason why isotap cannot observe it.
 func (pl *planner) table(name *ast.TableName) (*Table, history.Reason) {
 	schema := name.Schema.O
 	if schema == "" {

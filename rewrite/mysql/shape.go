@@ -143,7 +143,7 @@ type shaper struct {
 	commented int
 }
 
-// add takes over the token at i, and those that belong to the same literal, and gives the next one.
+// add takes over the token at i, and those that belong to the same literal, and returns the next one.
 func (s *shaper) add(i int) int {
 	first, st := i, s.st
 	if (st.mark(i, "-") || st.mark(i, "+")) && s.signHere(i) && i+1 < len(st.Tokens) &&

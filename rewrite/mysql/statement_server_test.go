@@ -172,7 +172,7 @@ func TestDeleteReturnsWhatItDeleted(t *testing.T) {
 	}
 }
 
-// deleted runs a DELETE rewritten, and gives the row ids that it returns, or captures where there is no
+// deleted runs a DELETE rewritten, and returns the row ids that it returns, or captures where there is no
 // RETURNING.
 func (tw *twins) deleted(query string) []string {
 	tw.t.Helper()

@@ -43,7 +43,7 @@ func (w *withScope) find(name string) (found *cte, uncertain bool) {
 	return nil, false
 }
 
-// common has a common table expression show its identities, and says why it does not show all.
+// common has a common table expression show its identities, and returns why it does not show all.
 func (pl *planner) common(c *cte) ([]identity, history.Reason) {
 	if !c.known {
 		c.known, c.reason = true, history.ReasonRecursive // as long as its own query is being looked at

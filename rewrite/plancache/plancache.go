@@ -72,7 +72,7 @@ func (c *Cache[R, S, P, T]) SetRewriter(r *R) {
 	c.Invalidate() // after the change: what is being planned by the old rules is not kept
 }
 
-// Get finds the plan of a text, without an allocation, or gives the epoch for [Cache.Put].
+// Get finds the plan of a text, without an allocation, or returns the epoch for [Cache.Put].
 func (c *Cache[R, S, P, T]) Get(text []byte, s S) (plan P, epoch Epoch, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,7 +173,9 @@ func (c *Cache[R, S, P, T]) Invalidate() {
 	c.recent.Init()
 }
 
-func (c *Cache[R, S, P, T]) hash(shape string) uint64 { return maphash.String(c.doorkeeper.seed, shape) }
+func (c *Cache[R, S, P, T]) hash(shape string) uint64 {
+	return maphash.String(c.doorkeeper.seed, shape)
+}
 
 // maxLarge is how many shapes the cache remembers as too large.
 const maxLarge = 10_000

@@ -67,7 +67,7 @@ func (v verb) declare() {
 	}
 }
 
-// declaration reads DECLARE up to its query, and gives the token at which that begins; -1 where it is not
+// declaration reads DECLARE up to its query, and returns the token at which that begins; -1 where it is not
 // understood.
 func (st *statement) declaration() (*Cursor, int) {
 	name, ok := st.ident(1)

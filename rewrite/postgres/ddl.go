@@ -95,8 +95,8 @@ func (v verb) changed(object int) []rewrite.TableName {
 	return nil
 }
 
-// change says what is to be read again after the statement; nil: perhaps anything. What it changes beside what it makes
-// it names, but for what is related to that.
+// change returns what is to be read again after the statement; nil: perhaps anything. What it changes beside what it
+// makes it names, but for what is related to that.
 func (v verb) change(object int, temporary bool) *rewrite.SchemaChange {
 	named := v.namesAll()
 	c := &rewrite.SchemaChange{Named: named, Cascades: v.mentions("CASCADE")}
@@ -159,7 +159,7 @@ func (v verb) altered(c *rewrite.SchemaChange, object int) {
 	}
 }
 
-// granted says what GRANT and REVOKE change: who may do what with tables and schemas. Roles may be granted, too.
+// granted returns what GRANT and REVOKE change: who may do what with tables and schemas. Roles may be granted, too.
 func (v verb) granted(c *rewrite.SchemaChange) *rewrite.SchemaChange {
 	if v.find(0, "ON") < 0 {
 		return nil
@@ -247,7 +247,7 @@ func (v verb) nameBehind(i int) rewrite.TableName {
 	return n
 }
 
-// tableName reads a name, qualified or not, at token i, and gives the token behind it.
+// tableName reads a name, qualified or not, at token i, and returns the token behind it.
 func (v verb) tableName(i int) (rewrite.TableName, int) {
 	first, ok := v.ident(i)
 	if !ok {

@@ -66,7 +66,7 @@ func TestPreparedStatementsLookTheSame(t *testing.T) {
 	tw.sameTables()
 }
 
-// prepared runs a prepared statement and gives its description, and its rows in binary.
+// prepared runs a prepared statement and returns its description, and its rows in binary.
 func prepared(t *testing.T, c *pgconn.PgConn, text string, args []string) (*pgconn.StatementDescription, [][][]byte) {
 	t.Helper()
 	ctx := context.Background()

@@ -266,7 +266,7 @@ func (rel *relation) describe(blocks []*block) {
 	}
 }
 
-// outwards has the blocks of a query in a FROM clause show what they see under names of their own, and gives
+// outwards has the blocks of a query in a FROM clause show what they see under names of their own, and returns
 // that with these names as expressions.
 func (w *walker) outwards(blocks []*block, shown []*sight, node ast.Node) ([]*sight, error) {
 	var out, added []*sight
@@ -425,5 +425,5 @@ func (rel *relation) looksUp() bool {
 	return slices.ContainsFunc(rel.sights, func(s *sight) bool { return s.lookup })
 }
 
-// looksUp says so of the block's relations: what their views do to make a row is not known.
+// looksUp reports so of the block's relations: what their views do to make a row is not known.
 func (b *block) looksUp() bool { return slices.ContainsFunc(b.rels, (*relation).looksUp) }

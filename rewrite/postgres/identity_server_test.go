@@ -34,7 +34,7 @@ func identities(p *Plan, hidden [][]string, source int) (rows []map[Item]string)
 	return rows
 }
 
-// one runs a text of one statement on both sides and gives the identities of its first source.
+// one runs a text of one statement on both sides and returns the identities of its first source.
 func (tw *twins) one(text string) []map[Item]string {
 	tw.t.Helper()
 	plans, hidden := tw.both(text)

@@ -123,7 +123,7 @@ func (p *placer) lastOperand(at place) int {
 	return at.to - 1
 }
 
-// with places the queries of a WITH clause at token i, and gives the token behind the clause.
+// with places the queries of a WITH clause at token i, and returns the token behind the clause.
 func (p *placer) with(clause *ast.WithClause, i, to int) (int, error) {
 	if clause == nil {
 		return 0, errUnplaced
@@ -208,7 +208,7 @@ func (p *placer) clause(i, to int) int {
 	}
 }
 
-// from places the queries that stand in the place of tables in [i, to), and gives those that are left over.
+// from places the queries that stand in the place of tables in [i, to), and returns those that are left over.
 func (p *placer) from(inner []*ast.RangeSubselect, i, to int) ([]*ast.RangeSubselect, error) {
 	table := true // a table may stand here
 	for ; i < to && len(inner) > 0; i++ {

@@ -50,7 +50,7 @@ type Schema interface {
 	Exposes() bool
 	// ReadsCursors reports whether a function that the server does not bring along may read a cursor by its name.
 	ReadsCursors() bool
-	// Functions says what the functions of a name are that the server does not bring along, in any schema.
+	// Functions returns what the functions of a name are that the server does not bring along, in any schema.
 	Functions(name string) FunctionKind
 }
 

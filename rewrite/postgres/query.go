@@ -17,7 +17,7 @@ func all(blocks []*block) []*sight {
 	return out
 }
 
-// query looks at a query in whose place sc says what names mean, and gives the blocks whose rows are its rows.
+// query looks at a query in whose place sc says what names mean, and returns the blocks whose rows are its rows.
 // What these cannot show is missed.
 func (r *reading) query(n *ast.SelectStmt, sc *scope) ([]*block, error) {
 	r.known[n] = true

@@ -79,7 +79,7 @@ var reads = grammar{
 		" WHERE a.id IS NOT DISTINCT FROM 1", " WHERE false"},
 }
 
-// difference tells what a client would see otherwise of a rewritten text, where the order of rows is open, and how
+// difference returns what a client would see otherwise of a rewritten text, where the order of rows is open, and how
 // many of them come before an error.
 func (tw *twins) difference(text string) string {
 	script := tw.rewriter.Plan(text, tw.session)

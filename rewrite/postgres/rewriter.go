@@ -17,7 +17,7 @@ const (
 	maxDepth  = 500 // of parentheses
 )
 
-// Plan says how the statements of a text are observed. It never fails: what cannot be rewritten is opaque,
+// Plan returns how the statements of a text are observed. It never fails: what cannot be rewritten is opaque,
 // with the reason. The script shares memory with text.
 func (r *Rewriter) Plan(text string, s Session) *Script {
 	return r.decide(read(text, &s), s).script(nil)

@@ -117,7 +117,7 @@ type reply struct {
 // firstUserOID is the least oid of what is not in every database.
 const firstUserOID = 16384
 
-// run sends a text as one Query and gives its replies, and the error that ended it.
+// run sends a text as one Query and returns its replies, and the error that ended it.
 func run(t *testing.T, c *pgconn.PgConn, text string) (replies []reply, failure *pgconn.PgError) {
 	t.Helper()
 	results, err := c.Exec(context.Background(), text).ReadAll()
@@ -148,7 +148,7 @@ func run(t *testing.T, c *pgconn.PgConn, text string) (replies []reply, failure 
 }
 
 // both runs a text on the original and rewritten on its twin, fails the test unless a client would see the same,
-// and gives the plans with the identities that the client does not see.
+// and returns the plans with the identities that the client does not see.
 func (tw *twins) both(text string) (plans []*Plan, hidden [][][]string) {
 	tw.t.Helper()
 	script := tw.rewriter.Plan(text, tw.session)

@@ -77,7 +77,7 @@ type shaper struct {
 	onlyArgs bool
 }
 
-// add takes over the token at i, and those that belong to the same literal, and gives the next one.
+// add takes over the token at i, and those that belong to the same literal, and returns the next one.
 func (s *shaper) add(i int) int {
 	first, st := i, s.st
 	if (st.sign(i, "-") || st.sign(i, "+")) && s.signHere(i) && i+1 < len(st.toks) &&

@@ -11,7 +11,7 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// table finds the table that a name means in this session, or says why isotap cannot observe it. Neither: it
+// table finds the table that a name means in this session, or the reason why isotap cannot observe it. Neither: it
 // is one of the server's own catalogs, whose rows are nobody's.
 func (pl *planner) table(n *ast.RangeVar) (*Table, history.Reason) {
 	t, reason := pl.lookup(n)

@@ -134,7 +134,7 @@ func (u *usage) call(n *ast.FuncCall, depth int) {
 	}
 }
 
-// functions says what the functions of a name are as far as the session surely sees them so.
+// functions returns what the functions of a name are as far as the session surely sees them so.
 func (pl *planner) functions(name string) FunctionKind {
 	if pl.session.unsettled(name) {
 		return MixedFunction

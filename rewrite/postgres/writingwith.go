@@ -132,7 +132,7 @@ func (pl *planner) share(query ast.Node, visible withNames) {
 	}
 }
 
-// main has the statement itself tell what it reads and writes, and gives it without its WITH clause as it goes
+// main has the statement itself tell what it reads and writes, and returns it without its WITH clause as it goes
 // upstream.
 func (pl *planner) main(tree ast.Stmt, first int, visible withNames) (ast.Stmt, error) {
 	pl.ctes, pl.silent = visible.reading, visible.silent

@@ -55,7 +55,7 @@ func (s *Shape) Fold(values ...string) {
 func (s *Shape) move(to, from int) { s.parts[to], s.adjacent[to] = s.parts[from], s.adjacent[from] }
 
 // foldList copies the comma-separated elements that begin at part i to out, leaving out those that
-// equal the one before, and gives the places behind both. Elements that are rows end with their
+// equal the one before, and returns the places behind both. Elements that are rows end with their
 // parenthesis.
 func (s *Shape) foldList(out, i int, rows bool) (int, int) {
 	lastFrom, lastTo := -1, -1

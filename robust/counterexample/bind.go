@@ -62,8 +62,8 @@ func (t *Tables) bind(q *robust.Statement, literal func(n int) string) (string, 
 	return strings.TrimSpace(b.String() + q.Text[last:]), nil
 }
 
-// asksForOld says that here begins a RETURNING that asks for rows as they were, which PostgreSQL refuses before 18.
-// Nothing that is played depends on what it gives.
+// asksForOld reports whether here begins a RETURNING that asks for rows as they were, which PostgreSQL refuses before
+// 18. Nothing that is played depends on what it gives.
 func asksForOld(toks []sqltoken.Token) bool {
 	if !toks[0].Is("RETURNING") {
 		return false

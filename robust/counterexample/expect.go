@@ -88,14 +88,14 @@ func (x *solution) expect(sc *scenario.Scenario, w *robust.Witness) {
 	at(nil, false)
 }
 
-// hidden says that isotap does not see a dependency: of what a LIMIT leaves out nothing is known.
+// hidden reports whether isotap does not see a dependency: of what a LIMIT leaves out nothing is known.
 func (x *solution) hidden(d robust.Dependency) bool {
 	return d.Kind == robust.PredicateRW &&
 		x.said[x.schedule.Runs[d.From.Run].Program.Statements[d.From.At].Text].Limited
 }
 
-// locksMore says that InnoDB may lock more in an execution than the model, so that a transaction waits: it locks the
-// row that a new one refers to, which another transaction may have written, and what a write or locking read by
+// locksMore reports whether InnoDB may lock more in an execution than the model, so that a transaction waits: it locks
+// the row that a new one refers to, which another transaction may have written, and what a write or locking read by
 // predicate looks at.
 func (x *solution) locksMore() bool {
 	for at, step := range x.schedule.Order {
@@ -114,7 +114,7 @@ func (x *solution) locksMore() bool {
 	return false
 }
 
-// parentWritten says that a row refers to one that another transaction has written by then and not committed.
+// parentWritten reports whether a row refers to one that another transaction has written by then and not committed.
 func (x *solution) parentWritten(at, run int, r *row) bool {
 	functions := x.tables.schema.Functions()
 	return slices.ContainsFunc(x.writes, func(w write) bool {
@@ -125,8 +125,8 @@ func (x *solution) parentWritten(at, run int, r *row) bool {
 	})
 }
 
-// long says that a cycle of more than two transactions goes through what predicates did not find more than once: no
-// anomaly is looked for there.
+// long reports whether a cycle of more than two transactions goes through what predicates did not find more than once:
+// no anomaly is looked for there.
 func long(proof []robust.Dependency) bool {
 	predicates := 0
 	for _, d := range proof {

@@ -112,7 +112,7 @@ func (f *filling) refer(r *row) {
 	}
 }
 
-// refers says that a row refers to another.
+// refers reports whether a row refers to another.
 func (f *filling) refers(key *footprint.Function, child, parent *row) bool {
 	for i, column := range key.ParentColumns {
 		to, from := parent.cells[column], child.cells[key.ChildColumns[i]]

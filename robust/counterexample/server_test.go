@@ -183,7 +183,7 @@ func hasCycle(t *testing.T, p *runner.Result, w *robust.Witness) {
 	t.Errorf("found %q, want a cycle of %v", found, want)
 }
 
-// rotated says that a cycle's edges are of these kinds, wherever it begins.
+// rotated reports whether a cycle's edges are of these kinds, wherever it begins.
 func rotated(cycle []analyzer.Edge, want [][]analyzer.DepKind) bool {
 	for i := range want {
 		turned := append(slices.Clone(want[i:]), want[:i]...)

@@ -186,7 +186,7 @@ func (x *solution) seen(at, run int, r *row, column string) string {
 	return x.cell(r, column)
 }
 
-// committed says that a run's snapshot at a place in the order has what another one wrote.
+// committed reports whether a run's snapshot at a place in the order has what another one wrote.
 func (x *solution) committed(other, at, run int) bool {
 	if x.schedule.Runs[run].Level != robust.ReadCommitted {
 		at = slices.IndexFunc(x.schedule.Order, func(s robust.Step) bool { return s.Run == run })
@@ -194,7 +194,7 @@ func (x *solution) committed(other, at, run int) bool {
 	return x.committedBy(at, other)
 }
 
-// committedBy says that a run has committed before a place in the order.
+// committedBy reports whether a run has committed before a place in the order.
 func (x *solution) committedBy(at, run int) bool {
 	commit := robust.Step{Run: run, At: len(x.schedule.Runs[run].Program.Statements)}
 	return slices.Contains(x.schedule.Order[:at], commit)

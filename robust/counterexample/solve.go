@@ -88,7 +88,7 @@ func (s *solver) unite(a, b string) {
 	}
 }
 
-// equal says that two cells have one value.
+// equal reports whether two cells have one value.
 func (s *solver) equal(a, b string) bool {
 	a, b = s.class(a), s.class(b)
 	return a == b || s.constants[a] != "" && s.constants[a] == s.constants[b]
@@ -140,7 +140,7 @@ func (s *solver) move(c comparison) bool {
 	return true
 }
 
-// free says how free a class is to have another number.
+// free returns how free a class is to have another number.
 func (s *solver) free(class string) int {
 	switch {
 	case s.constants[class] != "":
@@ -215,7 +215,7 @@ func (s *solver) constantCell(literal string) string {
 	return cell
 }
 
-// isNull says that a cell is to be NULL.
+// isNull reports whether a cell is to be NULL.
 func (s *solver) isNull(cell string) bool {
 	for null := range s.nulls {
 		if s.class(null) == s.class(cell) {

@@ -8,13 +8,13 @@
 //
 // What cannot be decided is taken so that no dependency is missed, and told in notes:
 //
-//   - A statement is by key when its condition has an equality of each column of a primary key, or of a unique key of NOT NULL columns, with
-//     a parameter, a constant or arithmetic of these. Conditions beside these make it a choice: what they look at is read,
-//     and the row is written, or it is not.
-//   - It is by predicate otherwise; always in joins (a statement for each relation), subqueries, aggregates, which give a row where there is none,
-//     with SKIP LOCKED, and where it changes the key itself.
-//   - INSERT … ON CONFLICT, ON DUPLICATE KEY UPDATE, INSERT IGNORE look for the key by a predicate, and then insert, or update, or neither.
-//     REPLACE deletes by a predicate and inserts. MERGE does all that it may do, by a predicate.
+//   - A statement is by key when its condition has an equality of each column of a primary key, or of a unique key of
+//     NOT NULL columns, with a parameter, a constant or arithmetic of these. Conditions beside these make it a choice:
+//     what they look at is read, and the row is written, or it is not.
+//   - It is by predicate otherwise; always in joins (a statement for each relation), subqueries, aggregates, which give
+//     a row where there is none, with SKIP LOCKED, and where it changes the key itself.
+//   - INSERT … ON CONFLICT, ON DUPLICATE KEY UPDATE, INSERT IGNORE look for the key by a predicate, and then insert, or
+//     update, or neither. REPLACE deletes by a predicate and inserts. MERGE does all that it may do, by a predicate.
 //   - A foreign key with an action makes a statement over the table that refers.
 //
 // All functions are pure, and may be called from several goroutines.

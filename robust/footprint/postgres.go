@@ -141,7 +141,7 @@ func (r *postgresQuery) selects(n *ast.SelectStmt) *query {
 	return q
 }
 
-// locks says what a locking clause takes of all rows; FOR … OF, which names tables, counts as none.
+// locks returns what a locking clause takes of all rows; FOR … OF, which names tables, counts as none.
 func locks(c *ast.LockingClause) robust.Lock {
 	switch {
 	case len(items(c.LockedRels)) > 0:

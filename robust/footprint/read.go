@@ -354,7 +354,7 @@ func (b *bound) read() robust.Set { return b.set(b.observed).Union(b.set(b.looke
 // all returns all attributes.
 func (b *bound) all() robust.Set { return robust.Of(b.table.Attributes()...) }
 
-// shows tells which outputs are columns of the source.
+// shows returns which outputs are columns of the source.
 func (b *bound) shows(outputs []expr) map[int]string {
 	shown := map[int]string{}
 	for i := range outputs {

@@ -156,7 +156,7 @@ func (t *Table) Attributes() []string {
 	return names
 }
 
-// spell gives columns the case of their definition.
+// spell returns columns in the case of their definition.
 func (t *Table) spell(columns []string) []string {
 	spelled := make([]string, len(columns))
 	for i, name := range columns {

@@ -44,7 +44,7 @@ func (d *deriver) write(q *query, s *scope, top bool) {
 	}
 }
 
-// written says which columns of which sources are written. A DELETE writes all.
+// written returns which columns of which sources are written. A DELETE writes all.
 func (d *deriver) written(q *query, s *scope) map[*bound]map[string]bool {
 	all := map[*bound]map[string]bool{}
 	if q.verb == deletes {

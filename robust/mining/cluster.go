@@ -95,9 +95,9 @@ func (m *miner) joins(f, c *cluster) bool {
 	return true
 }
 
-// within says which of the program's nodes a form lacks, and whether it is a way through the program. The rules beside
-// the order keep programs apart of which one is the beginning or a small part of the other; what only reads may end
-// early.
+// within returns which of the program's nodes a form lacks, and whether it is a way through the program. The rules
+// beside the order keep programs apart of which one is the beginning or a small part of the other; what only reads may
+// end early.
 func (m *miner) within(nodes []*node, c *cluster) (lacks []bool, ok bool) {
 	lacks = make([]bool, len(c.nodes))
 	at, missing := 0, 0
@@ -126,7 +126,7 @@ func (m *miner) within(nodes []*node, c *cluster) (lacks []bool, ok bool) {
 		m.writing(nodes) == writes
 }
 
-// alike says that a form's node is one of the program's, or one run of it.
+// alike reports whether a form's node is one of the program's, or one run of it.
 func alike(form, n *node) bool {
 	return form.key() == n.key() || n.loop && len(n.body) == 1 && form.key() == n.body[0].key()
 }

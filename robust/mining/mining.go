@@ -4,8 +4,8 @@
 // code the statements differ in their values only, in how often loops ran, and in what was left out.
 //
 //   - template.go: statements that repeat themselves are a loop, however often they did.
-//   - cluster.go: a transaction belongs to a program when that runs so. One that lacks a few of a program's statements, but
-//     not the last one of what writes, nor more than a third, ran without what is optional.
+//   - cluster.go: a transaction belongs to a program when that runs so. One that lacks a few of a program's statements,
+//     but not the last one of what writes, nor more than a third, ran without what is optional.
 //   - match.go tells which statement of the program each recorded one was, and in which iterations of its loops.
 //   - values.go: arguments that were equal in all calls are one value. Foreign keys are followed through these.
 //   - build.go makes programs of it, by packages footprint and program.

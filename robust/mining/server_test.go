@@ -97,7 +97,7 @@ func (b *benchmark) test(t *testing.T, target dsn.Target) {
 	}
 }
 
-// record runs the benchmark, one transaction after the other, and gives the recording and the definitions of the
+// record runs the benchmark, one transaction after the other, and returns the recording and the definitions of the
 // tables.
 func (b *benchmark) record(t *testing.T, target dsn.Target) (recording, tables string) {
 	w, err := known.New(b.name, known.Options{Scale: 1})

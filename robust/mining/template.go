@@ -19,7 +19,7 @@ type node struct {
 
 func leaf(shape int) *node { return &node{shape: shape} }
 
-// isLeaf says that the node is a statement.
+// isLeaf reports whether the node is a statement.
 func (n *node) isLeaf() bool { return !n.loop && !n.optional }
 
 // key is the same for nodes that run alike: it tells loops, but neither how often they ran nor what in them is

@@ -56,7 +56,7 @@ func (s *slot) constant() (value string, one bool) {
 	return value, true
 }
 
-// sameAs says that a later slot, in the same loops or further inside, always had this one's value.
+// sameAs reports whether a later slot, in the same loops or further inside, always had this one's value.
 func (s *slot) sameAs(later *slot) bool {
 	if len(s.loops) > len(later.loops) || !slices.Equal(s.loops, later.loops[:len(s.loops)]) {
 		return false

@@ -55,7 +55,7 @@ func (p *parser) branch() ([]item, error) {
 	return append(before, b), p.expect(";", "END IF")
 }
 
-// condition reads a condition up to a word, and gives the queries in it.
+// condition reads a condition up to a word, and returns the queries in it.
 func (p *parser) condition(words ...string) ([]item, error) {
 	toks, err := p.until(words...)
 	if err != nil {

@@ -118,7 +118,7 @@ func (p *parser) expect(text, where string) error {
 	return p.errorf("%s: %s is missing %s", where, text, p.here())
 }
 
-// here tells what stands here.
+// here returns what stands here.
 func (p *parser) here() string {
 	if p.at < len(p.toks) {
 		return fmt.Sprintf("before %q", p.toks[p.at].Text)
@@ -284,7 +284,7 @@ func (p *parser) statement(toks []sqltoken.Token, before string) *statement {
 	return s
 }
 
-// receives takes the variables of INTO from token i, and gives the last one's place.
+// receives takes the variables of INTO from token i, and returns the last one's place.
 func (s *statement) receives(toks []sqltoken.Token, i int) (last int) {
 	for {
 		s.into = append(s.into, toks[i].Text)

@@ -17,15 +17,16 @@
 // A header is a name, a short name in brackets if wanted, the parameters and a colon; COMMIT (or END) ends the program.
 // Between them stand, each with a semicolon behind it:
 //
-//   - Statements of SQL, plain but for parameters and variables, which are spelled :name. INTO :a, :b behind a select list
-//     or RETURNING puts the columns of the row into variables, in either family.
+//   - Statements of SQL, plain but for parameters and variables, which are spelled :name. INTO :a, :b behind a select
+//     list or RETURNING puts the columns of the row into variables, in either family.
 //   - IF condition THEN … ELSIF condition THEN … ELSE … END IF. The condition is not looked at, but for queries in it,
-//     which run before. One that asks whether a statement found its row (FOUND, or IS NULL of what it selected) says that
-//     it may not find it: the statement is then by predicate.
-//   - LOOP … END LOOP, WHILE condition LOOP … END LOOP, FOR EACH :a, :b IN anything LOOP … END LOOP. A query behind IN runs
-//     before.
+//     which run before. One that asks whether a statement found its row (FOUND, or IS NULL of what it selected) says
+//     that it may not find it: the statement is then by predicate.
+//   - LOOP … END LOOP, WHILE condition LOOP … END LOOP, FOR EACH :a, :b IN anything LOOP … END LOOP. A query behind IN
+//     runs before.
 //   - :name = anything (or :=). A variable that is given another's value is equal to it; all other values are new ones.
-//   - COMMIT inside of IF ends the program there; ROLLBACK (or ABORT) says that this way leads to no transaction that counts.
+//   - COMMIT inside of IF ends the program there; ROLLBACK (or ABORT) says that this way leads to no transaction that
+//     counts.
 //   - BEGIN, START TRANSACTION and SET, which say nothing here.
 //
 // parse.go and control.go read the format; compile.go makes programs of it, by package footprint; builder.go finds the

@@ -113,7 +113,7 @@ func play(t *testing.T, url string, settings scenario.Settings) {
 	}
 }
 
-// playOnce plays a scenario at a level, and gives the JSON report.
+// playOnce plays a scenario at a level, and returns the JSON report.
 func playOnce(t *testing.T, s *runner.Runner, sc *scenario.Scenario, level history.Level, path string) string {
 	t.Helper()
 	p, err := s.Play(t.Context(), sc, level)

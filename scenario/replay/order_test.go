@@ -10,7 +10,7 @@ import (
 	"github.com/isotap/isotap/scenario"
 )
 
-// tester plays a specification of isolationtester and gives what isolationtester would write.
+// tester plays a specification of isolationtester and returns what isolationtester would write.
 func tester(t *testing.T, spec string) string {
 	t.Helper()
 	r, server := newRunner(t, dbms.PostgreSQLFamily)

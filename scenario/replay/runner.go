@@ -151,7 +151,7 @@ type Job struct {
 	Level    history.Level
 }
 
-// RunAll runs jobs, as many at once as workers says, and gives their traces in the jobs' order. The first run that
+// RunAll runs jobs, as many at once as workers says, and returns their traces in the jobs' order. The first run that
 // fails ends the others.
 func (r *Runner) RunAll(ctx context.Context, target Server, jobs []Job, workers int, o Options) ([]Trace, error) {
 	ctx, cancel := context.WithCancelCause(ctx)

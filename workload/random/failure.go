@@ -28,7 +28,7 @@ var mysqlOdd = []uint16{1030, 1032, 1034, 1105, 1194, 1712, 1815}
 // tidbLockWait is what TiDB's store in memory says, without a number of its own, of a lock that was not to be had.
 const tidbLockWait = "lock wait timeout"
 
-// classify says what an error means for its transaction.
+// classify returns what an error means for its transaction.
 func (e Engine) classify(err error) failure {
 	var my *mysql.MySQLError
 	var pg *pgconn.PgError

@@ -40,7 +40,8 @@ func (e Engine) begin() string {
 	return "BEGIN PESSIMISTIC"
 }
 
-// old says that there are no generated columns, WITH, windows, INTERSECT, EXCEPT, SKIP LOCKED and NOWAIT: MySQL 5.
+// old reports whether there are no generated columns, WITH, windows, INTERSECT, EXCEPT, SKIP LOCKED and NOWAIT: MySQL
+// 5.
 func (e Engine) old() bool { return e.Name == dbms.MySQL && strings.HasPrefix(e.Version, "5.") }
 
 // skipsLocked reports whether there is SKIP LOCKED.
@@ -87,7 +88,7 @@ func (p Profile) filled() Profile {
 	return p
 }
 
-// Check says what is wrong with a profile.
+// Check returns what is wrong with a profile.
 func (p Profile) Check() error {
 	for name, n := range map[string]int{"tables": p.Tables, "columns": p.Columns, "rows": p.Rows,
 		"statements": p.Statements,

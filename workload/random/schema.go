@@ -119,8 +119,8 @@ func (t *table) insert(values []string) string {
 	return fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", t.name, names(t.writable(true)), strings.Join(values, ", "))
 }
 
-// refill makes rows that were read, of whose values some are the server's to make, and says which number is behind the
-// largest of their first column.
+// refill makes rows that were read, of whose values some are the server's to make, and returns which number is behind
+// the largest of their first column.
 func (t *table) refill(rows [][]*string) (inserts []string, next int) {
 	for _, row := range rows {
 		var values []string

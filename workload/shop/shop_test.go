@@ -39,7 +39,7 @@ func onEach(t *testing.T, test func(t *testing.T, f family)) {
 	}
 }
 
-// shop sets a shop up in a new database and gives its data source.
+// shop sets a shop up in a new database and returns its data source.
 func (f family) shop(t *testing.T) string {
 	t.Helper()
 	name := f.database(t)
