@@ -1,6 +1,8 @@
 // Package sqltoken reads texts that hold SQL of either family: statements, the definitions of tables, and programs with
-// variables (:name). The tokens are those of the family's own tokenizer, mysqltoken or pgtoken, of as few kinds as such
-// a reader needs. What a statement means is left to its family's grammar.
+// variables (:name), which [Scan] cuts; statements of servers, which are [Statement]'s; and the shapes of recorded
+// statements, which are [Shape]'s. The tokens are those
+// of the family's own tokenizer, mysqltoken or pgtoken, of as few kinds as such a reader needs. What a statement means is
+// left to its family's grammar.
 package sqltoken
 
 import (
@@ -45,24 +47,36 @@ var ErrOpen = errors.New("is not closed")
 // comment in either: programs are written for both. Comments and white space are left out.
 func Scan(family dbms.Family, text string) ([]Token, error) {
 	r := reader{text: text, line: 1}
+	return r.all(family, mysqltoken.Mode{DashComments: true}, r.add)
+}
+
+// Statement cuts a text as a server of the family reads it, without settings: unlike for [Scan], two dashes are two
+// operators in the MySQL family where no white space follows them, and a colon is a token by itself.
+func Statement(family dbms.Family, text string) ([]Token, error) {
+	r := reader{text: text, line: 1}
+	return r.all(family, mysqltoken.Mode{}, r.put)
+}
+
+// all adds all tokens of the text and returns them.
+func (r *reader) all(family dbms.Family, mode mysqltoken.Mode, add func(k Kind, start, end int)) ([]Token, error) {
 	open := -1
 	if family == dbms.MySQLFamily {
-		cut := mysqltoken.Scan(text, mysqltoken.Mode{DashComments: true})
+		cut := mysqltoken.Scan(r.text, mode)
 		open = cut.Open
 		r.tokens = make([]Token, 0, len(cut.Tokens))
 		for _, t := range cut.Tokens {
-			r.add(mysqlKind(text, t), t.Start, t.End)
+			add(mysqlKind(r.text, t), t.Start, t.End)
 		}
 	} else {
 		var tokens []pgtoken.Token
-		tokens, open = pgtoken.Scan(nil, text, false)
+		tokens, open = pgtoken.Scan(nil, r.text, false)
 		r.tokens = make([]Token, 0, len(tokens))
 		for _, t := range tokens {
-			r.add(pgKinds[t.Kind], t.Start, t.End)
+			add(pgKinds[t.Kind], t.Start, t.End)
 		}
 	}
 	if open >= 0 {
-		return nil, notClosed(text, open)
+		return nil, notClosed(r.text, open)
 	}
 	return r.tokens, nil
 }
@@ -104,6 +118,11 @@ func (r *reader) add(k Kind, start, end int) {
 		r.tokens = r.tokens[:n]
 		k, start = Param, start-1
 	}
+	r.put(k, start, end)
+}
+
+// put adds a token as it is.
+func (r *reader) put(k Kind, start, end int) {
 	r.line += strings.Count(r.text[r.at:start], "\n")
 	r.at = start
 	r.tokens = append(r.tokens, Token{k, start, end, r.line, r.text[start:end]})

@@ -131,11 +131,8 @@ func (u *usage) parts(nodes []*node, loops []*node) robust.Part {
 // statement makes the part that a statement stands for.
 func (u *usage) statement(n *node, loops []*node) robust.Part {
 	s := u.m.shapes[n.shape]
-	text, params, err := spell(u.m.o.Family, s.shape)
-	var fp *footprint.Footprint
-	if err == nil {
-		fp, err = footprint.Of(u.m.o.Family, text, u.m.o.Schema)
-	}
+	text, params := spell(u.m.o.Family, s.shape)
+	fp, err := footprint.Of(u.m.o.Family, text, u.m.o.Schema)
 	if err != nil {
 		return u.unread(n, err)
 	}
@@ -170,24 +167,13 @@ func (u *usage) slot(n *node, loops []*node, k, params int) *slot {
 }
 
 // spell writes a shape as its family's grammar reads it, and counts its parameters.
-func spell(family dbms.Family, shape string) (text string, params int, err error) {
-	toks, err := sqltoken.Scan(family, shape)
-	if err != nil {
-		return "", 0, err
+func spell(family dbms.Family, shape string) (text string, params int) {
+	values := sqltoken.Values(family, shape)
+	texts := make([]string, len(values))
+	for i := range values {
+		texts[i] = footprint.Param(family, i+1)
 	}
-	var b strings.Builder
-	at := 0
-	for _, t := range toks {
-		b.WriteString(shape[at:t.Start])
-		at = t.End
-		if t.Is("?") {
-			params++
-			b.WriteString(footprint.Param(family, params))
-		} else {
-			b.WriteString(t.Text)
-		}
-	}
-	return b.String(), params, nil
+	return sqltoken.Fill(shape, values, texts), len(values)
 }
 
 // errNothingKnown is the error of a statement that cannot be read, and used no row that is known of.

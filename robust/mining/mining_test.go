@@ -166,6 +166,22 @@ func TestStatementsAreTakenForWhatTheRecordingShows(t *testing.T) {
 	}
 }
 
+func TestShapesAreSpelledAsTheirGrammarReadsThem(t *testing.T) {
+	for _, c := range []struct {
+		family      dbms.Family
+		shape, want string
+		params      int
+	}{
+		{dbms.PostgreSQLFamily, `UPDATE t SET n=?, "?"=n-? WHERE d ? ?`,
+			`UPDATE t SET n=$1, "?"=n-$2 WHERE d ? $3`, 3},
+		{dbms.MySQLFamily, "UPDATE t SET n=?--? WHERE `?` = ?", "UPDATE t SET n=?--? WHERE `?` = ?", 3},
+	} {
+		if got, params := spell(c.family, c.shape); got != c.want || params != c.params {
+			t.Errorf("%s: %s with %d parameters, want %s with %d", c.shape, got, params, c.want, c.params)
+		}
+	}
+}
+
 func TestWhatIsNoEvidenceIsCounted(t *testing.T) {
 	aborted := run("aB")
 	aborted.Status = history.Aborted
