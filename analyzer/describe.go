@@ -39,6 +39,7 @@ func (a *Analyzer) finding(c *collector, g *group, names map[int32]*Program) (*F
 		}
 		f.Witness = append(f.Witness, e)
 	}
+	f.Family = a.family(f.Txns()...)
 	t := a.newExplainer(f, g)
 	t.loaded = loaded
 	f.Rule = t.rule()

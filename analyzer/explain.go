@@ -8,20 +8,22 @@ import (
 
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/sqltoken"
 )
 
 // An explainer puts a finding into words.
 type explainer struct {
-	a    *Analyzer
-	f    *Finding
-	g    *group
-	txns map[*history.Txn]int // by transaction: its place on the cycle, from 1
+	a      *Analyzer
+	family dbms.Family // whose SQL the statements are
+	f      *Finding
+	g      *group
+	txns   map[*history.Txn]int // by transaction: its place on the cycle, from 1
 	// loaded are the witness's transactions, by index.
 	loaded map[int32]*history.Txn
 }
 
 func (a *Analyzer) newExplainer(f *Finding, g *group) *explainer {
-	t := &explainer{a: a, f: f, g: g, txns: make(map[*history.Txn]int)}
+	t := &explainer{a: a, family: f.Family, f: f, g: g, txns: make(map[*history.Txn]int)}
 	for i, txn := range f.Txns() {
 		t.txns[txn] = i + 1
 	}
@@ -30,7 +32,17 @@ func (a *Analyzer) newExplainer(f *Finding, g *group) *explainer {
 
 // postgres reports whether the finding is about PostgreSQL.
 func (t *explainer) postgres() bool {
-	return t.a.store.runs[t.a.store.txns[t.protected()].run].info.Server.Engine == dbms.PostgreSQL
+	return t.family == dbms.PostgreSQLFamily
+}
+
+// family returns the family of the servers that the first of the transactions ran on.
+func (a *Analyzer) family(txns ...*history.Txn) dbms.Family {
+	for _, t := range txns {
+		if t != nil {
+			return a.engine(t.ID.Run()).Family()
+		}
+	}
+	return dbms.MySQLFamily
 }
 
 // engine names the server's engine of a run.
@@ -100,16 +112,16 @@ func (t *explainer) deed(e *Edge, who func(*history.Txn) string) string {
 	case RW:
 		if e.NotFound {
 			return fmt.Sprintf("%s looked for rows of %s with %s and did not find row %s; %s wrote version %s of it, which it would have found, in %s",
-				from, e.Row.Table, quote(e.FromStmt), e.Row.ID, to, e.Next, quote(e.ToStmt))
+				from, e.Row.Table, t.quote(e.FromStmt), e.Row.ID, to, e.Next, t.quote(e.ToStmt))
 		}
-		return fmt.Sprintf("%s read %s at version %s in %s; %s then %s in %s", from, row, e.Version, quote(e.FromStmt),
-			to, overwrote(e), quote(e.ToStmt))
+		return fmt.Sprintf("%s read %s at version %s in %s; %s then %s in %s", from, row, e.Version, t.quote(e.FromStmt),
+			to, overwrote(e), t.quote(e.ToStmt))
 	case WW:
-		return fmt.Sprintf("%s wrote version %s of %s in %s; %s then %s in %s", from, e.Version, row, quote(e.FromStmt),
-			to, overwrote(e), quote(e.ToStmt))
+		return fmt.Sprintf("%s wrote version %s of %s in %s; %s then %s in %s", from, e.Version, row, t.quote(e.FromStmt),
+			to, overwrote(e), t.quote(e.ToStmt))
 	default:
-		return fmt.Sprintf("%s wrote version %s of %s in %s, and %s %s in %s", from, e.Version, row, quote(e.FromStmt),
-			to, t.observed(e), quote(e.ToStmt))
+		return fmt.Sprintf("%s wrote version %s of %s in %s, and %s %s in %s", from, e.Version, row, t.quote(e.FromStmt),
+			to, t.observed(e), t.quote(e.ToStmt))
 	}
 }
 
@@ -134,20 +146,20 @@ func overwrote(e *Edge) string {
 
 func (t *explainer) explainRead(e *Edge) string {
 	saw := fmt.Sprintf("%s (%s) "+t.sawVerb(e)+" version %s of %s in %s", t.name(e.To), e.To.ID, e.Version,
-		rowText(e.Row), quote(e.ToStmt))
+		rowText(e.Row), t.quote(e.ToStmt))
 	switch {
 	case t.f.Anomaly == G1b:
 		return fmt.Sprintf("%s; %s (%s) had written that in %s, and wrote the row once more before it ended.", saw,
-			t.name(e.From), e.From.ID, quote(e.FromStmt))
+			t.name(e.From), e.From.ID, t.quote(e.FromStmt))
 	case t.f.Anomaly.base() == G1a && e.From.Status == history.Aborted:
 		return fmt.Sprintf("%s; %s (%s) had written that in %s, and rolled back.", saw, t.name(e.From), e.From.ID,
-			quote(e.FromStmt))
+			t.quote(e.FromStmt))
 	case t.f.Anomaly.base() == G1a:
 		return fmt.Sprintf("%s; %s (%s) had written that in %s, which failed or was undone by ROLLBACK TO SAVEPOINT.",
-			saw, t.name(e.From), e.From.ID, quote(e.FromStmt))
+			saw, t.name(e.From), e.From.ID, t.quote(e.FromStmt))
 	case e.From != nil:
 		return fmt.Sprintf("%s; that version is the row's deletion by %s (%s) in %s.", saw, t.name(e.From), e.From.ID,
-			quote(e.FromStmt))
+			t.quote(e.FromStmt))
 	default:
 		return fmt.Sprintf("%s; no transaction of run %s wrote that, and the run is recorded to its end.", saw,
 			e.Version.Txn.Run())
@@ -168,25 +180,25 @@ func (t *explainer) explainConflict(e *Edge) string {
 	x, o := &t.g.conflict, t.a.order
 	return fmt.Sprintf("%s (%s) wrote version %s of %s right after version %s, but %s (%s) found it right after version %s in %s.",
 		t.name(e.From), e.From.ID, e.Version, rowText(e.Row), o.historyTag(o.tagOf(x.pred)), t.name(e.To), e.To.ID,
-		o.historyTag(o.tagOf(x.other)), quote(e.ToStmt))
+		o.historyTag(o.tagOf(x.other)), t.quote(e.ToStmt))
 }
 
 func (t *explainer) explainFork(e *Edge) string {
 	o := t.a.order
 	replaced := o.historyTag(o.tagOf(o.pred(t.g.witness[0].version)))
 	return fmt.Sprintf("%s (%s) replaced version %s of %s in %s, and %s (%s) replaced the same version in %s: one of the two writes is lost.",
-		t.name(e.From), e.From.ID, replaced, rowText(e.Row), quote(e.FromStmt), t.name(e.To), e.To.ID, quote(e.ToStmt))
+		t.name(e.From), e.From.ID, replaced, rowText(e.Row), t.quote(e.FromStmt), t.name(e.To), e.To.ID, t.quote(e.ToStmt))
 }
 
 func (t *explainer) explainOwn(e *Edge) string {
 	who, row := fmt.Sprintf("%s (%s)", t.name(e.To), e.To.ID), rowText(e.Row)
 	if t.f.Anomaly == FutureRead {
 		return fmt.Sprintf("%s saw version %s of %s in %s, and wrote that version later, in %s.", who, e.Version, row,
-			quote(e.ToStmt), quote(e.FromStmt))
+			t.quote(e.ToStmt), t.quote(e.FromStmt))
 	}
 	own := t.a.order.historyTag(t.a.order.tagOf(t.g.conflict.version))
 	return fmt.Sprintf("%s wrote version %s of %s in %s, and then saw version %s in %s.", who, own, row,
-		quote(stmt(e.To, own.Stmt)), e.Version, quote(e.ToStmt))
+		t.quote(stmt(e.To, own.Stmt)), e.Version, t.quote(e.ToStmt))
 }
 
 // explainInterference says when the snapshot had been taken, and what committed after that.
@@ -196,36 +208,31 @@ func (t *explainer) explainInterference(e *Edge) string {
 	i := slices.IndexFunc(e.To.Stmts, func(s history.Stmt) bool { return s.End == to.snapshot })
 	who := func(txn *history.Txn) string { return fmt.Sprintf("%s (%s)", t.name(txn), txn.ID) }
 	return fmt.Sprintf("%s had the answer to %s, which took its snapshot, %s before %s sent its last statement: that one had not committed by then. And yet: %s.",
-		who(e.To), quote(&e.To.Stmts[max(i, 0)]), time.Duration(from.ending-to.snapshot), who(e.From),
+		who(e.To), t.quote(&e.To.Stmts[max(i, 0)]), time.Duration(from.ending-to.snapshot), who(e.From),
 		t.deed(e, t.name))
 }
 
 func rowText(r history.Row) string { return fmt.Sprintf("%s row %s", r.Table, r.ID) }
 
 // quote returns a statement as it was sent, as far as that is known.
-func quote(s *history.Stmt) string {
+func (t *explainer) quote(s *history.Stmt) string {
 	if s == nil {
 		return "a statement that was not recorded"
 	}
-	return "`" + text(s) + "`"
+	return "`" + text(t.family, s) + "`"
 }
 
 // text puts a statement's arguments back into its shape; where they are not all there it gives the
 // shape.
-func text(s *history.Stmt) string {
-	if len(s.Args) == 0 || strings.Count(s.Shape, "?") != len(s.Args) {
+func text(family dbms.Family, s *history.Stmt) string {
+	if len(s.Args) == 0 {
 		return s.Shape
 	}
-	var b strings.Builder
-	rest := s.Shape
-	for _, arg := range s.Args {
-		before, after, _ := strings.Cut(rest, "?")
-		b.WriteString(before)
-		b.WriteString(arg)
-		rest = after
+	values := sqltoken.Values(family, s.Shape)
+	if len(values) != len(s.Args) {
+		return s.Shape
 	}
-	b.WriteString(rest)
-	return b.String()
+	return sqltoken.Fill(s.Shape, values, s.Args)
 }
 
 // summary says in one sentence what went wrong.

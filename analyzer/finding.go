@@ -1,6 +1,9 @@
 package analyzer
 
-import "github.com/isotap/isotap/history"
+import (
+	"github.com/isotap/isotap/dbms"
+	"github.com/isotap/isotap/history"
+)
 
 // An Anomaly is a proscribed phenomenon by its Adya / Elle name, or one of the classic names for a
 // special case of it.
@@ -103,9 +106,10 @@ type Finding struct {
 	ID       string // stable for the same statements and anomaly: for baselines and links
 	Anomaly  Anomaly
 	Class    Class
-	Rule     string     // why it is a violation or a hazard, with the document the engine table cites
-	Summary  string     // one sentence a tired developer understands
-	Programs []*Program // those of the witness
+	Family   dbms.Family // whose SQL its statements are
+	Rule     string      // why it is a violation or a hazard, with the document the engine table cites
+	Summary  string      // one sentence a tired developer understands
+	Programs []*Program  // those of the witness
 	// ProgramSets is in how many combinations of programs it was seen, at most 10,000.
 	ProgramSets int
 	// Patterns is by how many sets of statements it was made: 1, unless these were too many to be

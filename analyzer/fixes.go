@@ -9,6 +9,7 @@ import (
 
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/sqltoken"
 )
 
 // advice returns what to change, the smallest fix first, and whether it would have helped.
@@ -104,7 +105,7 @@ func (t *explainer) lockReads() []string {
 			continue
 		}
 		seen[e.FromStmt.Shape] = true
-		if locked, ok := withLock(e.FromStmt); ok {
+		if locked, ok := withLock(t.family, e.FromStmt); ok {
 			t.f.Suggested = append(t.f.Suggested, locked)
 			fixes = append(fixes, fmt.Sprintf("Lock the rows that the transaction goes by: `%s`%s.", locked,
 				t.weakerLock()))
@@ -145,23 +146,32 @@ func (t *explainer) weakerLock() string {
 }
 
 // withLock appends FOR UPDATE to a plain SELECT where that is all it takes.
-func withLock(s *history.Stmt) (string, bool) {
+func withLock(family dbms.Family, s *history.Stmt) (string, bool) {
 	if s.Kind != history.Select || s.Locking != history.NoLock {
 		return "", false
 	}
 	shape := strings.TrimRight(s.Shape, " \t\r\n;")
-	words := " " + strings.Join(strings.Fields(strings.ToUpper(shape)), " ") + " "
-	for _, w := range []string{" UNION ", " INTERSECT ", " EXCEPT ", " GROUP BY ", " DISTINCT ", " INTO ",
-		" PROCEDURE ", "--", "#", "/*"} {
-		if strings.Contains(words, w) {
+	selects, end := 0, 0
+	for _, token := range sqltoken.Shape(family, shape) {
+		if strings.TrimSpace(shape[end:token.Start]) != "" {
+			return "", false // a comment
+		}
+		end = token.End
+		switch {
+		case slices.ContainsFunc(unlockable, token.Is):
 			return "", false
+		case token.Is("SELECT"):
+			selects++
 		}
 	}
-	if strings.Count(words, "SELECT") != 1 {
+	if selects != 1 || end < len(shape) {
 		return "", false
 	}
 	return shape + " FOR UPDATE", true
 }
+
+// unlockable are words of queries whose rows are none of a table's.
+var unlockable = []string{"UNION", "INTERSECT", "EXCEPT", "GROUP", "DISTINCT", "INTO", "PROCEDURE"}
 
 // keepUpdate advises how the write of a lost update can do without what was read.
 func (t *explainer) keepUpdate() (fixes []string, how []remedy) {
@@ -174,11 +184,11 @@ func (t *explainer) keepUpdate() (fixes []string, how []remedy) {
 	if write.Kind != history.Update {
 		return []string{version}, []remedy{again}
 	}
-	if computes(write.Shape) {
+	if computes(t.family, write.Shape) {
 		return []string{fmt.Sprintf("Or put the condition that %s was read for into the WHERE of %s, which computes from the column already, and look at the number of affected rows.",
 			shapeOf(read), shapeOf(write))}, []remedy{t.unread()}
 	}
-	if setsOther(write) {
+	if setsOther(t.family, write) {
 		return []string{version}, []remedy{again}
 	}
 	atomic := fmt.Sprintf("Or let %s compute the new value from the column itself (SET c = c + ?) in place of writing what %s read.", shapeOf(write), shapeOf(read))
@@ -193,13 +203,13 @@ func (t *explainer) keepUpdate() (fixes []string, how []remedy) {
 var assignment = regexp.MustCompile("(?i)\\bSET\\s+(?:`?[\\w$]+`?\\.)?(`[^`]+`|\"[^\"]+\"|[\\w$]+)\\s*=\\s*([^,]*?)\\s*(?:,|\\bWHERE\\b|\\bRETURNING\\b|$)")
 
 // computes reports whether an UPDATE's first assignment uses the column that it changes.
-func computes(shape string) bool {
+func computes(family dbms.Family, shape string) bool {
 	m := assignment.FindStringSubmatch(shape)
 	if m == nil {
 		return false
 	}
 	column := strings.Trim(m[1], "`\"")
-	return slices.ContainsFunc(wordsOf(m[2]), func(w word) bool { return w.name && strings.EqualFold(w.text, column) })
+	return slices.ContainsFunc(wordsOf(family, m[2]), func(w word) bool { return w.name && strings.EqualFold(w.text, column) })
 }
 
 // parameter is what stands for a value in a shape.
@@ -216,13 +226,13 @@ func atomicUpdate(shape string) (string, bool) {
 
 // setsOther reports whether an UPDATE is known to set its first column to what is no number: a truth value or a
 // text. Drivers that send parameters as text quote numbers too.
-func setsOther(write *history.Stmt) bool {
+func setsOther(family dbms.Family, write *history.Stmt) bool {
 	m := assignment.FindStringSubmatchIndex(write.Shape)
 	if m == nil || !parameter.MatchString(write.Shape[m[4]:m[5]]) {
 		return false
 	}
-	before := strings.Count(write.Shape[:m[4]], "?")
-	if before >= len(write.Args) {
+	before, found := slices.BinarySearch(sqltoken.Values(family, write.Shape), m[4])
+	if !found || before >= len(write.Args) {
 		return false
 	}
 	value := strings.Trim(write.Args[before], "'")

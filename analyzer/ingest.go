@@ -125,10 +125,11 @@ func (s *store) observe(t *history.Txn, i int32, r uint16) error {
 	}
 	s.scratch = slices.Grow(s.scratch[:0], len(s.rows.wanted))
 	s.shapes = s.shapes[:0]
-	everyRow := s.runs[r].info.Server.Engine == dbms.PostgreSQL // an UPDATE reads other tables there, but writes every row that it matches
+	family := s.runs[r].info.Server.Engine.Family()
+	everyRow := family == dbms.PostgreSQLFamily // an UPDATE reads other tables there, but writes every row that it matches
 	for j := range t.Stmts {
 		stmt := &t.Stmts[j]
-		s.shapes = append(s.shapes, s.programs.shape(stmt.Shape, j))
+		s.shapes = append(s.shapes, s.programs.shape(family, stmt.Shape, j))
 		if stmt.Void && stmt.Kind != history.Select {
 			own, err := s.tag(history.Tag{Txn: t.ID, Stmt: stmt.Num})
 			if err != nil {

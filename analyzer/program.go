@@ -5,13 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
 
 // programs numbers the programs of transactions. Statements that differ only in the number at the
 // end of a table's name are one statement here (see FoldTables).
 type programs struct {
-	shapes   map[string]shape
+	shapes   map[statementShape]shape
 	byClass  map[string]int32
 	classes  []class
 	index    map[string]int32
@@ -21,9 +22,15 @@ type programs struct {
 	latest   [16]knownShape // by the place of the statement in its transaction, modulo their number
 }
 
+// A statementShape is a statement's text without its literals, and whose SQL it is.
+type statementShape struct {
+	family dbms.Family
+	text   string
+}
+
 // A knownShape is a statement's text and its shape.
 type knownShape struct {
-	text  string
+	statementShape
 	shape shape
 }
 
@@ -58,7 +65,7 @@ type program struct {
 }
 
 func newPrograms() programs {
-	return programs{shapes: make(map[string]shape), byClass: make(map[string]int32), index: make(map[string]int32)}
+	return programs{shapes: make(map[statementShape]shape), byClass: make(map[string]int32), index: make(map[string]int32)}
 }
 
 // of returns the program of a transaction whose statements have the given shapes: those in order,
@@ -102,21 +109,22 @@ func fold(seq []int32) []int32 {
 
 // shape returns the shape of the i-th statement of a transaction. Most transactions are like others, so the shape that
 // a statement in that place had before is tried first.
-func (p *programs) shape(text string, i int) shape {
+func (p *programs) shape(family dbms.Family, text string, i int) shape {
 	latest := &p.latest[i%len(p.latest)]
-	if latest.text != text {
-		*latest = knownShape{text, p.find(text)}
+	if latest.text != text || latest.family != family {
+		of := statementShape{family, text}
+		*latest = knownShape{of, p.find(of)}
 	}
 	return latest.shape
 }
 
-func (p *programs) find(text string) shape {
-	s, ok := p.shapes[text]
+func (p *programs) find(of statementShape) shape {
+	s, ok := p.shapes[of]
 	if ok {
 		return s
 	}
-	text = strings.Clone(text)
-	folded := FoldTables(text)
+	of.text = strings.Clone(of.text)
+	text, folded := of.text, FoldTables(of.family, of.text)
 	n, ok := p.byClass[folded]
 	if !ok {
 		n = int32(len(p.classes))
@@ -124,9 +132,15 @@ func (p *programs) find(text string) shape {
 		p.classes = append(p.classes, class{folded: folded, first: text})
 	}
 	p.classes[n].shapes++
-	selects := strings.Count(strings.ToUpper(text), "SELECT")
-	s = shape{n, selects > 1 || locksSome(text), calls(text), selects > 0}
-	p.shapes[text] = s
+	words := wordsOf(of.family, text)
+	selects := 0
+	for i := range words {
+		if words[i].keyword("SELECT") {
+			selects++
+		}
+	}
+	s = shape{n, selects > 1 || locksSome(words), calls(words), selects > 0}
+	p.shapes[of] = s
 	return s
 }
 

@@ -77,7 +77,7 @@ T3 indeterminate RC | i z`)
 func programOf(p *programs, t *history.Txn) int32 {
 	var shapes []shape
 	for i := range t.Stmts {
-		shapes = append(shapes, p.find(t.Stmts[i].Shape))
+		shapes = append(shapes, p.find(statementShape{text: t.Stmts[i].Shape}))
 	}
 	return p.of(t, shapes)
 }

@@ -3,19 +3,22 @@ package analyzer
 import (
 	"slices"
 	"strings"
+
+	"github.com/isotap/isotap/dbms"
+	"github.com/isotap/isotap/sqltoken"
 )
 
-// FoldTables puts # in place of the number at the end of every table's name in a statement's shape.
+// FoldTables puts # in place of the number at the end of every table's name in the shape of a family's statement.
 // Tables of one design are often spread over numbered copies (sysbench's sbtest1 to sbtestN, shards,
 // months). Statements that are the same but for that number come from the same line of a program, and
 // what goes wrong between two of the copies goes wrong between any. A name is a table's by its place:
 // after FROM, JOIN, UPDATE, INTO and their kind; columns keep their numbers.
-func FoldTables(shape string) string {
-	words := wordsOf(shape)
+func FoldTables(family dbms.Family, shape string) string {
+	words := wordsOf(family, shape)
 	var names []string
 	var at clause
 	for i := range words {
-		if w := &words[i]; at.step(shape, words, i) && len(stem(w.text)) < len(w.text) {
+		if w := &words[i]; at.step(words, i) && len(stem(w.text)) < len(w.text) {
 			names = append(names, w.text)
 		}
 	}
@@ -52,50 +55,31 @@ func stem(name string) string {
 	return name
 }
 
-// A word of a statement is a name or keyword (without its quotes), or one other character.
+// A word of a statement is a name or keyword (without its quotes), or another token.
 type word struct {
-	at   int // where its text begins
-	text string
-	name bool
+	at     int // where its text begins
+	text   string
+	name   bool
+	quoted bool
 }
 
-// wordsOf takes a shape apart. Comments and strings, of which a shape has few, count as other
-// characters; what stands in double quotes is a name, as PostgreSQL has it.
-func wordsOf(shape string) []word {
-	var words []word
-	for i := 0; i < len(shape); {
-		switch c := shape[i]; {
-		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
-			i++
-		case wordByte(c):
-			from := i
-			for i < len(shape) && wordByte(shape[i]) {
-				i++
-			}
-			words = append(words, word{from, shape[from:i], true})
-		case c == '`' || c == '"' || c == '\'':
-			n := strings.IndexByte(shape[i+1:], c)
-			if n < 0 {
-				return words
-			}
-			words = append(words, word{i + 1, shape[i+1 : i+1+n], c != '\''})
-			i += n + 2
-		case strings.HasPrefix(shape[i:], "/*"):
-			n := strings.Index(shape[i:], "*/")
-			if n < 0 {
-				return words
-			}
-			i += n + 2
-		default:
-			words = append(words, word{i, shape[i : i+1], false})
-			i++
+// keyword reports whether a word is this keyword, given in upper case.
+func (w *word) keyword(upper string) bool {
+	return w.name && !w.quoted && strings.EqualFold(w.text, upper)
+}
+
+// wordsOf takes a shape apart.
+func wordsOf(family dbms.Family, shape string) []word {
+	tokens := sqltoken.Shape(family, shape)
+	words := make([]word, 0, len(tokens))
+	for _, t := range tokens {
+		w := word{at: t.Start, text: t.Text}
+		if name, at, ok := t.Name(); ok {
+			w = word{at, name, true, t.Kind == sqltoken.Quoted}
 		}
+		words = append(words, w)
 	}
 	return words
-}
-
-func wordByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '$' || c >= 0x80
 }
 
 // A clause is where in a statement a walk over its words is.
@@ -105,14 +89,13 @@ type clause struct {
 }
 
 // step takes in word i and reports whether it is the name of a table, without its schema's.
-func (c *clause) step(shape string, words []word, i int) bool {
+func (c *clause) step(words []word, i int) bool {
 	w := &words[i]
 	if !w.name {
 		c.mark(w.text, words, i)
 		return false
 	}
-	quoted := w.at > 0 && (shape[w.at-1] == '`' || shape[w.at-1] == '"')
-	if !quoted && c.keyword(strings.ToUpper(w.text), words, i) || !c.expect {
+	if !w.quoted && c.keyword(strings.ToUpper(w.text), words, i) || !c.expect {
 		return false
 	}
 	if i+1 < len(words) && words[i+1].text == "." {

@@ -25,8 +25,7 @@ func mayHaveWritten(s *history.Stmt, sh shape) bool {
 }
 
 // calls reports whether a statement has a call of what is not surely the server's own function.
-func calls(text string) bool {
-	words := wordsOf(text)
+func calls(words []word) bool {
 	for i := range words[:max(0, len(words)-1)] {
 		if next := &words[i+1]; next.text == "(" && words[i].name &&
 			!slices.Contains(beforeParenthesis, strings.ToUpper(words[i].text)) {
@@ -47,13 +46,9 @@ var beforeParenthesis = []string{"ALL", "AND", "ANY", "AS", "AVG", "BETWEEN", "B
 
 // locksSome reports whether a locking clause names the tables that it is for, or lets others write the rows
 // all the same (FOR KEY SHARE).
-func locksSome(text string) bool {
-	var words []string
-	for _, w := range wordsOf(text) {
-		words = append(words, strings.ToUpper(w.text))
-	}
-	for i, w := range words {
-		if w != "FOR" {
+func locksSome(words []word) bool {
+	for i := range words {
+		if !words[i].keyword("FOR") {
 			continue
 		}
 		rest := words[i+1:]
@@ -66,6 +61,7 @@ func locksSome(text string) bool {
 	return false
 }
 
-func startWith(words []string, first ...string) bool {
-	return len(words) >= len(first) && slices.Equal(words[:len(first)], first)
+func startWith(words []word, first ...string) bool {
+	return len(words) >= len(first) && slices.EqualFunc(words[:len(first)], first,
+		func(w word, upper string) bool { return w.keyword(upper) })
 }

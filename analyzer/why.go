@@ -5,12 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
 
 // A Why says how two transactions are ordered.
 type Why struct {
-	A, B *history.Txn
+	A, B   *history.Txn
+	Family dbms.Family // whose SQL the statements are
 	// AB is a shortest path of dependencies from A to B, and BA one from B to A: where there is one, the first
 	// precedes the second in every serial order. Session order is on it only where nothing else leads there.
 	AB, BA Path
@@ -53,6 +55,7 @@ func (a *Analyzer) Why(x, y history.TxnID) (*Why, error) {
 		}
 		loaded[end.txn] = *end.to
 	}
+	w.Family = a.family(w.A)
 	paths := newPaths(a.order)
 	if w.AB, err = a.pathOf(paths.find(from, to), loaded); err != nil {
 		return nil, err
@@ -83,6 +86,7 @@ func (a *Analyzer) pathOf(deps []dep, loaded map[int32]*history.Txn) (Path, erro
 		if err != nil {
 			return Path{}, err
 		}
+		t.family = a.family(e.From, e.To)
 		p.Edges = append(p.Edges, e)
 		p.Sentences = append(p.Sentences, t.deed(&e, func(txn *history.Txn) string { return txn.ID.String() })+".")
 	}

@@ -7,13 +7,19 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
 
-// analyzed is what the analyzer makes of two transactions that lose an update.
+// analysed is what the analyzer makes of two transactions that lose an update.
 func analysed(t *testing.T) *analyzer.Result {
 	t.Helper()
-	r := lostUpdate()
+	return analysedAs(t, lostUpdate())
+}
+
+// analysedAs is what it makes of those of this result.
+func analysedAs(t *testing.T, r *analyzer.Result) *analyzer.Result {
+	t.Helper()
 	row := history.Row{Table: "bank.account", ID: "7"}
 	first, second := r.Findings[0].Witness[0].To, r.Findings[0].Witness[0].From
 	for _, txn := range []*history.Txn{first, second} {
@@ -29,6 +35,26 @@ func analysed(t *testing.T) *analyzer.Result {
 		t.Fatalf("the analyzer gives %d findings, want 1", len(result.Findings))
 	}
 	return result
+}
+
+// TestStatementsAreReadAsTheRecordingsSQL: what the report and the explanation quote has its values where the family's
+// grammar has them.
+func TestStatementsAreReadAsTheRecordingsSQL(t *testing.T) {
+	const want = "UPDATE account SET n=1 WHERE d #>> '{a}' = 'b' AND d ? 'c'"
+	r := lostUpdate()
+	r.Runs[0].Server.Engine = dbms.PostgreSQL
+	for _, txn := range r.Findings[0].Txns() {
+		txn.Stmts[2].Shape = "UPDATE account SET n=? WHERE d #>> ? = ? AND d ? ?"
+		txn.Stmts[2].Args = []string{"1", "'{a}'", "'b'", "'c'"}
+	}
+	f := analysedAs(t, r).Findings[0]
+	if text := strings.Join(f.Explanation, "\n"); !strings.Contains(text, want) {
+		t.Errorf("the explanation lacks %s:\n%s", want, text)
+	}
+	w := newWitness(f)
+	if got := w.text(&w.txns[0].Stmts[2]); got != want {
+		t.Errorf("the report has %s, want %s", got, want)
+	}
 }
 
 func TestReportAndExplanationCallTransactionsTheSame(t *testing.T) {

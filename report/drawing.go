@@ -63,15 +63,15 @@ func drawWitness(b *strings.Builder, w *witness, n int, in notation) {
 	for i := range w.finding.Witness {
 		e := &w.finding.Witness[i]
 		from, to := end(e.From), end(e.To)
-		b.WriteString(in.edge(from, to, e.Kind == analyzer.RW, edgeLabel(e)))
+		b.WriteString(in.edge(from, to, e.Kind == analyzer.RW, w.label(e)))
 	}
 }
 
-func edgeLabel(e *analyzer.Edge) []string {
+func (w *witness) label(e *analyzer.Edge) []string {
 	label := []string{strings.TrimSpace(string(e.Kind) + " " + clip(oneLine(rowName(e.Row)), drawnText))}
 	for _, s := range []*history.Stmt{e.FromStmt, e.ToStmt} {
 		if s != nil {
-			label = append(label, clip(oneLine(statementText(s)), drawnText))
+			label = append(label, clip(oneLine(w.text(s)), drawnText))
 		}
 	}
 	return label

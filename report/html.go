@@ -344,7 +344,7 @@ func newCardEdge(w *witness, n int) cardEdge {
 	out := cardEdge{N: n + 1, Kind: e.Kind, From: w.name(e.From), To: w.name(e.To),
 		Row: clip(oneLine(rowName(e.Row)), 200)}
 	out.FromDeed, out.ToDeed = deeds(e.Kind)
-	out.FromText, out.ToText = edgeText(e.FromStmt), edgeText(e.ToStmt)
+	out.FromText, out.ToText = w.edgeText(e.FromStmt), w.edgeText(e.ToStmt)
 	out.FromPlace, out.ToPlace = placeText(e.FromStmt), placeText(e.ToStmt)
 	if e.Kind != analyzer.SO && e.Kind != analyzer.RT {
 		out.Version = w.version(e.Version)
@@ -370,4 +370,4 @@ func placeText(s *history.Stmt) string {
 	return clip(at.String(), 200)
 }
 
-func edgeText(s *history.Stmt) string { return clip(oneLine(statementText(s)), statementMax) }
+func (w *witness) edgeText(s *history.Stmt) string { return clip(oneLine(w.text(s)), statementMax) }

@@ -354,14 +354,14 @@ func newJSONTxn(w *witness, t *history.Txn, clock clock) jsonTxn {
 		out.End = &at
 	}
 	for i := range t.Stmts {
-		out.Statements = append(out.Statements, newJSONStatement(&t.Stmts[i]))
+		out.Statements = append(out.Statements, newJSONStatement(w, &t.Stmts[i]))
 	}
 	return out
 }
 
-func newJSONStatement(s *history.Stmt) jsonStatement {
+func newJSONStatement(w *witness, s *history.Stmt) jsonStatement {
 	out := jsonStatement{
-		Num: s.Num, Kind: s.Kind.String(), Text: statementText(s), Shape: s.Shape, Locking: s.Locking.String(),
+		Num: s.Num, Kind: s.Kind.String(), Text: w.text(s), Shape: s.Shape, Locking: s.Locking.String(),
 		Observation: s.Observation.String(), Reason: s.Reason.String(), Void: s.Void, StartNS: s.Start, EndNS: s.End,
 		Rows: s.Rows, Affected: s.Affected,
 	}

@@ -27,7 +27,7 @@ func quotable(f *analyzer.Finding) []string {
 	for i := range f.Witness {
 		for _, s := range []*history.Stmt{f.Witness[i].FromStmt, f.Witness[i].ToStmt} {
 			if s != nil {
-				texts = append(texts, statementText(s), s.Shape)
+				texts = append(texts, statementText(f.Family, s), s.Shape)
 			}
 		}
 	}

@@ -99,7 +99,7 @@ func commitsBehindReads(steps []step, f *analyzer.Finding) []step {
 
 func newStep(w *witness, steps []step, i int) scenario.Step {
 	x := steps[i]
-	text, whole := Statement(x.stmt)
+	text, whole := Statement(w.finding.Family, x.stmt)
 	out := scenario.Step{Session: w.name(x.txn), SQL: text, Incomplete: !whole}
 	for _, other := range steps {
 		out.Waits = out.Waits || x.waitsFor(&other)

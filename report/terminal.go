@@ -322,14 +322,14 @@ func (t *terminal) witness(w *witness) {
 		t.section(fmt.Sprint("(", i+1, ")"), fmt.Sprintf("%s -%s-> %s  %s%s", w.name(e.From), e.Kind, w.name(e.To),
 			rowName(e.Row), edgeNotes(e)))
 		from, to := deeds(e.Kind)
-		t.statement(w.name(e.From)+" "+from, e.FromStmt)
-		t.statement(w.name(e.To)+" "+to, e.ToStmt)
+		t.statement(w, w.name(e.From)+" "+from, e.FromStmt)
+		t.statement(w, w.name(e.To)+" "+to, e.ToStmt)
 	}
 }
 
-func (t *terminal) statement(who string, s *history.Stmt) {
+func (t *terminal) statement(w *witness, who string, s *history.Stmt) {
 	if s != nil {
-		text := clip(oneLine(statementText(s)), terminalText)
+		text := clip(oneLine(w.text(s)), terminalText)
 		if sender, ok := originOf(s); ok {
 			text += " (sent by " + clip(sender.String(), 80) + ")"
 		}

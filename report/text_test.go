@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"pgregory.net/rapid"
 )
@@ -28,6 +29,7 @@ func TestStatementTextPutsArgumentsBack(t *testing.T) {
 		{"SELECT /* ? */ ? # ?\n, ? -- ?", []string{"1", "2"}, "SELECT /* ? */ 1 # ?\n, 2 -- ?"},
 		{"SELECT `a``?`, ?", []string{"1"}, "SELECT `a``?`, 1"},
 		{"SELECT ?-?", []string{"2", "1"}, "SELECT 2-1"},
+		{"SELECT ?--?", []string{"2", "1"}, "SELECT 2--1"},
 		{"SELECT 'never closed ?", []string{"1"}, "SELECT 'never closed ? -- with 1"},
 		{"SELECT * FROM t WHERE id IN (?)", []string{"1", "2", "3"}, "SELECT * FROM t WHERE id IN (1, 2, 3)"},
 		{"INSERT INTO t VALUES (?, ?) ON DUPLICATE KEY UPDATE a = VALUES(a)", []string{"1", "2", "3", "4"},
@@ -41,11 +43,25 @@ func TestStatementTextPutsArgumentsBack(t *testing.T) {
 		{"", nil, "COMMIT"},
 	} {
 		s := &history.Stmt{Kind: history.Commit, Shape: c.shape, Args: c.args}
-		if got := statementText(s); got != c.want {
+		if got := statementText(dbms.MySQLFamily, s); got != c.want {
 			t.Errorf("%q with %q: got %q, want %q", c.shape, c.args, got, c.want)
 		}
 	}
-	if got := statementText(nil); got != "" {
+	for _, c := range []struct {
+		shape string
+		args  []string
+		want  string
+	}{
+		{"SELECT d ? ? FROM t WHERE d ?| ?", []string{"'k'", "'{a}'"}, "SELECT d ? 'k' FROM t WHERE d ?| '{a}'"},
+		{"SELECT d #>> ?, ` ?", []string{"'{a}'", "1"}, "SELECT d #>> '{a}', ` 1"},
+		{`UPDATE "t?" SET n=?, m=m-?`, []string{"1", "2"}, `UPDATE "t?" SET n=1, m=m-2`},
+		{"SELECT /* /* */ ? */ ? FROM t", []string{"1"}, "SELECT /* /* */ ? */ 1 FROM t"},
+	} {
+		if got := statementText(dbms.PostgreSQLFamily, &history.Stmt{Shape: c.shape, Args: c.args}); got != c.want {
+			t.Errorf("%q with %q: got %q, want %q", c.shape, c.args, got, c.want)
+		}
+	}
+	if got := statementText(dbms.MySQLFamily, nil); got != "" {
 		t.Errorf("no statement reads %q", got)
 	}
 }
@@ -56,7 +72,7 @@ func TestStatementTextKeepsEveryArgument(t *testing.T) {
 			Shape: rapid.StringOf(rapid.RuneFrom([]rune("a?`'\"#-/* \n"))).Draw(t, "shape"),
 			Args:  rapid.SliceOfN(rapid.StringMatching(`<[0-9]{3}>`), 1, 4).Draw(t, "args"),
 		}
-		got := statementText(s)
+		got := statementText(rapid.SampledFrom(dbms.Families).Draw(t, "family"), s)
 		for _, arg := range s.Args {
 			i := strings.Index(got, arg)
 			if i < 0 {

@@ -103,7 +103,7 @@ func (w *witness) timeline(c clock) *timeline {
 		return nil
 	}
 	tl.Began = began(c, w.txns[0], events[0].start)
-	tl.place(events, kept(events))
+	tl.place(w, events, kept(events))
 	return tl
 }
 
@@ -183,12 +183,12 @@ func ending(s history.Status) string {
 }
 
 // describe fills in what is shown of a statement.
-func (e *timelineEvent) describe() {
+func (e *timelineEvent) describe(w *witness) {
 	s := e.stmt
 	if s == nil {
 		return
 	}
-	e.Text = clip(oneLine(statementText(s)), timelineText)
+	e.Text = clip(oneLine(w.text(s)), timelineText)
 	if s.End > s.Start {
 		e.Took = duration(s.End - s.Start)
 	}
@@ -261,13 +261,13 @@ func kept(events []*timelineEvent) []bool {
 }
 
 // place puts the events into rows and lets each statement reach down to where it ended.
-func (tl *timeline) place(events []*timelineEvent, keep []bool) {
+func (tl *timeline) place(w *witness, events []*timelineEvent, keep []bool) {
 	origin := events[0].start
 	var shown []*timelineEvent // the event of each row; nil for a gap
 	for i, e := range events {
 		switch {
 		case keep[i]:
-			e.describe()
+			e.describe(w)
 			shown = append(shown, e)
 			tl.Rows = append(tl.Rows, timelineRow{Offset: offset(e.start - origin)})
 		case i > 0 && !keep[i-1]:

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/jsondoc"
 )
@@ -23,8 +24,8 @@ func Why(w io.Writer, why *analyzer.Why, opts TerminalOptions) error {
 	for _, reason := range why.Reasons {
 		t.text("  ", reason, "")
 	}
-	t.path(why.AB)
-	t.path(why.BA)
+	t.path(why.Family, why.AB)
+	t.path(why.Family, why.BA)
 	t.line()
 	for _, txn := range []*history.Txn{why.A, why.B} {
 		t.text("  ", fmt.Sprintf("%s: session %d, %s, %s, %s", txn.ID, txn.Session, levelName(txn.Level), txn.Status,
@@ -36,11 +37,11 @@ func Why(w io.Writer, why *analyzer.Why, opts TerminalOptions) error {
 	return nil
 }
 
-func (t *terminal) path(p analyzer.Path) {
+func (t *terminal) path(family dbms.Family, p analyzer.Path) {
 	if len(p.Edges) == 0 {
 		return
 	}
-	statements := quotable(&analyzer.Finding{Witness: p.Edges})
+	statements := quotable(&analyzer.Finding{Family: family, Witness: p.Edges})
 	t.line()
 	for i := range p.Edges {
 		e := &p.Edges[i]
@@ -82,7 +83,7 @@ type (
 func WhyJSON(w io.Writer, why *analyzer.Why) error {
 	doc := jsonWhy{Schema: WhySchema, Summary: why.Summary, A: why.A.ID.String(), B: why.B.ID.String(),
 		AB: newJSONPath(why.AB), BA: newJSONPath(why.BA), Reasons: list(why.Reasons)}
-	f := &analyzer.Finding{Witness: append([]analyzer.Edge{{From: why.A, To: why.B}},
+	f := &analyzer.Finding{Family: why.Family, Witness: append([]analyzer.Edge{{From: why.A, To: why.B}},
 		append(why.AB.Edges, why.BA.Edges...)...)}
 	names := newWitness(f)
 	for _, t := range names.txns {

@@ -14,7 +14,7 @@ func ordered(f *analyzer.Finding) *analyzer.Why {
 	e := f.Witness[0]
 	return &analyzer.Why{A: e.From, B: e.To, Summary: "A precedes B.",
 		Reasons: []string{"\u202eno <script>reason\x1b[31m"},
-		AB: analyzer.Path{Edges: f.Witness[:1], Sentences: []string{"A read it in `" + statementText(e.FromStmt) +
+		AB: analyzer.Path{Edges: f.Witness[:1], Sentences: []string{"A read it in `" + statementText(f.Family, e.FromStmt) +
 			"` before B."}}}
 }
 

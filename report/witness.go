@@ -26,6 +26,9 @@ func newWitness(f *analyzer.Finding) *witness {
 	return w
 }
 
+// text returns a statement of one of its transactions with the arguments in their places.
+func (w *witness) text(s *history.Stmt) string { return statementText(w.finding.Family, s) }
+
 // name returns a transaction's short name. An edge without a transaction on one side leads to one
 // that is not in the recording.
 func (w *witness) name(t *history.Txn) string {
@@ -56,7 +59,7 @@ func (w *witness) program(t *history.Txn) *analyzer.Program {
 	sent := make(map[string]bool, len(t.Stmts))
 	for i := range t.Stmts {
 		sent[t.Stmts[i].Shape] = true
-		sent[analyzer.FoldTables(t.Stmts[i].Shape)] = true
+		sent[analyzer.FoldTables(w.finding.Family, t.Stmts[i].Shape)] = true
 	}
 	var best *analyzer.Program
 	tied := false

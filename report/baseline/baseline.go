@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
 
@@ -90,7 +91,7 @@ func newEntry(f *analyzer.Finding) Entry {
 		return e // its witness is one of many
 	}
 	for i := range f.Witness {
-		e.Dependencies = append(e.Dependencies, dependency(&f.Witness[i]))
+		e.Dependencies = append(e.Dependencies, dependency(f.Family, &f.Witness[i]))
 	}
 	slices.Sort(e.Dependencies)
 	e.Dependencies = slices.Compact(e.Dependencies)
@@ -109,22 +110,23 @@ func tablesOf(f *analyzer.Finding) []string {
 }
 
 // dependency puts an edge into words that are the same in every recording.
-func dependency(e *analyzer.Edge) string {
+func dependency(family dbms.Family, e *analyzer.Edge) string {
 	text := string(e.Kind)
 	if e.Row.Table != "" {
 		text += " " + analyzer.FoldTable(e.Row.Table)
 	}
-	return fmt.Sprintf("%s: %s -> %s", text, end(e.From, e.FromStmt), end(e.To, e.ToStmt))
+	return fmt.Sprintf("%s: %s -> %s", text, end(family, e.From, e.FromStmt),
+		end(family, e.To, e.ToStmt))
 }
 
-func end(t *history.Txn, s *history.Stmt) string {
+func end(family dbms.Family, t *history.Txn, s *history.Stmt) string {
 	switch {
 	case t == nil:
 		return "not recorded"
 	case s == nil:
 		return "(" + t.Level.String() + ")"
 	}
-	return analyzer.FoldTables(s.Shape) + " (" + t.Level.String() + ")"
+	return analyzer.FoldTables(family, s.Shape) + " (" + t.Level.String() + ")"
 }
 
 // compare orders the entries of a file.

@@ -11,10 +11,12 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/recorder"
 	"github.com/isotap/isotap/report"
 	"github.com/isotap/isotap/scenario"
+	"github.com/isotap/isotap/sqltoken"
 )
 
 // maxWrites is how many statements of earlier transactions a scenario begins with at most.
@@ -55,6 +57,7 @@ func Scenario(ctx context.Context, r *recorder.Reader, f *analyzer.Finding, rows
 // tables are those of a witness, and those that they refer to.
 type tables struct {
 	run       history.Run
+	family    dbms.Family
 	schemas   []string        // as texts may name them
 	wanted    map[string]bool // by their names without a schema
 	made      []string        // statements that make them
@@ -62,7 +65,7 @@ type tables struct {
 }
 
 func newTables(f *analyzer.Finding) *tables {
-	t := &tables{run: f.Txns()[0].ID.Run(), wanted: make(map[string]bool)}
+	t := &tables{run: f.Txns()[0].ID.Run(), family: f.Family, wanted: make(map[string]bool)}
 	for _, x := range f.Txns() {
 		for i := range x.Stmts {
 			for _, a := range x.Stmts[i].Accesses {
@@ -104,8 +107,8 @@ func (t *tables) define(ctx context.Context, r *recorder.Reader) error {
 	t.wantParents(last)
 	for _, name := range order {
 		if d := last[name]; t.wanted[name] && d.SQL != "" {
-			t.made = append(t.made, statements(d.SQL)...)
-			t.referring = append(t.referring, slices.DeleteFunc(statements(d.References),
+			t.made = append(t.made, t.statements(d.SQL)...)
+			t.referring = append(t.referring, slices.DeleteFunc(t.statements(d.References),
 				func(sql string) bool { return !strings.HasPrefix(sql, "ALTER TABLE") })...)
 		}
 	}
@@ -131,10 +134,25 @@ func (t *tables) wantParents(last map[string]history.Definition) {
 	}
 }
 
-// statements takes a definition apart.
-func statements(text string) []string {
-	all := strings.Split(text, ";\n")
-	return slices.DeleteFunc(all, func(sql string) bool { return strings.TrimSpace(sql) == "" })
+// statements takes a definition apart at its semicolons. One that cannot be read is one statement.
+func (t *tables) statements(text string) []string {
+	tokens, err := sqltoken.Statement(t.family, text)
+	if err != nil {
+		return []string{text}
+	}
+	var all []string
+	from := 0
+	for _, token := range tokens {
+		if token.Is(";") {
+			all = append(all, text[from:token.Start])
+			from = token.End
+		}
+	}
+	all = append(all, text[from:]) // with a comment that the server may run
+	for i := range all {
+		all[i] = strings.TrimSpace(all[i])
+	}
+	return slices.DeleteFunc(all, func(sql string) bool { return sql == "" })
 }
 
 // writes returns what transactions that had ended before the witness began wrote into the tables.
@@ -156,7 +174,7 @@ func (t *tables) writes(ctx context.Context, r *recorder.Reader, witness []*hist
 		e := earlier{end: x.End}
 		for i := range x.Stmts {
 			if s := &x.Stmts[i]; t.wrote(s) {
-				text, whole := report.Statement(s)
+				text, whole := report.Statement(t.family, s)
 				if !whole {
 					return nil, fmt.Errorf("the values of %q are not in its places", s.Shape)
 				}
@@ -185,7 +203,10 @@ func (t *tables) wrote(s *history.Stmt) bool {
 	}
 	if len(s.Accesses) == 0 {
 		return s.Observation != history.Exact &&
-			slices.ContainsFunc(strings.FieldsFunc(s.Shape, apart), func(word string) bool { return t.wanted[word] })
+			slices.ContainsFunc(sqltoken.Shape(t.family, s.Shape), func(token sqltoken.Token) bool {
+				name, _, ok := token.Name()
+				return ok && t.wanted[name]
+			})
 	}
 	return slices.ContainsFunc(s.Accesses, func(a history.Access) bool {
 		_, name := split(a.Row.Table)
@@ -193,16 +214,16 @@ func (t *tables) wrote(s *history.Stmt) bool {
 	})
 }
 
-// apart reports whether a character is none of a name.
-func apart(c rune) bool { return strings.ContainsRune(" \t\r\n(),;.=`\"", c) }
-
 // stays refuses a statement that names a schema of the recording: it would be played there, not in the scenario's own.
 func (t *tables) stays(sql string) error {
-	for _, schema := range t.schemas {
-		for _, quoted := range []string{schema + ".", "`" + schema + "`.", `"` + schema + `".`} {
-			if i := strings.Index(sql, quoted); i == 0 || i > 0 && apart(rune(sql[i-1])) && sql[i-1] != '.' {
-				return fmt.Errorf("%q names the schema %s: played again, it would use what is there", sql, schema)
-			}
+	tokens, err := sqltoken.Statement(t.family, sql)
+	if err != nil {
+		return fmt.Errorf("read %q: %w", sql, err)
+	}
+	for i := range tokens[:max(0, len(tokens)-1)] {
+		schema, _, ok := tokens[i].Name()
+		if ok && tokens[i+1].Is(".") && (i == 0 || !tokens[i-1].Is(".")) && slices.Contains(t.schemas, schema) {
+			return fmt.Errorf("%q names the schema %s: played again, it would use what is there", sql, schema)
 		}
 	}
 	return nil

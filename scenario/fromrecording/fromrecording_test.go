@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/tempdb"
@@ -118,11 +119,31 @@ func TestStatementsThatNameTheirSchemaAreNotPlayed(t *testing.T) {
 	tables := &tables{schemas: []string{"shop"}}
 	for sql, stays := range map[string]bool{
 		"UPDATE shop.stock SET n = 1": false, "UPDATE `shop`.`stock` SET n = 1": false,
-		`SELECT * FROM a,"shop".b`: false,
-		"UPDATE stock SET n = 1":   true, "UPDATE stock AS workshop SET workshop.n = 1": true, "SELECT a.shop.b": true,
+		`SELECT * FROM a,"shop".b`: false, "SELECT * FROM a-- \n,shop/* */.b": false,
+		"UPDATE stock SET n = 1": true, "UPDATE stock AS workshop SET workshop.n = 1": true, "SELECT a.shop.b": true,
+		"UPDATE stock SET n = 'a, shop.b'": true, "SELECT `a,shop.b` /* shop.b */": true,
+		`UPDATE stock SET n = 'it''s \', shop.b'`: true,
 	} {
 		if err := tables.stays(sql); (err == nil) != stays {
 			t.Errorf("%s: %v", sql, err)
+		}
+	}
+}
+
+func TestDefinitionsAreCutAtTheirSemicolons(t *testing.T) {
+	for _, c := range []struct {
+		family dbms.Family
+		text   string
+		want   []string
+	}{
+		{dbms.MySQLFamily, "CREATE TABLE t (a INT COMMENT 'x;\n\\';\n') /*!50100 PARTITION BY HASH (a) */;\n\nCREATE TABLE `;\n` (b INT)\n",
+			[]string{"CREATE TABLE t (a INT COMMENT 'x;\n\\';\n') /*!50100 PARTITION BY HASH (a) */", "CREATE TABLE `;\n` (b INT)"}},
+		{dbms.PostgreSQLFamily, "CREATE TABLE t (a text DEFAULT '\\');\nCREATE FUNCTION f() AS $$ a;\nb $$;\n",
+			[]string{`CREATE TABLE t (a text DEFAULT '\')`, "CREATE FUNCTION f() AS $$ a;\nb $$"}},
+		{dbms.MySQLFamily, "CREATE TABLE `t (a INT);\n", []string{"CREATE TABLE `t (a INT);\n"}},
+	} {
+		if got := (&tables{family: c.family}).statements(c.text); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.family, got, c.want)
 		}
 	}
 }
