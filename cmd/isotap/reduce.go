@@ -197,7 +197,7 @@ func reduceTo(c *cobra.Command, s *runner.Runner, sc *scenario.Scenario, level h
 		if anomaly != "" && f.Anomaly != anomaly {
 			continue
 		}
-		small, tried, err := fuzz.Reduce(c.Context(), sc, level, f.Anomaly,
+		small, tried, err := fuzz.Reduce(c.Context(), s.Server.Engine.Family(), sc, level, f.Anomaly,
 			fuzz.Shows(s, level, fuzz.Like(f.Anomaly, f.Class)))
 		if err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
@@ -171,7 +172,7 @@ func TestAScenarioIsMadeSmall(t *testing.T) {
 	}
 	s := openStage(t, testdb.MariaDB(t).URL())
 	whole := lostUpdate()
-	small, tried, err := Reduce(t.Context(), whole, history.ReadCommitted, "lost update",
+	small, tried, err := Reduce(t.Context(), dbms.MySQLFamily, whole, history.ReadCommitted, "lost update",
 		Shows(s, history.ReadCommitted, Like("lost update", "hazard")))
 	if err != nil {
 		t.Fatal(err)

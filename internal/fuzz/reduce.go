@@ -125,12 +125,13 @@ func (h *fuzzer) reduce(ctx context.Context, c *Catch) error {
 // small reduces a scenario that shows a catch. What stays large as long as the statements are to be of the same kinds
 // may come out small as another of its anomaly.
 func (h *fuzzer) small(ctx context.Context, c *Catch, whole *scenario.Scenario) (*Reduced, int, error) {
-	level, anomaly := c.Level.Level, c.Finding.Anomaly
-	best, tried, err := Reduce(ctx, whole, level, anomaly, Shows(h.runner, level, c.is))
+	family, level, anomaly := h.runner.Server.Engine.Family(), c.Level.Level, c.Finding.Anomaly
+	best, tried, err := Reduce(ctx, family, whole, level, anomaly, Shows(h.runner, level, c.is))
 	if err != nil || best.good() {
 		return best, tried, err
 	}
-	other, n, err := Reduce(ctx, best.Scenario, level, anomaly, Shows(h.runner, level, Like(anomaly, c.Finding.Class)))
+	other, n, err := Reduce(ctx, family, best.Scenario, level, anomaly,
+		Shows(h.runner, level, Like(anomaly, c.Finding.Class)))
 	if err == nil && other.better(best) {
 		best = other
 	}

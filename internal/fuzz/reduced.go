@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/scenario"
 	"github.com/isotap/isotap/scenario/reduce"
@@ -36,11 +37,11 @@ func (r *Reduced) better(other *Reduced) bool {
 // Reduce makes a scenario small that shows an anomaly at a level, and returns how many were tried. It takes three
 // minutes at most; if the scenario is large even then, more as long as it becomes smaller. Where what comes of it shows
 // the anomaly only at times, it looks for one that does three times in a row at each try.
-func Reduce(ctx context.Context, whole *scenario.Scenario, level history.Level, anomaly analyzer.Anomaly,
-	shows reduce.Shows) (*Reduced, int, error) {
-	small, tried, err := inStages(ctx, whole, shows)
+func Reduce(ctx context.Context, family dbms.Family, whole *scenario.Scenario, level history.Level,
+	anomaly analyzer.Anomaly, shows reduce.Shows) (*Reduced, int, error) {
+	small, tried, err := inStages(ctx, family, whole, shows)
 	if err == nil && small.Shown < surely {
-		sure, n, again := inStages(ctx, whole, thrice(shows))
+		sure, n, again := inStages(ctx, family, whole, thrice(shows))
 		if tried, err = tried+n, again; err == nil && sure.better(small) {
 			small = sure
 		}
@@ -57,13 +58,13 @@ func Reduce(ctx context.Context, whole *scenario.Scenario, level history.Level, 
 }
 
 // inStages reduces a scenario as long as that makes a large one smaller, and plays what comes of it ten times.
-func inStages(ctx context.Context, whole *scenario.Scenario,
+func inStages(ctx context.Context, family dbms.Family, whole *scenario.Scenario,
 	shows reduce.Shows) (small *Reduced, tried int, err error) {
 	small = &Reduced{Scenario: whole}
 	for range stages {
 		before := len(small.Scenario.Steps) + len(small.Scenario.Setup)
 		n, over := 0, false
-		if small.Scenario, n, over, err = inTime(ctx, small.Scenario, shows); err != nil {
+		if small.Scenario, n, over, err = inTime(ctx, family, small.Scenario, shows); err != nil {
 			return nil, tried, err
 		}
 		if tried += n; over || isSmall(small.Scenario) ||
@@ -84,11 +85,11 @@ func inStages(ctx context.Context, whole *scenario.Scenario,
 }
 
 // inTime reduces a scenario with a stage's patience, and reports whether it came to an end.
-func inTime(ctx context.Context, whole *scenario.Scenario,
+func inTime(ctx context.Context, family dbms.Family, whole *scenario.Scenario,
 	shows reduce.Shows) (small *scenario.Scenario, tried int, over bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	small, tried, err = reduce.Reduce(limited, whole, shows)
+	small, tried, err = reduce.Reduce(limited, family, whole, shows)
 	if ctx.Err() == nil && limited.Err() != nil {
 		return small, tried, false, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/scenario"
 )
 
@@ -18,10 +19,11 @@ import (
 // several tries. An error ends the reduction.
 type Shows func(ctx context.Context, s *scenario.Scenario) (bool, error)
 
-// Reduce returns the smallest scenario it finds that still shows what s does, and how many it tried. S itself stays as
-// it is. The error is that of shows; the scenario is the smallest until then.
-func Reduce(ctx context.Context, s *scenario.Scenario, shows Shows) (*scenario.Scenario, int, error) {
-	r := &reduction{ctx: ctx, shows: shows, best: bare(s), known: make(map[string]bool)}
+// Reduce returns the smallest scenario it finds that still shows what s does, and how many it tried. Its statements are
+// of the family's SQL. S itself stays as it is. The error is that of shows; the scenario is the smallest until then.
+func Reduce(ctx context.Context, family dbms.Family, s *scenario.Scenario,
+	shows Shows) (*scenario.Scenario, int, error) {
+	r := &reduction{ctx: ctx, family: family, shows: shows, best: bare(s), known: make(map[string]bool)}
 	for smaller := true; smaller && r.err == nil; {
 		before := size(r.best)
 		r.transactions()
@@ -66,12 +68,13 @@ func used(s *scenario.Scenario) []scenario.Session {
 
 // A reduction is the state of one Reduce.
 type reduction struct {
-	ctx   context.Context
-	shows Shows
-	best  *scenario.Scenario
-	known map[string]bool // what was tried in vain
-	tried int
-	err   error
+	ctx    context.Context
+	family dbms.Family
+	shows  Shows
+	best   *scenario.Scenario
+	known  map[string]bool // what was tried in vain
+	tried  int
+	err    error
 }
 
 // try keeps a scenario if it shows what is looked for. None is played twice.

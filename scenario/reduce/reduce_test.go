@@ -7,7 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/scenario"
+	"github.com/isotap/isotap/sqltoken"
 )
 
 // big has three transactions in each of two sessions, of which the second of A and the first of B matter.
@@ -46,7 +50,7 @@ func matters(_ context.Context, s *scenario.Scenario) (bool, error) {
 
 func TestOnlyWhatMattersIsLeft(t *testing.T) {
 	whole := big()
-	s, tried, err := Reduce(t.Context(), whole, matters)
+	s, tried, err := Reduce(t.Context(), dbms.MySQLFamily, whole, matters)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,12 +79,13 @@ func TestOnlyWhatMattersIsLeft(t *testing.T) {
 func TestWhatMakesRowsBecomesSetup(t *testing.T) {
 	whole := big()
 	whole.Steps = append([]scenario.Step{{Session: "before", SQL: "INSERT INTO t VALUES (7, 7)"}}, whole.Steps...)
-	s, _, err := Reduce(t.Context(), whole, func(ctx context.Context, s *scenario.Scenario) (bool, error) {
+	shows := func(ctx context.Context, s *scenario.Scenario) (bool, error) {
 		made := slices.Contains(s.Setup, "INSERT INTO t VALUES (7, 7)") ||
 			s.Steps[0].SQL == "INSERT INTO t VALUES (7, 7)"
 		ok, err := matters(ctx, s)
 		return made && ok, err
-	})
+	}
+	s, _, err := Reduce(t.Context(), dbms.MySQLFamily, whole, shows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,10 +116,8 @@ func TestBeginAndCommitAreNoStatements(t *testing.T) {
 
 func TestAnErrorEndsTheReduction(t *testing.T) {
 	failed := errors.New("the server is gone")
-	s, tried, err := Reduce(t.Context(), big(), func(context.Context, *scenario.Scenario) (bool, error) {
-		return false,
-			failed
-	})
+	s, tried, err := Reduce(t.Context(), dbms.MySQLFamily, big(),
+		func(context.Context, *scenario.Scenario) (bool, error) { return false, failed })
 	if !errors.Is(err, failed) || tried != 1 || len(s.Steps) != 14 {
 		t.Errorf("%v after %d, %d steps", err, tried, len(s.Steps))
 	}
@@ -123,16 +126,39 @@ func TestAnErrorEndsTheReduction(t *testing.T) {
 func TestStatementsAreMadeSimplerWithinTheirGrammar(t *testing.T) {
 	for sql, want := range map[string][]string{
 		"SELECT a FROM t WHERE x = 'it''s' AND y BETWEEN 1 AND 2": {"SELECT a FROM t",
-			"SELECT * FROM t WHERE x = 'it''s' AND y BETWEEN 1 AND 2", "SELECT a FROM t WHERE x = 'it''s'",
+			"SELECT a FROM t WHERE x = 'it''s'",
 			"SELECT a FROM t WHERE y BETWEEN 1 AND 2"},
 		"UPDATE t SET a = LOWER(b), c = 1":                        {"UPDATE t SET a = LOWER(b)", "UPDATE t SET c = 1"},
 		"INSERT INTO t (a, b) VALUES (1, (SELECT MAX(a) FROM u))": {"INSERT INTO t (a, b) VALUES (1, 1)"},
 	} {
-		got := simpler(sql)
-		for _, w := range want {
-			if w != sql && len(w) < len(sql) && !slices.Contains(got, w) {
-				t.Errorf("%s: %q is not among %q", sql, w, got)
+		for _, family := range dbms.Families {
+			got := simpler(family, sql)
+			for _, w := range want {
+				if !slices.Contains(got, w) {
+					t.Errorf("%s: %s: %q is not among %q", family, sql, w, got)
+				}
 			}
+		}
+	}
+}
+
+// TestStringsAndCommentsStayWhole: what a family has for a string is left as it is, or is left out with what it stands
+// in; comments are not taken for SQL.
+func TestStringsAndCommentsStayWhole(t *testing.T) {
+	for _, c := range []struct {
+		family    dbms.Family
+		sql, want string
+	}{
+		{dbms.MySQLFamily, `SELECT 'a\' WHERE b' FROM t WHERE x = 1`, `SELECT 'a\' WHERE b' FROM t`},
+		{dbms.MySQLFamily, "SELECT 5--3, 7 FROM t # AND it's", "SELECT 5--3 FROM t"},
+		{dbms.MySQLFamily, "SELECT `a``,b`, 7 FROM t /* it's */ LIMIT 1", "SELECT `a``,b`, 7 FROM t"},
+		{dbms.PostgreSQLFamily, "SELECT $q$it's, WHERE$q$, 7 FROM t", "SELECT $q$it's, WHERE$q$ FROM t"},
+		{dbms.PostgreSQLFamily, `SELECT E'a\' WHERE b' FROM t WHERE x = 1`, `SELECT E'a\' WHERE b' FROM t`},
+		{dbms.PostgreSQLFamily, "SELECT a /* /* ' */ it's */, 7 FROM t--'", "SELECT a FROM t"},
+		{dbms.PostgreSQLFamily, `SELECT '\', U&"d""e" FROM t`, `SELECT U&"d""e" FROM t`},
+	} {
+		if got := simpler(c.family, c.sql); !slices.Contains(got, c.want) {
+			t.Errorf("%s: %s: %q is not among %q", c.family, c.sql, c.want, got)
 		}
 	}
 }
@@ -141,9 +167,49 @@ func FuzzSimpler(f *testing.F) {
 	f.Add("SELECT a FROM t WHERE (x = 'y' OR NOT z) ORDER BY 1")
 	f.Add("CASE ( ' ) , AND")
 	f.Fuzz(func(t *testing.T, sql string) {
-		for _, s := range simpler(sql) {
-			if len(s) >= len(sql) {
-				t.Fatalf("%q became %q", sql, s)
+		for _, family := range dbms.Families {
+			for _, s := range simpler(family, sql) {
+				if len(s) >= len(sql) {
+					t.Fatalf("%q became %q", sql, s)
+				}
+				if len(s) == 0 {
+					t.Fatalf("%q became nothing", sql)
+				}
+			}
+		}
+	})
+}
+
+// TestSimplerStatementsKeepQuotedTextsWhole: each quoted text of a simpler statement is one of the statement's.
+func TestSimplerStatementsKeepQuotedTextsWhole(t *testing.T) {
+	pieces := map[dbms.Family][]string{
+		dbms.MySQLFamily: {"'x'", "'x '' ('", `'x \' ,'`, `"a "" b"`, "`c ``,`", "/* ' */", "-- ' \n", "# ' \n", "--"},
+		dbms.PostgreSQLFamily: {"'x'", "'x '' ('", `'x \'`, `E'x \' ,'`, `"a "" b"`, `U&"c"`, "$$ ' ( $$", "$q$ $$ ' $q$",
+			"/* /* ' */ ' */", "--'\n"},
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		family := rapid.SampledFrom(dbms.Families).Draw(t, "family")
+		var words []string
+		for range rapid.IntRange(1, 12).Draw(t, "pieces") {
+			words = append(words, rapid.SampledFrom(append([]string{"SELECT", "FROM", "WHERE", "AND", "(", ")", ",", "a.b",
+				"1", "=", "NOT"}, pieces[family]...)).Draw(t, "piece"))
+		}
+		sql := strings.Join(words, " ")
+		quoted := make(map[string]bool)
+		for _, s := range append([]string{sql}, simpler(family, sql)...) {
+			tokens, err := sqltoken.Statement(family, s)
+			if err != nil {
+				t.Fatalf("%s: %s became %s: %v", family, sql, s, err)
+			}
+			for _, token := range tokens {
+				if token.Kind != sqltoken.Quoted {
+					continue
+				}
+				if s == sql {
+					quoted[token.Text] = true
+				} else if !quoted[token.Text] {
+					t.Fatalf("%s: %s became %s, with another %s", family, sql, s, token.Text)
+				}
 			}
 		}
 	})

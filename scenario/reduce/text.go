@@ -3,9 +3,11 @@ package reduce
 import (
 	"slices"
 	"strings"
-	"unicode"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/scenario"
+	"github.com/isotap/isotap/sqltoken"
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
 // texts makes the statements simpler.
@@ -28,7 +30,7 @@ func (r *reduction) texts() {
 func (r *reduction) text(sql string, set func(*scenario.Scenario, string)) {
 	for smaller := true; smaller && r.err == nil; {
 		smaller = false
-		for _, candidate := range simpler(sql) {
+		for _, candidate := range simpler(r.family, sql) {
 			c := *r.best
 			set(&c, candidate)
 			if r.try(&c) {
@@ -41,8 +43,8 @@ func (r *reduction) text(sql string, set func(*scenario.Scenario, string)) {
 
 // simpler returns texts that have less of a statement, the shortest first: without one of its clauses, one element of a
 // list, one side of AND or OR, with a literal in place of what is in parentheses, with * for the columns.
-func simpler(sql string) []string {
-	c := candidates{sql: sql, t: tokens(sql)}
+func simpler(family dbms.Family, sql string) []string {
+	c := candidates{sql: sql, t: tokens(family, sql)}
 	for i := range c.t {
 		c.at(i)
 	}
@@ -143,7 +145,7 @@ var clauses = []string{"WHERE", "ORDER", "LIMIT", "HAVING", "GROUP", "JOIN", "LE
 var after = []string{"WHERE", "ORDER", "LIMIT", "HAVING", "GROUP", "UNION", "INTERSECT", "EXCEPT", "FOR", "LOCK",
 	"FROM", "SET", "VALUES", "PRIMARY", "JOIN", "LEFT", "RIGHT", "CROSS"}
 
-// A token is a word or number, a quoted text, an operator or a single character, and whether white space stands before
+// A token is one of SQL, or a word with those that dots join to it, and whether white space or a comment stands before
 // it.
 type token struct {
 	text   string
@@ -153,55 +155,30 @@ type token struct {
 // word is the token as a keyword.
 func (t token) word() string { return strings.ToUpper(t.text) }
 
-// tokens takes a statement apart.
-func tokens(sql string) []token {
+// tokens takes a statement apart; one with a string or comment that is not closed is left alone.
+func tokens(family dbms.Family, sql string) []token {
+	parts, err := sqltoken.Statement(family, sql)
+	if err != nil {
+		return nil
+	}
 	var all []token
-	r := []rune(sql)
-	spaced := false
-	for i := 0; i < len(r); {
-		from := i
-		switch {
-		case unicode.IsSpace(r[i]):
-			spaced = true
-			i++
+	dotted, end := false, 0 // the last token is one that a dot and more may follow
+	for _, p := range parts {
+		spaced := p.Start > end
+		end = p.End
+		named := p.Kind == sqltoken.Word || p.Text == "."
+		if dotted && named && !spaced {
+			all[len(all)-1].text += p.Text
 			continue
-		case r[i] == '\'' || r[i] == '"' || r[i] == '`':
-			i = quotedEnd(r, i)
-		case wordRune(r[i]):
-			for i < len(r) && (wordRune(r[i]) || r[i] == '.') {
-				i++
-			}
-		case strings.ContainsRune("<>=!", r[i]):
-			for i < len(r) && strings.ContainsRune("<>=!", r[i]) {
-				i++
-			}
-		default:
-			i++
 		}
-		all = append(all, token{string(r[from:i]), spaced})
-		spaced = false
+		all = append(all, token{p.Text, spaced})
+		dotted = p.Kind == sqltoken.Word
 	}
 	return all
 }
 
-func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '$' }
-
-func isWord(token string) bool { return wordRune([]rune(token)[0]) }
-
-// quotedEnd returns where the quoted text that begins at i ends; a doubled quote is part of it.
-func quotedEnd(r []rune, i int) int {
-	for j := i + 1; j < len(r); j++ {
-		if r[j] != r[i] {
-			continue
-		}
-		if j+1 < len(r) && r[j+1] == r[i] {
-			j++
-			continue
-		}
-		return j + 1
-	}
-	return len(r)
-}
+// isWord reports whether a token is a keyword, a number or a name without quotes.
+func isWord(token string) bool { return mysqltoken.IsWord(token[0]) }
 
 // join writes tokens as a statement.
 func join(t []token) string {
