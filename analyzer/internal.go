@@ -7,13 +7,13 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// An ownRead is a read that does not fit what its transaction wrote itself.
+// An internalRead is a read that does not fit what its transaction wrote itself.
 type internalRead struct {
 	access int32
 	write  int32 // the transaction's own last write of the row before; -1 for a read of what it wrote later
 }
 
-// findOwnReads looks for them among the accesses in scratch, which the store will have from index at on. What a
+// findInternalReads looks for them among the accesses in scratch, which the store will have from index at on. What a
 // ROLLBACK TO SAVEPOINT undid may have been there for a while, so neither those reads nor those writes count, and
 // from the transaction's unseenFrom on (0: none) it may have written what nobody saw.
 func (s *store) findInternalReads(id tag, at int32, unseenFrom uint32) {
@@ -39,7 +39,7 @@ func (s *store) findInternalReads(id tag, at int32, unseenFrom uint32) {
 	}
 }
 
-// lastOwn finds the last certain write of a row before an access in scratch; -1 for none.
+// lastInternal finds the last certain write of a row before an access in scratch; -1 for none.
 func (s *store) lastInternal(i int) int32 {
 	row := s.scratch[i].row
 	if s.large {

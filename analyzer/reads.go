@@ -52,7 +52,7 @@ func (o *order) findRead(access int32, c *collector) {
 	}
 }
 
-// findOwnRead names a read that does not fit what its own transaction wrote.
+// findInternalRead names a read that does not fit what its own transaction wrote.
 func (o *order) findInternalRead(r internalRead, c *collector) {
 	reader, v := o.accesses[r.access].txn, o.seen[r.access]
 	if !o.txns[reader].installed || v < 0 {

@@ -119,9 +119,9 @@ func (l *clientConn) log() *zap.Logger {
 }
 
 // fromClient feeds the session what the client sent, behind what it sent before.
-func (l *clientConn) fromClient(ctx context.Context, h readResult) {
-	if len(h.bytes) > 0 {
-		l.buffered = h.bytes
+func (l *clientConn) fromClient(ctx context.Context, r readResult) {
+	if len(r.bytes) > 0 {
+		l.buffered = r.bytes
 	}
 	for len(l.buffered) > 0 && !l.closed {
 		n, err := l.session.FromClient(l.proxy.now(), l.buffered)
@@ -131,7 +131,7 @@ func (l *clientConn) fromClient(ctx context.Context, h readResult) {
 			return
 		}
 	}
-	if h.ended && !l.closed {
+	if r.ended && !l.closed {
 		l.clientClosed(ctx)
 	}
 }
@@ -146,13 +146,13 @@ func (l *clientConn) clientClosed(ctx context.Context) {
 }
 
 // fromServer feeds the session what the server sent.
-func (l *clientConn) fromServer(ctx context.Context, h readResult) {
+func (l *clientConn) fromServer(ctx context.Context, r readResult) {
 	conn := l.server.conn
-	if len(h.bytes) > 0 {
-		l.step(ctx, l.session.FromServer(l.proxy.now(), h.bytes))
+	if len(r.bytes) > 0 {
+		l.step(ctx, l.session.FromServer(l.proxy.now(), r.bytes))
 	}
-	if h.ended && !l.closed && conn == l.server.conn {
-		l.serverReset = h.reset
+	if r.ended && !l.closed && conn == l.server.conn {
+		l.serverReset = r.reset
 		l.session.ServerClosed(l.proxy.now())
 		l.step(ctx, nil)
 	}

@@ -109,11 +109,11 @@ func (l *clientConn) catchUp(ctx context.Context) {
 		flushed <- err
 	}()
 	for !l.closed {
-		h := l.server.read()
-		if !h.something() {
+		r := l.server.read()
+		if !r.something() {
 			break // woken
 		}
-		l.fromServer(ctx, h)
+		l.fromServer(ctx, r)
 	}
 	if err := <-flushed; err != nil {
 		// The server's last words may still be on their way: its side is read to the end.

@@ -36,7 +36,7 @@ type readResult struct {
 	reset bool // the other side ended it with RST
 }
 
-func (h readResult) something() bool { return len(h.bytes) > 0 || h.ended }
+func (r readResult) something() bool { return len(r.bytes) > 0 || r.ended }
 
 // stream is what is spoken over: the socket, TLS over it, or compression over either. Only the client connection's own
 // goroutine knows.
@@ -148,9 +148,9 @@ func (l *clientConn) readBoth() (client, server readResult) {
 	}
 	fromServer := make(chan readResult, 1)
 	go func() {
-		h := l.server.read()
+		r := l.server.read()
 		l.client.wake()
-		fromServer <- h
+		fromServer <- r
 	}()
 	client = l.client.read()
 	l.server.wake()

@@ -51,7 +51,7 @@ func (f *jsonFile) open(want json.Delim, what string) error {
 	return nil
 }
 
-// end reads the end of what open opened, and whether it was that of the file.
+// close reads the end of what open opened.
 func (f *jsonFile) close() error {
 	if _, err := f.dec.Token(); err != nil {
 		return f.fail(err)

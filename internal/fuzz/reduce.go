@@ -21,7 +21,7 @@ const (
 	// replays is how often a reduced scenario is played to say how surely it shows what it does, and surely how many of
 	// them should.
 	replays, surely = 10, 9
-	// few is how large a scenario is at most that is small enough.
+	// fewTransactions and fewStatements are how large a scenario is at most that is small enough.
 	fewTransactions, fewStatements = 3, 8
 	// patience bounds a stage of one reduction, stages how many there are as long as each makes it smaller.
 	patience, stages = 3 * time.Minute, 4

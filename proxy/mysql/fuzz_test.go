@@ -67,7 +67,7 @@ func (plans) Plan(text []byte, _ sqlmysql.Session) *sqlmysql.Plan {
 		Schema: sqlmysql.SchemaEffect{Changes: true}}
 }
 
-// semicolons returns the ends of the statements of a text, as sqlmysql.Plan.Parts has them.
+// semicolons returns the ends of the statements of a text, as sqlmysql.Upstream.Parts has them.
 func semicolons(text []byte) (ends []int) {
 	for i, c := range text {
 		if c == ';' {

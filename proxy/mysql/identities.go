@@ -19,7 +19,7 @@ import (
 type rowIdentities struct {
 	arena   []byte // row ids and wLists, one behind the other
 	list    []rowIdentity
-	dropped history.Reason // why there were more than are kept: as a reason; empty: there were none
+	dropped history.Reason // why some were not kept; empty: all were
 	of      *txnstate.Unrecorded
 	key     []byte
 	arrayIdentities
@@ -111,7 +111,7 @@ func (s *rowIdentities) forget() {
 	}
 }
 
-// takeSightings turns what the statement saw into accesses: reads, or the rows that a DELETE returned.
+// take turns what the statement saw into accesses: reads, or the rows that a DELETE returned.
 // All strings of a statement share one allocation, all its tags another.
 func (s *rowIdentities) take(o *observed) {
 	if len(s.list) == 0 {

@@ -12,9 +12,9 @@ import (
 )
 
 // A server without invisible columns (TiDB) would show isotap's to the client. The rewriter takes the
-// stars out of statements (sqlmysql.Plan.Plain); what it cannot read, the text that EXECUTE runs for one,
+// stars out of statements (sqlmysql.Upstream.Plain); what it cannot read, the text that EXECUTE runs for one,
 // may show the columns all the same, and then they are cut out of the result by their names. So are, on
-// every server, the identities that a star of a rewritten statement carries (sqlmysql.Plan.Carried), and whatever a
+// every server, the identities that a star of a rewritten statement carries (sqlmysql.Result.Carried), and whatever a
 // plan that is wrong would show (see isOwn).
 
 // A columnMask is which columns of a result are isotap's, beyond those at its end that the plan hides. The head of the

@@ -16,7 +16,7 @@ type rowIdentities struct {
 	arena   []byte // the rows' ids, one behind the other
 	list    []rowIdentity
 	of      *txnstate.Unrecorded
-	more    history.Reason // why there were more than are kept: as a reason; empty: there were none
+	more    history.Reason // why some were not kept; empty: all were
 	images  int            // bytes
 	partial bool           // an array was as long as it can be, or says that it may lack some
 	unread  bool           // a value could not be read

@@ -247,7 +247,7 @@ type serverError struct {
 	message  string
 	routine  string // of the server's source, in any language
 	position int    // in the text that went upstream, in characters from 1; 0: none
-	// places of the position's digits in the body
+	// from and to are where the position's digits stand in the body.
 	from, to int
 }
 

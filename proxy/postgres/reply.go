@@ -8,7 +8,8 @@ import (
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
-// Which messages of the server may be long and are passed on as they come: rows that stay as they are.
+// longFromServer says which messages of the server may be long and are passed on as they come: rows that stay as they
+// are. longCopied says so where rows are trimmed: data of COPY alone.
 func longFromServer(kind byte) bool { return kind == msgDataRow || kind == msgCopyData }
 func longCopied(kind byte) bool     { return kind == msgCopyData }
 

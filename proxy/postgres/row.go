@@ -91,8 +91,6 @@ func (s *Session) findHiddenFields(c *resultInProgress, description []byte) {
 	}
 }
 
-// A statement with parts that write goes upstream within a SELECT. Its reply is made what the statement's own would be.
-
 // compare reports whether a description has the hidden columns of the cursor that is read. A function may have
 // opened another one under its name.
 func (s *Session) compare(c *resultInProgress, description []byte) {
@@ -105,6 +103,8 @@ func (s *Session) compare(c *resultInProgress, description []byte) {
 				Reason: history.ReasonCursor, Shape: c.plan.Shape}}
 	}
 }
+
+// A statement with parts that write goes upstream within a SELECT. Its reply is made what the statement's own would be.
 
 // named returns an error about a form that names the SELECT as one that names the client's statement: "cannot execute
 // SELECT in a read-only transaction".

@@ -36,14 +36,15 @@
 //     statement is, transaction.go what it does to the transaction and the session, changed.go which tables DDL
 //     changes, shape.go what is left without literals, beyond.go which clauses are there that TiDB's parser does not
 //     know.
-//   - planner.go has what all of them share: the plan in the making, and refusals (the reason for being opaque).
-//     mysql.go decides.
+//   - plan.go has what comes out of all this, the plan. planner.go has what all of them share: the plan in the making,
+//     and refusals (the reason for being opaque); table.go what they know of tables. mysql.go decides.
 //   - parse.go has TiDB's parser read what the lexer cut, query.go what is known of a query.
 //   - Reads: select.go; sources.go finds the tables of a FROM clause, block.go and with.go pass the
 //     identities of queries in it outwards, usage.go looks for what else the statement
-//     holds, aggregate.go collects identities in arrays, setop.go is for UNION, DISTINCT and their kind.
+//     holds, aggregate.go collects identities in arrays unless warnings.go finds that the client might hear other
+//     warnings for it, setop.go is for UNION, DISTINCT and their kind.
 //   - Writes: insert.go makes row ids, update.go and updatejoin.go tag rows with the capture of assign.go, delete.go
-//     collects what goes.
+//     collects what goes. unchanged.go tells from assignments alone whether they leave a row as it is.
 //   - ddl.go defines the columns. On TiDB, which has no invisible ones, mask.go and star.go keep them out of what the
 //     client's statement means.
 //   - splice.go puts the pieces into the text, hole.go fills them in when it is sent.

@@ -80,7 +80,7 @@ type planner struct {
 	companion *planner
 }
 
-// A refusal is the reason why a statement is opaque, in the few words of [Plan].Reason.
+// A refusal is the reason why a statement is opaque: its plan gets it as its Reason.
 type refusal history.Reason
 
 func (r refusal) Error() string { return history.Reason(r).String() }
@@ -177,7 +177,7 @@ func (pl *planner) checkSpelling(names ...string) error {
 type edit struct {
 	start, end int
 	pieces     []Piece
-	plain      bool // it belongs to Plan.Plain too
+	plain      bool // it belongs to Upstream.Plain too
 }
 
 // A span is a run of tokens [from, to); it is empty where a statement has no such part.

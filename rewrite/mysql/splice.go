@@ -17,8 +17,8 @@ func text(s string) Piece { return Piece{Text: s} }
 
 var tagPiece = Piece{Hole: TagHole}
 
-// after returns the place right behind token i. Pieces put there need a blank at their end when glued
-// tells whether the next byte would run into them.
+// after returns the place right behind token i, and the gap that pieces put there need at their end: a blank where the
+// next byte would run into them, otherwise nothing.
 func (pl *planner) after(i int) (pos int, gap string) {
 	pos = pl.st.Tokens[i].End
 	if pos < len(pl.st.SQL) && mysqltoken.IsWord(pl.st.SQL[pos]) {

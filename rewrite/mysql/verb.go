@@ -49,7 +49,7 @@ func (st *statement) split() [][2]int {
 // maxParts is how many statements a text may have that is cut into them.
 const maxParts = 1000
 
-// parts returns the ends of the statements of the text, as Plan.Parts has them. From the first one on of which it is
+// parts returns the ends of the statements of the text, as Upstream.Parts has them. From the first one on of which it is
 // not certain that it means alone what it means in the text, the rest is one part; nil where that is all. A text with
 // empty statements is not cut: they are errors. Nor is one that asks for files, or runs statements that are not in it:
 // their errors may be those of syntax, though the statement has been at work. TiDB reads all of a text before it runs
@@ -183,7 +183,7 @@ func (v verb) is(i int, keywords ...string) bool {
 	return v.from+i < v.to && v.st.is(v.from+i, keywords...)
 }
 
-// find reports whether one of the keywords occurs outside of parentheses.
+// has reports whether one of the keywords occurs outside of parentheses.
 func (v verb) has(keywords ...string) bool { return v.st.find(v.from, v.to, 0, keywords...) >= 0 }
 
 func (v verb) opaque(reason history.Reason) { v.p.Observation, v.p.Reason = history.Opaque, reason }

@@ -251,8 +251,8 @@ func (w *write) append(keyword string, assignments ...[]ast.Node) error {
 	return nil
 }
 
-// provenTags reports whether a statement with its edits has the assignments that append was to add, and before these no
-// others than the client's.
+// provenTags refuses the statement unless with its edits it has the assignments that append was to add, and behind
+// these no others than the client's.
 func (pl *planner) provenTags(tree ast.Stmt) error {
 	if len(pl.tags) == 0 {
 		return nil

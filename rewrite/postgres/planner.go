@@ -75,7 +75,7 @@ type planner struct {
 	whole history.Reason
 }
 
-// A refusal is the reason why a statement is opaque, in the few words of [Plan].Reason.
+// A refusal is the reason why a statement is opaque: its plan gets it as its Reason.
 type refusal history.Reason
 
 func (r refusal) Error() string { return history.Reason(r).String() }

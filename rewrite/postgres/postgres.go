@@ -18,9 +18,11 @@
 //     each is, with verb.go, transaction.go what it does to the transaction and the session's settings, ddl.go which
 //     tables a definition changes; shape.go leaves the literals out. tree.go has the grammar's side, proof.go asks it
 //     whether what was added is all that changed.
-//   - planner.go has what all of them share: the plan in the making, and refusals (the reason for being opaque).
-//     rewriter.go decides, calls.go knows who calls functions, or may show the client the text that runs. On tables
-//     with isotap's columns mask.go and star.go keep these out of what the client's statement means.
+//   - plan.go has what comes out of all this, a plan for each statement; postgres.go the script that holds them.
+//     planner.go has what all of them share: the plan in the making, and refusals (the reason for being opaque);
+//     session.go and table.go what they know of the session and of tables. rewriter.go decides, calls.go knows who
+//     calls functions, or may show the client the text that runs. On tables with isotap's columns mask.go, star.go and
+//     columnlist.go keep these out of what the client's statement means.
 //   - tables.go finds the tables that names mean, and those of a FROM clause; identity.go spells what identifies
 //     their rows, usage.go looks for what else a statement holds.
 //   - Reads: block.go has what is known of a query; reading.go tries and proves, place.go finds the queries in the
@@ -29,7 +31,10 @@
 //     select.go and shortcut.go to what the server might not have read, and to errors of indexes.
 //   - Cursors: cursor.go, whose queries are reads. What SQL prepares: prepared.go.
 //   - Writes: write.go has what they share; insert.go, update.go; returning.go adds their RETURNING clause,
-//     oldnew.go knows what it calls the versions.
+//     oldnew.go knows what it calls the versions. writingwith.go is for WITH clauses with parts that write, part.go for
+//     such a part.
+//   - predicate.go finds, in mode predicates, the condition by which a statement chooses rows, and images of those that
+//     it writes.
 //   - splice.go puts the pieces into the text, and finds places of the one text in the other.
 //
 // A [Rewriter] and a [Cache] are safe for concurrent use.

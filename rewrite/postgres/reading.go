@@ -133,7 +133,7 @@ func (r *reading) checkNames() (err error) {
 	return err
 }
 
-// wholeRow reports whether a reference may be to all columns of a query that has more of them than the client's.
+// wholeRow returns a bar where a reference may be to all columns of a query that has more of them than the client's.
 func (r *reading) wholeRow(n *ast.ColumnRef) error {
 	names := fields(n)
 	if r.stars[n] || len(names) > 2 {
@@ -156,7 +156,7 @@ var ofRecords = map[string]bool{"row_to_json": true, "to_json": true, "to_jsonb"
 	"jsonb_build_object": true,
 	"concat":             true, "format": true, "hash_record": true}
 
-// stranger reports whether a query that isotap does not look into may take all columns of a common table
+// stranger returns a bar where a query that isotap does not look into may take all columns of a common table
 // expression that it changes.
 func (r *reading) stranger(n *ast.SelectStmt) error {
 	if r.known[n] || !takesAll(n) {
@@ -215,8 +215,8 @@ func star(item ast.Node) *ast.ColumnRef {
 	return ref
 }
 
-// prove reports whether the text with its edits is read as the client's tree with the changes meant by them. The
-// tree is of no use afterwards.
+// prove refuses the statement unless the text with its edits is read as the client's tree with the changes meant by
+// them. The tree is of no use afterwards.
 func (r *reading) prove() error {
 	if !r.session.utf8() && slices.ContainsFunc(r.edits, func(e edit) bool { return !ascii(e.text) }) {
 		return refusal(history.ReasonCharset) // the schema spells names in UTF-8

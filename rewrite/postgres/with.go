@@ -67,7 +67,7 @@ func (pl *planner) kept(with *ast.WithClause) map[ast.Node]history.Reason {
 	return barred
 }
 
-// part returns the part of the statement that an expression is; nil where it is none.
+// partOf returns the part of the statement that an expression is; nil where it is none.
 func (pl *planner) partOf(def *ast.CommonTableExpr) *part {
 	if i := slices.IndexFunc(pl.parts, func(p *part) bool { return p.def == def }); i >= 0 {
 		return pl.parts[i]
