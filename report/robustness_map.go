@@ -187,7 +187,7 @@ func (e *mapEdge) curve(start, control, end point) {
 	e.LabelTY = e.LabelY + 4
 }
 
-// border returns where the line from a box's middle towards a point leaves the box.
+// border returns where the line from a box's middle toward a point leaves the box.
 func border(middle, towards point) point {
 	dx, dy := towards.x-middle.x, towards.y-middle.y
 	scale := min(mapW/2/math.Max(math.Abs(dx), 1e-9), mapH/2/math.Max(math.Abs(dy), 1e-9))

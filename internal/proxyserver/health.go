@@ -66,7 +66,7 @@ func (srv *Server) Ready(ctx context.Context) error {
 func (srv *Server) draining() bool { return srv.serving.Err() != nil }
 
 // reachable asks the server over isotap's own connection. In mode off there is none, and the clients'
-// own tell; only after a failure of theirs the server is dialled, which MySQL counts as a login that was
+// own tell; only after a failure of theirs the server is dialed, which MySQL counts as a login that was
 // broken off.
 func (srv *Server) reachable(ctx context.Context) error {
 	p := &srv.probe

@@ -239,7 +239,7 @@ func TestCancelReachesTheRightBackend(t *testing.T) {
 	}
 }
 
-// keySize is how long the key is that a server gives for cancelling.
+// keySize is how long the key is that a server gives for canceling.
 func keySize(p place, protocol string) int {
 	if protocol == "3.0" || p.Major() < 18 {
 		return 4

@@ -103,7 +103,7 @@ func (s *Session) startup(code uint32, packet []byte, more bool) {
 	}
 }
 
-// sendStartup begins the login, or the cancelling, on a leg to the server that is as it should be.
+// sendStartup begins the login, or the canceling, on a leg to the server that is as it should be.
 func (s *Session) sendStartup() {
 	if s.cfg.ServerTLS == session.MayTLS && !s.serverLeg.tls {
 		s.events = append(s.events, session.Event{Downgraded: s.plainBecause})

@@ -99,7 +99,7 @@ func (r *resend) hidesReply() bool {
 	return true
 }
 
-// scriptVerdicts are what a session has learnt from the server of the scripts that it sent as rewritten. Scripts are
+// scriptVerdicts are what a session has learned from the server of the scripts that it sent as rewritten. Scripts are
 // known by their models ([sqlpostgres.Script.Model]), which are not kept for these: a model that the planner has let go
 // does not come again. Each of the maps is emptied when it is full.
 type scriptVerdicts struct {

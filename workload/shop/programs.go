@@ -158,7 +158,7 @@ func cleanUpCarts(ctx context.Context, c *client) error {
 	return nil
 }
 
-// lookUpPrice reads the catalogue, which nobody writes.
+// lookUpPrice reads the catalog, which nobody writes.
 func lookUpPrice(ctx context.Context, c *client) error {
 	var name, price string
 	if err := c.statement.QueryRowContext(ctx, 1+c.Random.IntN(products)).Scan(&name, &price); err != nil {
