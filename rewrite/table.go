@@ -33,8 +33,8 @@ func (t *Table) CascadesFrom(column string) bool {
 // A Column is what the rewriters of both families must know of a table's column.
 type Column struct {
 	Name      string
-	Type      string // the type's name in lower case, without size: "int", "varchar", "float", ...
-	Full      string // the type as the server spells it: "decimal(10,2) unsigned"
+	Type      string // the type's name in lower case, without size: "int", "varchar", and as pg_type has it, "int4"
+	Full      string // the type as the server spells it: "decimal(10,2) unsigned", "numeric(10,2)"
 	Collation string // empty for what is no text
 	Generated bool
 	NotNull   bool
@@ -53,7 +53,7 @@ func ColumnNamed[C interface{ named(name string) bool }](columns []C, name strin
 // An Index of a table.
 type Index struct {
 	Name    string
-	Columns []string // a prefix or functional part appears as ""
+	Columns []string // a prefix, a function or an expression appears as ""
 	Primary bool
 	Unique  bool
 }
