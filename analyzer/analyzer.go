@@ -84,9 +84,7 @@ package analyzer
 import (
 	"fmt"
 	"math"
-	"slices"
 
-	"github.com/isotap/isotap/analyzer/pgversions"
 	"github.com/isotap/isotap/history"
 )
 
@@ -130,28 +128,6 @@ func New(opts Options) *Analyzer {
 		opts.Work = DefaultWork
 	}
 	return &Analyzer{opts: opts, store: newStore(), coverageCount: newCoverageCount()}
-}
-
-// Analyze analyzes a history that is in memory. The transactions of a session are in order. Where a
-// statement has places, package pgversions finds the versions; txns stay as they are.
-func Analyze(infos []history.Info, txns []*history.Txn) (*Result, error) {
-	txns, err := pgversions.Translate(infos, nil, txns)
-	if err != nil {
-		return nil, err
-	}
-	a := New(Options{})
-	for _, info := range infos {
-		if err := a.Add(info); err != nil {
-			return nil, err
-		}
-	}
-	a.Grow(len(txns))
-	for _, t := range txns {
-		if err := a.AddTxn(t); err != nil {
-			return nil, err
-		}
-	}
-	return a.Finish()
 }
 
 // Add adds a run. Tags of runs that are neither added nor have a transaction added are those of
@@ -206,29 +182,6 @@ func (a *Analyzer) AddTxn(t *history.Txn) error {
 		a.txns = append(a.txns, t)
 	}
 	return nil
-}
-
-// Finish analyzes what was added. It fails when a transaction of a witness cannot be loaded.
-func (a *Analyzer) Finish() (*Result, error) {
-	if a.order != nil {
-		return nil, fmt.Errorf("the analysis has finished already")
-	}
-	a.order = newOrder(&a.store)
-	if err := a.order.build(); err != nil {
-		return nil, err
-	}
-	c := newCollector(a.order, a.opts)
-	a.findReads(c)
-	s := newSearch(a.order, c, a.opts)
-	s.run()
-	levels := verdict(slices.Concat(a.opts.Known, s.occurring()))
-	findings, err := a.describe(c)
-	if err != nil {
-		return nil, err
-	}
-	a.coverageCount.Sessions = len(a.store.sessions)
-	return &Result{Runs: a.store.infos(), Coverage: a.coverageCount.coverage(a.store.infos()), Findings: findings,
-		Levels: levels}, nil
 }
 
 // load returns the whole transaction behind an index of the store.

@@ -1,7 +1,6 @@
 package analyzer
 
 import (
-	"iter"
 	"slices"
 )
 
@@ -115,37 +114,3 @@ func (o *order) readDeps(t, i int32, yield func(dep)) {
 
 // row returns the row that a dependency goes through.
 func (o *order) row(d *dep) int32 { return o.rowOf(d.version) }
-
-// Edges returns all dependencies between the transactions that committed, session order (adjacent
-// transactions) included, once [Analyzer.Finish] has run. A transaction that cannot be loaded ends
-// the sequence with its error.
-func (a *Analyzer) Edges() iter.Seq2[Edge, error] {
-	return func(yield func(Edge, error) bool) {
-		if a.order == nil {
-			return
-		}
-		for _, d := range a.allDeps() {
-			e, err := a.edge(d)
-			if !yield(e, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-func (a *Analyzer) allDeps() []dep {
-	var all []dep
-	o := a.order
-	var installed []int32
-	for t := range o.txns {
-		if o.txns[t].installed {
-			installed = append(installed, int32(t))
-		}
-		o.deps(int32(t), func(d dep) { all = append(all, d) })
-	}
-	o.sessions(installed, func(from, to int32) {
-		all = append(all, dep{from: from, to: to, kind: so, access: none, version: none, next: none})
-	})
-	o.extraDeps(func(d dep) { all = append(all, d) })
-	return all
-}

@@ -176,15 +176,3 @@ type Observed struct{ Exact, Inexact, Opaque int }
 
 // Statements is the number of them.
 func (o Observed) Statements() int { return o.Exact + o.Inexact + o.Opaque }
-
-// A Result is what an analysis found: coverage first, then the findings, violations before hazards,
-// the most frequent first.
-type Result struct {
-	Runs     []history.Info
-	Coverage Coverage
-	Findings []*Finding
-	Baseline string     // the baseline that Findings were compared with (package baseline); empty for none
-	Gone     []*Finding // what only the baseline has; these have no more than ID, Class, Anomaly and Tables
-	// Levels says which levels of the theory the history satisfies, whatever its transactions ran at.
-	Levels Verdict
-}

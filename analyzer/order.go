@@ -74,26 +74,6 @@ func newOrder(s *store) *order {
 		unsure: make(map[[2]int32]bool)}
 }
 
-func (o *order) build() error {
-	o.first = make([]int32, len(o.rows.rows))
-	for i := range o.first {
-		o.first[i] = none
-	}
-	if err := o.resolve(); err != nil {
-		return err
-	}
-	o.witnessCommits()
-	if err := o.readLists(); err != nil {
-		return err
-	}
-	if err := o.relate(); err != nil {
-		return err
-	}
-	o.fixStates()
-	o.link()
-	return nil
-}
-
 // resolve finds the version behind the tag of every access.
 func (o *order) resolve() error {
 	o.seen = make([]int32, len(o.accesses))

@@ -51,29 +51,6 @@ func newSearch(o *order, c *collector, opts Options) *search {
 	return &search{o: o, found: c, judge: c.judge, opts: opts}
 }
 
-func (s *search) run() {
-	s.local, s.nodes = s.o.cyclic(s.opts.Inexact)
-	if len(s.nodes) > 0 {
-		s.collectEdges()
-		s.groupPairs()
-		s.walk = newWalk(len(s.nodes))
-		s.byAnti = make([]int32, len(s.nodes))
-	}
-	s.interference()
-	if len(s.nodes) == 0 {
-		return
-	}
-	if s.judge.anyTogether() {
-		s.setTogether(true)
-		s.pass(Violation)
-	}
-	s.setTogether(false)
-	s.pass(Violation)
-	s.pass(Hazard)
-	s.bySessions()
-	s.byTime()
-}
-
 // setTogether says what the judge goes by (see [judge]), on which hang the edges that oblige the engine.
 func (s *search) setTogether(together bool) {
 	s.judge.together = together
@@ -81,22 +58,6 @@ func (s *search) setTogether(together bool) {
 		s.binds[e] = s.judge.binds(&s.edges[e])
 	}
 	s.chains = newChains(s)
-}
-
-// pass looks for the cycles of one class.
-func (s *search) pass(class Class) {
-	s.class, s.flow = class, flow
-	s.circular(ww)
-	s.circular(flow)
-	s.lostUpdates()
-	s.collisions()
-	s.singles()
-	s.fractured()
-	s.longGSingle()
-	s.rowsFirst(s.longNonadjacent)
-	s.skews()
-	s.forget()
-	s.rowsFirst(s.longG2Item)
 }
 
 // rowsFirst looks for cycles of several rw, first for those that go through rows alone: what also goes through

@@ -1,0 +1,160 @@
+package analyzer
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/isotap/isotap/analyzer/pgversions"
+	"github.com/isotap/isotap/history"
+)
+
+// Analyze analyzes a history that is in memory. The transactions of a session are in order. Where a
+// statement has places, package pgversions finds the versions; txns stay as they are.
+func Analyze(infos []history.Info, txns []*history.Txn) (*Result, error) {
+	txns, err := pgversions.Translate(infos, nil, txns)
+	if err != nil {
+		return nil, err
+	}
+	a := New(Options{})
+	for _, info := range infos {
+		if err := a.Add(info); err != nil {
+			return nil, err
+		}
+	}
+	a.Grow(len(txns))
+	for _, t := range txns {
+		if err := a.AddTxn(t); err != nil {
+			return nil, err
+		}
+	}
+	return a.Finish()
+}
+
+// Finish analyzes what was added. It fails when a transaction of a witness cannot be loaded.
+func (a *Analyzer) Finish() (*Result, error) {
+	if a.order != nil {
+		return nil, fmt.Errorf("the analysis has finished already")
+	}
+	a.order = newOrder(&a.store)
+	if err := a.order.build(); err != nil {
+		return nil, err
+	}
+	c := newCollector(a.order, a.opts)
+	a.findReads(c)
+	s := newSearch(a.order, c, a.opts)
+	s.run()
+	levels := verdict(slices.Concat(a.opts.Known, s.occurring()))
+	findings, err := a.describe(c)
+	if err != nil {
+		return nil, err
+	}
+	a.coverageCount.Sessions = len(a.store.sessions)
+	return &Result{Runs: a.store.infos(), Coverage: a.coverageCount.coverage(a.store.infos()), Findings: findings,
+		Levels: levels}, nil
+}
+
+// Edges returns all dependencies between the transactions that committed, session order (adjacent
+// transactions) included, once [Analyzer.Finish] has run. A transaction that cannot be loaded ends
+// the sequence with its error.
+func (a *Analyzer) Edges() iter.Seq2[Edge, error] {
+	return func(yield func(Edge, error) bool) {
+		if a.order == nil {
+			return
+		}
+		for _, d := range a.allDeps() {
+			e, err := a.edge(d)
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (a *Analyzer) allDeps() []dep {
+	var all []dep
+	o := a.order
+	var installed []int32
+	for t := range o.txns {
+		if o.txns[t].installed {
+			installed = append(installed, int32(t))
+		}
+		o.deps(int32(t), func(d dep) { all = append(all, d) })
+	}
+	o.sessions(installed, func(from, to int32) {
+		all = append(all, dep{from: from, to: to, kind: so, access: none, version: none, next: none})
+	})
+	o.extraDeps(func(d dep) { all = append(all, d) })
+	return all
+}
+
+// A Result is what an analysis found: coverage first, then the findings, violations before hazards,
+// the most frequent first.
+type Result struct {
+	Runs     []history.Info
+	Coverage Coverage
+	Findings []*Finding
+	Baseline string     // the baseline that Findings were compared with (package baseline); empty for none
+	Gone     []*Finding // what only the baseline has; these have no more than ID, Class, Anomaly and Tables
+	// Levels says which levels of the theory the history satisfies, whatever its transactions ran at.
+	Levels Verdict
+}
+
+func (o *order) build() error {
+	o.first = make([]int32, len(o.rows.rows))
+	for i := range o.first {
+		o.first[i] = none
+	}
+	if err := o.resolve(); err != nil {
+		return err
+	}
+	o.witnessCommits()
+	if err := o.readLists(); err != nil {
+		return err
+	}
+	if err := o.relate(); err != nil {
+		return err
+	}
+	o.fixStates()
+	o.link()
+	return nil
+}
+
+func (s *search) run() {
+	s.local, s.nodes = s.o.cyclic(s.opts.Inexact)
+	if len(s.nodes) > 0 {
+		s.collectEdges()
+		s.groupPairs()
+		s.walk = newWalk(len(s.nodes))
+		s.byAnti = make([]int32, len(s.nodes))
+	}
+	s.interference()
+	if len(s.nodes) == 0 {
+		return
+	}
+	if s.judge.anyTogether() {
+		s.setTogether(true)
+		s.pass(Violation)
+	}
+	s.setTogether(false)
+	s.pass(Violation)
+	s.pass(Hazard)
+	s.bySessions()
+	s.byTime()
+}
+
+// pass looks for the cycles of one class.
+func (s *search) pass(class Class) {
+	s.class, s.flow = class, flow
+	s.circular(ww)
+	s.circular(flow)
+	s.lostUpdates()
+	s.collisions()
+	s.singles()
+	s.fractured()
+	s.longGSingle()
+	s.rowsFirst(s.longNonadjacent)
+	s.skews()
+	s.forget()
+	s.rowsFirst(s.longG2Item)
+}
