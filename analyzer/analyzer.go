@@ -83,34 +83,9 @@ package analyzer
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/isotap/isotap/history"
 )
-
-// DefaultWork is the bound on the search for longer cycles where [Options.Work] is 0.
-const DefaultWork = 50_000_000
-
-// Options say how to analyze. The zero value is ready for use.
-type Options struct {
-	// Load reads a transaction again from where it came, by its id and session, to explain a finding.
-	// It is called once or twice for each transaction of a witness; nothing else of what
-	// [Analyzer.AddTxn] was given is kept then. Nil: the analyzer keeps all transactions, which needs
-	// more memory than all else.
-	Load func(history.TxnID, history.SessionID) (*history.Txn, error)
-	// Inexact lets inexact accesses take part in findings, which are then hazards.
-	Inexact bool
-	// Expect judges all transactions by what their server documents for this level, whatever they ran at.
-	Expect history.Level
-	// Model judges all transactions by a level of the theory: what it forbids is a violation. The engine and
-	// [Options.Expect] do not count then.
-	Model *TheoryLevel
-	// Known are anomalies that the caller found in the history itself: [Result.Levels] goes by them, too.
-	Known []Anomaly
-	// Work bounds the search for cycles of more than two transactions: edges visited, in each of its
-	// steps. Past it every component still gives a finding, but not every group of programs may.
-	Work int
-}
 
 // An Analyzer collects the transactions of one or more runs. It is used by one goroutine; when all
 // is added, call [Analyzer.Finish] once.
@@ -199,6 +174,3 @@ func (a *Analyzer) load(i int32) (*history.Txn, error) {
 	}
 	return t, nil
 }
-
-// maxIndex bounds whatever is numbered by an int32.
-const maxIndex = math.MaxInt32

@@ -212,8 +212,6 @@ func (t *explainer) explainInterference(e *Edge) string {
 		t.deed(e, t.name))
 }
 
-func rowText(r history.Row) string { return fmt.Sprintf("%s row %s", r.Table, r.ID) }
-
 // quote returns a statement as it was sent, as far as that is known.
 func (t *explainer) quote(s *history.Stmt) string {
 	if s == nil {

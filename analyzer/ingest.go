@@ -317,15 +317,6 @@ func (w *observed) join(o *observed) {
 	}
 }
 
-// grown makes room for n more elements. It grows large slices faster than append does, which would
-// copy each element four times on the way to tens of millions.
-func grown[T any](s []T, n int) []T {
-	if len(s)+n <= cap(s) {
-		return s
-	}
-	return slices.Grow(s, max(n, len(s)/4))
-}
-
 // Foresight begins with a sample of so many transactions, and makes a slice at most so many times as large at once:
 // what is told of a recording may be wrong.
 const (

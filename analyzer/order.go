@@ -36,8 +36,6 @@ type order struct {
 	interfering []dep
 }
 
-const none = -1
-
 type versionKey struct {
 	row int32
 	tag tag

@@ -221,3 +221,19 @@ func (n *rowNames) compare(a, b int32) int {
 	var x, y [shortID]byte
 	return bytes.Compare(n.id(x[:0], &n.rows[a]), n.id(y[:0], &n.rows[b]))
 }
+
+// maxIndex bounds whatever is numbered by an int32.
+const maxIndex = math.MaxInt32
+
+func rowText(r history.Row) string { return fmt.Sprintf("%s row %s", r.Table, r.ID) }
+
+// grown makes room for n more elements. It grows large slices faster than append does, which would
+// copy each element four times on the way to tens of millions.
+func grown[T any](s []T, n int) []T {
+	if len(s)+n <= cap(s) {
+		return s
+	}
+	return slices.Grow(s, max(n, len(s)/4))
+}
+
+const none = -1
