@@ -4,34 +4,6 @@ import (
 	"slices"
 )
 
-// A dep is a dependency between two transactions, by index, and what it rests on.
-type dep struct {
-	from, to int32
-	kind     kind
-	inexact  bool
-	access   int32 // wr, rw: the read
-	version  int32 // wr, rw: the version that was read; ww: the one that was overwritten
-	next     int32 // rw, ww: the version that overwrote it
-}
-
-type kind uint8
-
-const (
-	so kind = 1 << iota
-	wr
-	ww
-	rw
-	rt
-)
-
-// The kinds of dependencies that order commits, with the order of sessions and without.
-const (
-	flow        = ww | wr
-	sessionFlow = flow | so
-)
-
-var kindNames = map[kind]DepKind{so: SO, wr: WR, ww: WW, rw: RW, rt: RT}
-
 // deps calls yield with every dependency that shows in the accesses of transaction t: what it read
 // (wr), overwrote (ww), and what overwrote what it read (rw). Each dependency of the graph shows in
 // exactly one transaction, or in deps of the extra versions.
@@ -114,3 +86,18 @@ func (o *order) readDeps(t, i int32, yield func(dep)) {
 
 // row returns the row that a dependency goes through.
 func (o *order) row(d *dep) int32 { return o.rowOf(d.version) }
+
+// interferes reports whether a transaction depends on another one, by what it read or wrote, that committed after its
+// snapshot had been taken: there is no start-dependency between the two (Adya 1999, 4.3.4, G-SIa). By one proxy's clock
+// the one had its reply before the other's COMMIT was sent. What had ended before the other began depends on it by a
+// mishap of another name.
+func (o *order) interferes(d *dep) bool {
+	if d.kind&flow == 0 || d.inexact || o.unfound(d) {
+		return false
+	}
+	from, to := &o.txns[d.from], &o.txns[d.to]
+	return to.snapshot > 0 && from.ending > to.snapshot && from.run == to.run && from.start <= to.end
+}
+
+// unfound reports whether a dependency rests on a statement that looked for a row and did not find it.
+func (o *order) unfound(d *dep) bool { return d.access >= 0 && o.accesses[d.access].unfound() }

@@ -85,3 +85,31 @@ func offsets(counts []uint32) {
 		counts[i] += counts[i-1]
 	}
 }
+
+// A dep is a dependency between two transactions, by index, and what it rests on.
+type dep struct {
+	from, to int32
+	kind     kind
+	inexact  bool
+	access   int32 // wr, rw: the read
+	version  int32 // wr, rw: the version that was read; ww: the one that was overwritten
+	next     int32 // rw, ww: the version that overwrote it
+}
+
+type kind uint8
+
+const (
+	so kind = 1 << iota
+	wr
+	ww
+	rw
+	rt
+)
+
+// The kinds of dependencies that order commits, with the order of sessions and without.
+const (
+	flow        = ww | wr
+	sessionFlow = flow | so
+)
+
+var kindNames = map[kind]DepKind{so: SO, wr: WR, ww: WW, rw: RW, rt: RT}

@@ -37,18 +37,6 @@ func takesSnapshot(s *history.Stmt, sh shape, id history.TxnID, engine dbms.Engi
 	return false
 }
 
-// interferes reports whether a transaction depends on another one, by what it read or wrote, that committed after its
-// snapshot had been taken: there is no start-dependency between the two (Adya 1999, 4.3.4, G-SIa). By one proxy's clock
-// the one had its reply before the other's COMMIT was sent. What had ended before the other began depends on it by a
-// mishap of another name.
-func (o *order) interferes(d *dep) bool {
-	if d.kind&flow == 0 || d.inexact || o.unfound(d) {
-		return false
-	}
-	from, to := &o.txns[d.from], &o.txns[d.to]
-	return to.snapshot > 0 && from.ending > to.snapshot && from.run == to.run && from.start <= to.end
-}
-
 // interference finds the G-SIa that are forbidden. One that is on a cycle whose rw stand apart has a stricter name.
 func (s *search) interference() {
 	s.class, s.flow = Violation, flow

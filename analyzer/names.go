@@ -64,9 +64,6 @@ func (o *order) predicated(cycle []dep) bool {
 // byPredicate reports whether a dependency is one on who wrote a row that a statement looked for and did not find.
 func (o *order) byPredicate(d *dep) bool { return d.kind == rw && o.unfound(d) }
 
-// unfound reports whether a dependency rests on a statement that looked for a row and did not find it.
-func (o *order) unfound(d *dep) bool { return d.access >= 0 && o.accesses[d.access].unfound() }
-
 // nameSingle names a cycle with one rw, its first dependency.
 func (o *order) nameSingle(cycle []dep) Anomaly {
 	out, back := &cycle[0], &cycle[len(cycle)-1]

@@ -383,3 +383,6 @@ func (o *order) witnessCommit(access, v int32) {
 		o.txns[owner].installed = true
 	}
 }
+
+// A laterVersion is a version that came after another, with any number of versions in between.
+type laterVersion struct{ version, after int32 }

@@ -38,9 +38,6 @@ func (a *Analyzer) AddOrder(row history.Row, before, after history.Tag) error {
 	return nil
 }
 
-// A laterVersion is a version that came after another, with any number of versions in between.
-type laterVersion struct{ version, after int32 }
-
 // relate finds the versions behind the relations, in order of the earlier one.
 func (o *order) relate() error {
 	for _, r := range o.relations {
