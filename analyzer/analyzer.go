@@ -174,3 +174,27 @@ func (a *Analyzer) load(i int32) (*history.Txn, error) {
 	}
 	return t, nil
 }
+
+// AddOrder says that of two versions of a row one was installed before the other, where no transaction
+// tells what it replaced: in other checkers' histories, whose orders are inferred. The order of a row's
+// versions may stay partial; between versions that it leaves open there is no dependency. The initial tag
+// comes before all others. It fails after [Analyzer.Finish].
+func (a *Analyzer) AddOrder(row history.Row, before, after history.Tag) error {
+	if a.order != nil {
+		return fmt.Errorf("an order of %s comes after the analysis has finished", rowText(row))
+	}
+	r, err := a.store.rows.number(row)
+	if err != nil {
+		return err
+	}
+	b, err := a.store.tag(before)
+	if err != nil {
+		return err
+	}
+	s, err := a.store.tag(after)
+	if err != nil {
+		return err
+	}
+	a.store.relations = append(grown(a.store.relations, 1), relation{r, b, s})
+	return nil
+}

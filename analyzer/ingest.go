@@ -1,7 +1,6 @@
 package analyzer
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -11,12 +10,6 @@ import (
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
-
-// An observed access on its way into the store.
-type observed struct {
-	access
-	prior []history.Tag
-}
 
 // add takes a transaction into the store.
 func (s *store) add(t *history.Txn) error {
@@ -209,15 +202,6 @@ func (s *store) observeAccess(o *observed, stmt *history.Stmt, a *history.Access
 	return nil
 }
 
-// byStmtAndRow orders accesses by statements and the names of their rows: the numbers of rows hang on what else was
-// added, and the same transaction shall have the same order in a [Live] that has let others go.
-func (s *store) byStmtAndRow(a, b access) int {
-	if a.stmt != b.stmt {
-		return cmp.Compare(a.stmt, b.stmt)
-	}
-	return s.rows.compare(a.row, b.row)
-}
-
 // tidy sorts the accesses of a large transaction, makes one of what one statement wrote to one row
 // twice, and marks the versions that are not their transaction's last.
 func (s *store) tidy() {
@@ -302,9 +286,6 @@ func (s *store) writtenAfter(i int) bool {
 	return false
 }
 
-// certain reports whether the access is a write that was there for others.
-func (a *access) certain() bool { return a.write() && !a.is(void) && !a.is(inexact) }
-
 // join makes o part of the write w of the same row by the same statement: one version, that
 // replaced what w replaced and is what o left.
 func (w *observed) join(o *observed) {
@@ -360,4 +341,34 @@ func (s *store) append() error {
 		}
 	}
 	return nil
+}
+
+// takesSnapshot reports whether a statement of a transaction surely took the snapshot of it, where the transaction had
+// none before and its level has one: it read a row of another's.
+func takesSnapshot(s *history.Stmt, sh shape, id history.TxnID, engine dbms.Engine) bool {
+	if s.Void || s.End <= 0 {
+		return false
+	}
+	postgres := engine == dbms.PostgreSQL // where every statement that reads or writes takes it
+	switch s.Kind {
+	case history.Begin:
+		return !postgres && strings.Contains(strings.ToUpper(s.Shape), "SNAPSHOT")
+	case history.Select:
+		if !postgres && (s.Locking != history.NoLock || sh.nested || sh.calls) {
+			return false
+		}
+	case history.Insert, history.Update, history.Delete, history.Merge:
+		if !postgres {
+			return false
+		}
+	default:
+		return false
+	}
+	for i := range s.Accesses {
+		a := &s.Accesses[i]
+		if !a.Inexact && !a.Absent && !a.Gone && a.Version.Txn != id {
+			return true
+		}
+	}
+	return false
 }

@@ -7,12 +7,6 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// An internalRead is a read that does not fit what its transaction wrote itself.
-type internalRead struct {
-	access int32
-	write  int32 // the transaction's own last write of the row before; -1 for a read of what it wrote later
-}
-
 // findInternalReads looks for them among the accesses in scratch, which the store will have from index at on. What a
 // ROLLBACK TO SAVEPOINT undid may have been there for a while, so neither those reads nor those writes count, and
 // from the transaction's unseenFrom on (0: none) it may have written what nobody saw.

@@ -2,41 +2,8 @@ package analyzer
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-
-	"github.com/isotap/isotap/history"
 )
-
-// A relation says that of two versions of a row one came before the other, by their tags.
-type relation struct {
-	row           int32
-	before, after tag
-}
-
-// AddOrder says that of two versions of a row one was installed before the other, where no transaction
-// tells what it replaced: in other checkers' histories, whose orders are inferred. The order of a row's
-// versions may stay partial; between versions that it leaves open there is no dependency. The initial tag
-// comes before all others. It fails after [Analyzer.Finish].
-func (a *Analyzer) AddOrder(row history.Row, before, after history.Tag) error {
-	if a.order != nil {
-		return fmt.Errorf("an order of %s comes after the analysis has finished", rowText(row))
-	}
-	r, err := a.store.rows.number(row)
-	if err != nil {
-		return err
-	}
-	b, err := a.store.tag(before)
-	if err != nil {
-		return err
-	}
-	s, err := a.store.tag(after)
-	if err != nil {
-		return err
-	}
-	a.store.relations = append(grown(a.store.relations, 1), relation{r, b, s})
-	return nil
-}
 
 // relate finds the versions behind the relations, in order of the earlier one.
 func (o *order) relate() error {

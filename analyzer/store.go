@@ -1,6 +1,7 @@
 package analyzer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -314,4 +315,34 @@ func (s *store) findWrite(t int32, stmt uint32, row int32) int32 {
 		}
 	}
 	return -1
+}
+
+// An observed access on its way into the store.
+type observed struct {
+	access
+	prior []history.Tag
+}
+
+// byStmtAndRow orders accesses by statements and the names of their rows: the numbers of rows hang on what else was
+// added, and the same transaction shall have the same order in a [Live] that has let others go.
+func (s *store) byStmtAndRow(a, b access) int {
+	if a.stmt != b.stmt {
+		return cmp.Compare(a.stmt, b.stmt)
+	}
+	return s.rows.compare(a.row, b.row)
+}
+
+// certain reports whether the access is a write that was there for others.
+func (a *access) certain() bool { return a.write() && !a.is(void) && !a.is(inexact) }
+
+// An internalRead is a read that does not fit what its transaction wrote itself.
+type internalRead struct {
+	access int32
+	write  int32 // the transaction's own last write of the row before; -1 for a read of what it wrote later
+}
+
+// A relation says that of two versions of a row one came before the other, by their tags.
+type relation struct {
+	row           int32
+	before, after tag
 }
