@@ -94,7 +94,7 @@ var rules = []mutants.Mutant{
 	{"what was not found is no read of an own write", "internal.go", "o.write() || o.unfound() ||", "o.write() ||"},
 	{"two transactions skew through a predicate", "names.go", "case o.predicated(cycle) && len(cycle) == 2:",
 		"case false:"},
-	{"nobody knows when an indeterminate one ended", "orders.go",
+	{"nobody knows when an indeterminate one ended", "sessions.go",
 		"o.txns[t].end > 0 && o.txns[t].status != history.Indeterminate", "o.txns[t].end > 0"},
 	{"TiDB's FOR SHARE holds no lock", "judge.go", ` && !(a.is(shared) && p.Engine == dbms.TiDB)`,
 		` && dbms.TiDB != ""`},

@@ -33,13 +33,6 @@ func (s *search) eachNonadjacent(yield func(cycle []int32) bool) {
 	}
 }
 
-// A stride is an edge of a walk in which no rw follows another: so a node is visited twice, by an rw
-// and by another edge.
-type stride struct {
-	edge   int32
-	before int32 // its place in the queue; -1 for the first
-}
-
 // alternating finds a shortest closed walk from an edge on whose rw do not follow each other;
 // nil where there is none. Where violations are searched, an rw must oblige the engine after the edge
 // that leads to it.

@@ -58,31 +58,3 @@ func (o *order) missed(t, read, v int32, yield func(dep)) {
 		}
 	}
 }
-
-// collisions finds lost updates where it is not known which of two versions came first: two transactions
-// that read one version of a row and wrote the row.
-func (s *search) collisions() {
-	if len(s.o.laterVersions) == 0 {
-		return
-	}
-	for i := range s.pairs {
-		p := &s.pairs[i]
-		s.collisionIn(s.between(p, p.low, rw), s.between(p, p.high, rw))
-	}
-}
-
-func (s *search) collisionIn(there, back []int32) {
-	for _, a := range there {
-		for _, b := range back {
-			if s.edges[a].version != s.edges[b].version {
-				continue
-			}
-			if cycle := s.depsOf([]int32{a, b}); s.judge.class(cycle) == s.class {
-				s.found.add(LostUpdate, s.class, cycle)
-				s.explain(a)
-				s.explain(b)
-				return
-			}
-		}
-	}
-}

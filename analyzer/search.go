@@ -318,3 +318,10 @@ func (s *search) trace(from, to int32) []int32 {
 	slices.Reverse(path)
 	return path
 }
+
+// A stride is an edge of a walk in which no rw follows another: so a node is visited twice, by an rw
+// and by another edge.
+type stride struct {
+	edge   int32
+	before int32 // its place in the queue; -1 for the first
+}
