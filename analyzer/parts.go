@@ -30,49 +30,11 @@ const (
 	partAwaited = "a" // settled, but for a version whose writer has no record up to now
 )
 
-// parts finds the parts of what is kept.
-func (l *Live) parts(a *Analyzer, now, open int64) *parts {
-	p := &parts{o: a.order, at: l.times(a.order), due: subtract(now, l.opts.Patience)}
-	for _, info := range l.infos {
-		if info.Ended.IsZero() {
-			p.open = append(p.open, info.Run)
-		}
-	}
-	spans := p.spans(a)
-	p.closed = below(spans, open)
-	p.natural = below(spans, min(open, subtract(now, l.opts.Window)))
-	p.settled = max(p.natural, l.forced(p.at))
-	return p
-}
-
 func subtract(t int64, d time.Duration) int64 {
 	if t < math.MinInt64+int64(d) {
 		return math.MinInt64
 	}
 	return t - int64(d)
-}
-
-// times returns the ends of the transactions, counted from the first run's start.
-func (l *Live) times(o *order) []int64 {
-	offsets := make([]int64, len(o.runs))
-	for r := range o.runs {
-		offsets[r] = l.offsets[o.runs[r].info.Run]
-	}
-	at := make([]int64, len(o.txns))
-	for t := range o.txns {
-		at[t] = o.txns[t].end + offsets[o.txns[t].run]
-	}
-	return at
-}
-
-// forced is before which time transactions go because there are too many.
-func (l *Live) forced(at []int64) int64 {
-	if len(at) <= l.opts.Limit {
-		return math.MinInt64
-	}
-	sorted := slices.Clone(at)
-	slices.Sort(sorted)
-	return sorted[len(at)-l.opts.Limit]
 }
 
 // spans finds the stretches of time that an anomaly may cover: those of the dependencies on transactions that did not

@@ -26,19 +26,6 @@ type groupKey struct {
 	stage int
 }
 
-// A wording is a group in words, made while its transactions were kept.
-type wording struct {
-	known, settled phrase // what is known may look otherwise when more of the order is
-	count          int    // how often the group was seen, as told last
-}
-
-// A phrase is a group's shortest witness in words.
-type phrase struct {
-	finding  *Finding
-	programs []int32 // in the order in which the witness meets them
-	length   int
-}
-
 func newSettledFindings() *settledFindings {
 	return &settledFindings{settled: make(groups), awaited: make(groups), garbage: make(map[string]groups),
 		occurs: make(map[Anomaly]bool)}
