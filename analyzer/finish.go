@@ -9,26 +9,16 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// Analyze analyzes a history that is in memory. The transactions of a session are in order. Where a
-// statement has places, package pgversions finds the versions; txns stay as they are.
-func Analyze(infos []history.Info, txns []*history.Txn) (*Result, error) {
-	txns, err := pgversions.Translate(infos, nil, txns)
-	if err != nil {
-		return nil, err
-	}
-	a := New(Options{})
-	for _, info := range infos {
-		if err := a.Add(info); err != nil {
-			return nil, err
-		}
-	}
-	a.Grow(len(txns))
-	for _, t := range txns {
-		if err := a.AddTxn(t); err != nil {
-			return nil, err
-		}
-	}
-	return a.Finish()
+// A Result is what an analysis found: coverage first, then the findings, violations before hazards,
+// the most frequent first.
+type Result struct {
+	Runs     []history.Info
+	Coverage Coverage
+	Findings []*Finding
+	Baseline string     // the baseline that Findings were compared with (package baseline); empty for none
+	Gone     []*Finding // what only the baseline has; these have no more than ID, Class, Anomaly and Tables
+	// Levels says which levels of the theory the history satisfies, whatever its transactions ran at.
+	Levels Verdict
 }
 
 // Finish analyzes what was added. It fails when a transaction of a witness cannot be loaded.
@@ -54,52 +44,7 @@ func (a *Analyzer) Finish() (*Result, error) {
 		Levels: levels}, nil
 }
 
-// Edges returns all dependencies between the transactions that committed, session order (adjacent
-// transactions) included, once [Analyzer.Finish] has run. A transaction that cannot be loaded ends
-// the sequence with its error.
-func (a *Analyzer) Edges() iter.Seq2[Edge, error] {
-	return func(yield func(Edge, error) bool) {
-		if a.order == nil {
-			return
-		}
-		for _, d := range a.allDeps() {
-			e, err := a.edge(d)
-			if !yield(e, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-func (a *Analyzer) allDeps() []dep {
-	var all []dep
-	o := a.order
-	var installed []int32
-	for t := range o.txns {
-		if o.txns[t].installed {
-			installed = append(installed, int32(t))
-		}
-		o.deps(int32(t), func(d dep) { all = append(all, d) })
-	}
-	o.sessions(installed, func(from, to int32) {
-		all = append(all, dep{from: from, to: to, kind: so, access: none, version: none, next: none})
-	})
-	o.extraDeps(func(d dep) { all = append(all, d) })
-	return all
-}
-
-// A Result is what an analysis found: coverage first, then the findings, violations before hazards,
-// the most frequent first.
-type Result struct {
-	Runs     []history.Info
-	Coverage Coverage
-	Findings []*Finding
-	Baseline string     // the baseline that Findings were compared with (package baseline); empty for none
-	Gone     []*Finding // what only the baseline has; these have no more than ID, Class, Anomaly and Tables
-	// Levels says which levels of the theory the history satisfies, whatever its transactions ran at.
-	Levels Verdict
-}
-
+// build puts the versions of each row in order, stage by stage.
 func (o *order) build() error {
 	o.first = make([]int32, len(o.rows.rows))
 	for i := range o.first {
@@ -120,6 +65,7 @@ func (o *order) build() error {
 	return nil
 }
 
+// run looks for cycles: violations first, then hazards, then cycles by the orders of sessions and of time.
 func (s *search) run() {
 	s.local, s.nodes = s.o.cyclic(s.opts.Inexact)
 	if len(s.nodes) > 0 {
@@ -157,4 +103,60 @@ func (s *search) pass(class Class) {
 	s.skews()
 	s.forget()
 	s.rowsFirst(s.longG2Item)
+}
+
+// Analyze analyzes a history that is in memory. The transactions of a session are in order. Where a
+// statement has places, package pgversions finds the versions; txns stay as they are.
+func Analyze(infos []history.Info, txns []*history.Txn) (*Result, error) {
+	txns, err := pgversions.Translate(infos, nil, txns)
+	if err != nil {
+		return nil, err
+	}
+	a := New(Options{})
+	for _, info := range infos {
+		if err := a.Add(info); err != nil {
+			return nil, err
+		}
+	}
+	a.Grow(len(txns))
+	for _, t := range txns {
+		if err := a.AddTxn(t); err != nil {
+			return nil, err
+		}
+	}
+	return a.Finish()
+}
+
+// Edges returns all dependencies between the transactions that committed, session order (adjacent
+// transactions) included, once [Analyzer.Finish] has run. A transaction that cannot be loaded ends
+// the sequence with its error.
+func (a *Analyzer) Edges() iter.Seq2[Edge, error] {
+	return func(yield func(Edge, error) bool) {
+		if a.order == nil {
+			return
+		}
+		for _, d := range a.allDeps() {
+			e, err := a.edge(d)
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (a *Analyzer) allDeps() []dep {
+	var all []dep
+	o := a.order
+	var installed []int32
+	for t := range o.txns {
+		if o.txns[t].installed {
+			installed = append(installed, int32(t))
+		}
+		o.deps(int32(t), func(d dep) { all = append(all, d) })
+	}
+	o.sessions(installed, func(from, to int32) {
+		all = append(all, dep{from: from, to: to, kind: so, access: none, version: none, next: none})
+	})
+	o.extraDeps(func(d dep) { all = append(all, d) })
+	return all
 }

@@ -1,5 +1,34 @@
 package analyzer
 
+// A dep is a dependency between two transactions, by index, and what it rests on.
+type dep struct {
+	from, to int32
+	kind     kind
+	inexact  bool
+	access   int32 // wr, rw: the read
+	version  int32 // wr, rw: the version that was read; ww: the one that was overwritten
+	next     int32 // rw, ww: the version that overwrote it
+}
+
+// A kind is the kind of a dependency, one bit; several are a set.
+type kind uint8
+
+const (
+	so kind = 1 << iota
+	wr
+	ww
+	rw
+	rt
+)
+
+// The kinds of dependencies that order commits, with the order of sessions and without.
+const (
+	flow        = ww | wr
+	sessionFlow = flow | so
+)
+
+var kindNames = map[kind]DepKind{so: SO, wr: WR, ww: WW, rw: RW, rt: RT}
+
 // components finds the strongly connected components of a graph of n nodes by Tarjan's algorithm,
 // without recursion. The edges of node v are off[v] to off[v+1]; target gives where one leads, -1 to
 // leave it out. Components are numbered against the direction of the edges: where a path leads from
@@ -85,31 +114,3 @@ func offsets(counts []uint32) {
 		counts[i] += counts[i-1]
 	}
 }
-
-// A dep is a dependency between two transactions, by index, and what it rests on.
-type dep struct {
-	from, to int32
-	kind     kind
-	inexact  bool
-	access   int32 // wr, rw: the read
-	version  int32 // wr, rw: the version that was read; ww: the one that was overwritten
-	next     int32 // rw, ww: the version that overwrote it
-}
-
-type kind uint8
-
-const (
-	so kind = 1 << iota
-	wr
-	ww
-	rw
-	rt
-)
-
-// The kinds of dependencies that order commits, with the order of sessions and without.
-const (
-	flow        = ww | wr
-	sessionFlow = flow | so
-)
-
-var kindNames = map[kind]DepKind{so: SO, wr: WR, ww: WW, rw: RW, rt: RT}

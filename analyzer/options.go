@@ -4,9 +4,6 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// DefaultWork is the bound on the search for longer cycles where [Options.Work] is 0.
-const DefaultWork = 50_000_000
-
 // Options say how to analyze. The zero value is ready for use.
 type Options struct {
 	// Load reads a transaction again from where it came, by its id and session, to explain a finding.
@@ -27,3 +24,6 @@ type Options struct {
 	// steps. Past it every component still gives a finding, but not every group of programs may.
 	Work int
 }
+
+// DefaultWork is the bound on the search for longer cycles where [Options.Work] is 0.
+const DefaultWork = 50_000_000

@@ -13,6 +13,12 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
+// none is the number of what there is not.
+const none = -1
+
+// maxIndex bounds whatever is numbered by an int32.
+const maxIndex = math.MaxInt32
+
 // rowNames numbers rows. It is a hash table without pointers: there may be tens of millions of rows,
 // and the garbage collector should not look at each of them.
 type rowNames struct {
@@ -222,9 +228,6 @@ func (n *rowNames) compare(a, b int32) int {
 	return bytes.Compare(n.id(x[:0], &n.rows[a]), n.id(y[:0], &n.rows[b]))
 }
 
-// maxIndex bounds whatever is numbered by an int32.
-const maxIndex = math.MaxInt32
-
 func rowText(r history.Row) string { return fmt.Sprintf("%s row %s", r.Table, r.ID) }
 
 // grown makes room for n more elements. It grows large slices faster than append does, which would
@@ -235,5 +238,3 @@ func grown[T any](s []T, n int) []T {
 	}
 	return slices.Grow(s, max(n, len(s)/4))
 }
-
-const none = -1
