@@ -9,6 +9,7 @@ import (
 
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/backends"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/lies"
 	"github.com/isotap/isotap/rewrite"
@@ -25,6 +26,8 @@ CREATE TABLE part PARTITION OF parent FOR VALUES FROM (0) TO (10);
 CREATE TABLE child (id int PRIMARY KEY, p int REFERENCES part (id) ON DELETE CASCADE);
 CREATE VIEW v AS SELECT id FROM child;
 CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'`
+	to := target(t)
+	to.Address = backends.Start(t, to.Address).Addr
 	for name, lie := range lies.PostgresLies {
 		t.Run(name, func(t *testing.T) {
 			database, db := newDatabase(t, script)
@@ -33,7 +36,7 @@ CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'`
 				return err
 			})
 			for what, use := range uses {
-				for at := 1; lieAt(t, what, at, lie, use); at++ {
+				for at := 1; lieAt(t, to, what, at, lie, use); at++ {
 				}
 			}
 		})
@@ -80,9 +83,9 @@ func uses(database string, change func(int) error) map[string]func(context.Conte
 }
 
 // lieAt does something with a server that lies in its at-th answer, and reports whether there was one.
-func lieAt(t *testing.T, what string, at int, lie lies.PostgresLie, use func(context.Context, dsn.Target) error) bool {
+func lieAt(t *testing.T, to dsn.Target, what string, at int, lie lies.PostgresLie,
+	use func(context.Context, dsn.Target) error) bool {
 	t.Helper()
-	to := target(t)
 	relay := lies.PostgreSQL(t, to.Address, at, lie)
 	to.Address = relay.Addr
 	err := unpanicked(func() error { return use(t.Context(), to) })

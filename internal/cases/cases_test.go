@@ -8,6 +8,7 @@ import (
 
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/backends"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/scenario/replay"
 )
@@ -21,7 +22,7 @@ func newRunner(t *testing.T, f dbms.Family) (*replay.Runner, replay.Server) {
 	t.Helper()
 	server := replay.Server{Family: f, User: "root"}
 	if f == dbms.PostgreSQLFamily {
-		server.Addr, server.User = testdb.PostgreSQL(t).Addr(), "postgres"
+		server.Addr, server.User = backends.Start(t, testdb.PostgreSQL(t).Addr()).Addr, "postgres"
 	} else {
 		server.Addr = testdb.MariaDB(t).Addr()
 	}

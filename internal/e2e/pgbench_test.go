@@ -16,6 +16,7 @@ import (
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/analysis"
+	"github.com/isotap/isotap/internal/backends"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/pgbench"
 	"github.com/isotap/isotap/internal/proxyserver"
@@ -63,7 +64,8 @@ func pgbenchRuns(t *testing.T, level history.Level, scale int, scripts ...string
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := pgbench.Options{Address: testdb.PostgreSQL(t).Addr(), User: "postgres",
+	sessions := backends.Start(t, testdb.PostgreSQL(t).Addr()) // else a run is the start of 16 processes, mostly
+	o := pgbench.Options{Address: sessions.Addr, User: "postgres",
 		Database: testdb.NewPostgreSQLDatabase(t),
 		Clients:  pgbenchClients, Transactions: *pgbenchTransactions}
 	if err := pgbench.Init(t.Context(), program, o, scale); err != nil {
@@ -118,6 +120,7 @@ func runPgbenchThroughIsotap(t *testing.T, program string, o pgbench.Options) (p
 	if err != nil {
 		t.Fatal(err)
 	}
+	target.Address = o.Address
 	recording := filepath.Join(t.TempDir(), "recording")
 	srv, err := proxyserver.Start(context.Background(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0",
 		Recording: recording,

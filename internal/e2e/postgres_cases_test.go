@@ -13,6 +13,7 @@ import (
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/analysis"
+	"github.com/isotap/isotap/internal/backends"
 	"github.com/isotap/isotap/internal/cases"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/proxyserver"
@@ -37,6 +38,9 @@ func openPostgresCorpus(t *testing.T, columns bool) *postgresCorpus {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Each session of a case begins a process of the server's otherwise, and these take most of the time.
+	sessions := backends.Start(t, server.Addr())
+	target.Address = sessions.Addr
 	c := &postgresCorpus{recording: filepath.Join(t.TempDir(), "rec")}
 	if c.srv, err = proxyserver.Start(context.Background(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0",
 		Recording: c.recording, Columns: columns, Args: true, Drain: time.Second,
@@ -44,7 +48,7 @@ func openPostgresCorpus(t *testing.T, columns bool) *postgresCorpus {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.stop(t) })
-	c.direct = replay.Server{Family: dbms.PostgreSQLFamily, Addr: server.Addr(), User: "postgres", Database: database}
+	c.direct = replay.Server{Family: dbms.PostgreSQLFamily, Addr: sessions.Addr, User: "postgres", Database: database}
 	c.through = c.direct
 	c.through.Addr = c.srv.Addr().String()
 	if c.runner, err = replay.NewRunner(t.Context(), c.direct); err != nil {

@@ -8,6 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/isotap/isotap/internal/backends"
+	"github.com/isotap/isotap/internal/proxyserver"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
@@ -234,7 +236,9 @@ func TestRandomPostgreSQLSchedulesFailAlike(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
-	m := newPostgreSQLMirror(t, tapMode{})
+	sessions := backends.Start(t, testdb.PostgreSQL(t).Addr())
+	m := newPostgreSQLMirror(t, tapMode{change: func(o *proxyserver.Options) { o.Upstream.Address = sessions.Addr }})
+	m.addrs[0] = sessions.Addr
 	failures := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		schedule := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) contendedStep {

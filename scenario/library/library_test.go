@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/backends"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/scenario"
@@ -59,7 +60,7 @@ func TestScenariosComeAsTheyAreExpectedOnMySQL(t *testing.T) {
 		t.Skip("slow: make check runs it")
 	}
 	t.Parallel()
-	play(t, testdb.Current(t).URL(), nil)
+	play(t, targetOf(t, testdb.Current(t).URL()), nil)
 }
 
 func TestScenariosComeAsTheyAreExpectedOnPostgreSQL(t *testing.T) {
@@ -67,7 +68,9 @@ func TestScenariosComeAsTheyAreExpectedOnPostgreSQL(t *testing.T) {
 		t.Skip("slow: make check runs it")
 	}
 	t.Parallel()
-	play(t, testdb.PostgreSQL(t).URL(), nil)
+	target := targetOf(t, testdb.PostgreSQL(t).URL())
+	target.Address = backends.Start(t, target.Address).Addr // a process for each session takes most of the time
+	play(t, target, nil)
 }
 
 func TestScenariosComeAsTheyAreExpectedOnTiDB(t *testing.T) {
@@ -78,17 +81,22 @@ func TestScenariosComeAsTheyAreExpectedOnTiDB(t *testing.T) {
 	}
 	for mode, settings := range map[string]scenario.Settings{"pessimistic": nil,
 		"optimistic": {"tidb_txn_mode": "optimistic"}} {
-		t.Run(mode, func(t *testing.T) { play(t, server.URL(), settings) })
+		t.Run(mode, func(t *testing.T) { play(t, targetOf(t, server.URL()), settings) })
 	}
 }
 
-// play plays the catalogue at all levels of a server.
-func play(t *testing.T, url string, settings scenario.Settings) {
+func targetOf(t *testing.T, url string) dsn.Target {
 	t.Helper()
 	target, err := dsn.Parse(url)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return target
+}
+
+// play plays the catalogue at all levels of a server.
+func play(t *testing.T, target dsn.Target, settings scenario.Settings) {
+	t.Helper()
 	s, err := runner.Open(t.Context(), target, runner.Options{Columns: true, Predicates: true, Settings: settings})
 	if err != nil {
 		t.Fatal(err)
