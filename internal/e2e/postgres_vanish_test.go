@@ -58,25 +58,33 @@ func TestPostgreSQLConnectionEndsAsTheServerEndedIt(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			database := testdb.NewPostgreSQLDatabase(t)
 			db := testdb.OpenPostgreSQL(t, database)
-			for _, sql := range []string{"CREATE TABLE t (id int PRIMARY KEY, v int)", "INSERT INTO t VALUES (1, 1)"} {
-				if _, err := db.Exec(sql); err != nil {
-					t.Fatal(err)
+			// Side by side: one pause does for all.
+			ways := []string{"directly", "a copy", "off", "items", "durable"}
+			relays, clients := make([]*cutter, len(ways)), make([]postgresClient, len(ways))
+			ids := make([]string, len(ways))
+			for i, way := range ways {
+				// Each has a table of its own: a server holds a client's locks until it notices that it vanished.
+				schema := fmt.Sprintf("way%d", i)
+				testdb.Exec(t, db, "CREATE SCHEMA "+schema, "CREATE TABLE "+schema+".t (id int PRIMARY KEY, v int)",
+					"INSERT INTO "+schema+".t VALUES (1, 1)")
+				relays[i] = newCutter(t, testdb.PostgreSQL(t).Addr())
+				clients[i], ids[i] = dialPostgres(t, endingPostgreSQLProxy(t, way, relays[i]), database)
+				for _, sql := range append([]string{"SET search_path = " + schema}, tt.before...) {
+					clients[i].send(sent(sql)...)
+					clients[i].awaitReady()
 				}
 			}
-			ends := map[string]string{}
-			for _, way := range []string{"directly", "a copy", "off", "items", "durable"} {
-				relay := newCutter(t, testdb.PostgreSQL(t).Addr())
-				c, id := dialPostgres(t, endingPostgreSQLProxy(t, way, relay), database)
-				for _, sql := range tt.before {
-					c.send(sent(sql)...)
-					c.awaitReady()
-				}
+			for _, c := range clients {
 				c.send(tt.last...)
-				time.Sleep(200 * time.Millisecond)
-				tt.end(t, relay, id)
-				ends[way] = c.raw.untilEnd()
-				if ends[way] != ends["directly"] {
-					t.Errorf("%s it got %s; directly %s", way, ends[way], ends["directly"])
+			}
+			time.Sleep(200 * time.Millisecond)
+			for i := range ways {
+				tt.end(t, relays[i], ids[i])
+			}
+			directly := clients[0].raw.untilEnd()
+			for i, c := range clients[1:] {
+				if end := c.raw.untilEnd(); end != directly {
+					t.Errorf("%s it got %s; directly %s", ways[i+1], end, directly)
 				}
 			}
 		})
