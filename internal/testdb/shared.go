@@ -33,10 +33,11 @@ var shared struct {
 	err    error
 }
 
-// sharedPostgreSQL is the PostgreSQL that all tests of a process use.
+// sharedPostgreSQL is the PostgreSQL that all tests of a process use. Admin is for what is made for tests.
 var sharedPostgreSQL struct {
 	once   sync.Once
 	server *PostgreSQLServer
+	admin  *sql.DB
 	err    error
 }
 
@@ -70,11 +71,29 @@ func PostgreSQL(tb TB) *PostgreSQLServer {
 		tb.Skipf("this test is for PostgreSQL, and ran there")
 	}
 	p := &sharedPostgreSQL
-	p.once.Do(func() { p.server, p.err = StartPostgreSQL(context.Background(), PostgreSQLOptions{}) })
+	p.once.Do(func() { p.err = startSharedPostgreSQL() })
 	if p.err != nil {
 		tb.Fatalf("this test needs a database server: %v", p.err)
 	}
 	return p.server
+}
+
+func startSharedPostgreSQL() (err error) {
+	p := &sharedPostgreSQL
+	// Autovacuum would visit one database after the other, ever more often the more of them tests made.
+	o := PostgreSQLOptions{Args: []string{"-c", "autovacuum=off"}}
+	if p.server, err = StartPostgreSQL(context.Background(), o); err != nil {
+		return err
+	}
+	if p.admin, err = p.server.DB(""); err != nil {
+		return err
+	}
+	// The first session in a database writes what the next ones begin with: it is copied from there on.
+	template, err := p.server.DB("template1")
+	if err != nil {
+		return err
+	}
+	return errors.Join(template.Ping(), template.Close())
 }
 
 // Main is the body of a TestMain: it runs the tests (m is a *testing.M), once more for each of the engines
@@ -86,6 +105,9 @@ func Main(m interface{ Run() int }, also ...Engine) {
 		err = shared.server.Stop()
 	}
 	if sharedPostgreSQL.server != nil {
+		if sharedPostgreSQL.admin != nil {
+			err = errors.Join(err, sharedPostgreSQL.admin.Close())
+		}
 		err = errors.Join(err, sharedPostgreSQL.server.Stop())
 	}
 	if sharedTiDB.server != nil {
@@ -121,7 +143,11 @@ func NewPostgreSQLDatabase(tb TB) string {
 	if server.Major() >= 15 {
 		create += " STRATEGY file_copy" // half the time, where nothing is synced
 	}
-	if _, err := OpenPostgreSQL(tb, "").Exec(create); err != nil {
+	admin := sharedPostgreSQL.admin
+	if elsewhere() {
+		admin = OpenPostgreSQL(tb, "")
+	}
+	if _, err := admin.Exec(create); err != nil {
 		tb.Fatalf("making a database for the test: %v", err)
 	}
 	return name
