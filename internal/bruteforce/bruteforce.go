@@ -102,8 +102,11 @@ func anySchedule(waiting []*history.Txn, running []active, known points, db stat
 		}
 	}
 	for i, r := range running {
+		if !first(r.txn, waiting, known.starts) {
+			continue
+		}
 		committed, ok := r.commit(db)
-		if ok && first(r.txn, waiting, known.starts) && anySchedule(waiting, without(running, i), known, committed, l) {
+		if ok && anySchedule(waiting, without(running, i), known, committed, l) {
 			return true
 		}
 	}
@@ -112,11 +115,17 @@ func anySchedule(waiting []*history.Txn, running []active, known points, db stat
 
 // commit installs what the transaction wrote, unless a row that it wrote changed since it started.
 func (r active) commit(db state) (state, bool) {
-	result := db.clone()
-	for row := range writtenRows(r.txn) {
+	written := writtenRows(r.txn)
+	for row := range written {
 		if !db[row].same(r.before[row]) {
 			return nil, false
 		}
+	}
+	if len(written) == 0 {
+		return db, true
+	}
+	result := db.clone()
+	for row := range written {
 		result[row] = r.after[row]
 	}
 	return result, true

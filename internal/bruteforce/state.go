@@ -39,10 +39,10 @@ func initialState(txns []*history.Txn) state {
 
 func (db state) clone() state { return maps.Clone(db) }
 
-// run runs a transaction alone on a copy of the state. It is not ok when the transaction saw
-// something else than that state.
+// run runs a transaction alone on a copy of the state; where it writes nothing the state itself is what comes of it. It
+// is not ok when the transaction saw something else than that state.
 func (db state) run(t *history.Txn, l looks) (state, bool) {
-	db = db.clone()
+	copied := false
 	for _, s := range t.Stmts {
 		if !l.fit(history.Tag{Txn: t.ID, Stmt: s.Num}, db) {
 			return nil, false
@@ -63,6 +63,9 @@ func (db state) run(t *history.Txn, l looks) (state, bool) {
 			}
 			if !db[a.Row].admits(a) {
 				return nil, false
+			}
+			if !copied { // most do not come so far
+				db, copied = db.clone(), true
 			}
 			list := append(slices.Clone(db[a.Row].list), history.Tag{Txn: t.ID, Stmt: s.Num})
 			db[a.Row] = cell{list: list, alive: a.Op != history.DeleteRow}
