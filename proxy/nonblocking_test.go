@@ -168,14 +168,17 @@ func (c *counted) Read(b []byte) (int, error) {
 	if c.at == c.size {
 		return 0, io.EOF
 	}
-	inPage := c.at % page
-	n := min(int64(len(b)), c.size-c.at, page-inPage)
-	clear(b[:n])
-	if number := binary.BigEndian.AppendUint64(nil, uint64(c.at/page)); inPage < int64(len(number)) {
-		copy(b[:n], number[inPage:])
+	b = b[:min(int64(len(b)), c.size-c.at)]
+	clear(b)
+	for at := 0; at < len(b); { // as much as there is room for: each write costs more than what it writes
+		inPage := int(c.at % page)
+		n := min(len(b)-at, page-inPage)
+		if number := binary.BigEndian.AppendUint64(nil, uint64(c.at/page)); inPage < len(number) {
+			copy(b[at:at+n], number[inPage:])
+		}
+		at, c.at = at+n, c.at+int64(n)
 	}
-	c.at += n
-	return int(n), nil
+	return len(b), nil
 }
 
 // sum is the checksum of what the reader gives, and how much that was.
