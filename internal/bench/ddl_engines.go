@@ -49,7 +49,8 @@ var mariadbDDL = ddlEngine{
 
 // emptyMariaDB starts a server with an empty database.
 func emptyMariaDB(ctx context.Context) (target, error) {
-	s, err := testdb.Start(ctx, testdb.Options{})
+	// Definitions wait for the disk, as they do where servers are not thrown away.
+	s, err := testdb.Start(ctx, testdb.Options{Args: []string{"--loose-debug-no-sync=OFF"}})
 	if err != nil {
 		return nil, err
 	}
