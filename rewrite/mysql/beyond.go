@@ -3,7 +3,6 @@ package mysql
 import (
 	"strings"
 
-	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
@@ -62,22 +61,6 @@ func (st *statement) without(text string, spans ...span) string {
 		}
 	}
 	return text
-}
-
-// downgradeByReturning downgrades the plan for what the client's RETURNING does beside returning columns.
-func (pl *planner) downgradeByReturning() {
-	list, v := pl.beyond.returning, verb{st: pl.st, session: pl.session}
-	if list.empty() {
-		return
-	}
-	if pl.st.find(list.from, list.to, -1, "SELECT") >= 0 {
-		pl.downgrade(history.ReasonSubquery)
-	}
-	for i := list.from + 1; i+1 < list.to; i++ {
-		if pl.st.mark(i+1, "(") && !v.nativeCall(i) {
-			pl.downgrade(history.ReasonFunction)
-		}
-	}
 }
 
 // beyondRead is what the parser does not know of a SELECT, and the lexer finds: both are MariaDB's, stand

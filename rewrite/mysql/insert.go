@@ -5,11 +5,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pingcap/tidb/pkg/parser/ast"
-
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/sqltoken/mysqltoken"
+	"github.com/pingcap/tidb/pkg/parser/ast"
 )
 
 // insert gives each row of INSERT or REPLACE ... VALUES or SET its id and its first version.
@@ -397,4 +396,20 @@ func (pl *planner) loadData() error {
 		}
 	}
 	return nil
+}
+
+// downgradeByReturning downgrades the plan for what the client's RETURNING does beside returning columns.
+func (pl *planner) downgradeByReturning() {
+	list, v := pl.beyond.returning, verb{st: pl.st, session: pl.session}
+	if list.empty() {
+		return
+	}
+	if pl.st.find(list.from, list.to, -1, "SELECT") >= 0 {
+		pl.downgrade(history.ReasonSubquery)
+	}
+	for i := list.from + 1; i+1 < list.to; i++ {
+		if pl.st.mark(i+1, "(") && !v.nativeCall(i) {
+			pl.downgrade(history.ReasonFunction)
+		}
+	}
 }

@@ -140,3 +140,15 @@ func (pl *planner) rewrite() error {
 	}
 	return refusal(history.ReasonUnparsable)
 }
+
+// finish returns the plan with its pieces.
+func (pl *planner) finish() *Plan {
+	pl.plan.Predicates = pl.predicates()
+	pl.assemble()
+	if pl.companion != nil {
+		if c := pl.companion.finish(); c.Upstream.Pieces != nil {
+			pl.plan.Companion = c
+		}
+	}
+	return pl.plan
+}

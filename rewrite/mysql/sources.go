@@ -279,12 +279,15 @@ func (c *columnCollector) column(n *ast.ColumnName) {
 	}
 }
 
-// column finds a column of a table; names of columns do not know case.
-func column(t *Table, name string) *Column {
-	for i := range t.Columns {
-		if strings.EqualFold(t.Columns[i].Name, name) {
-			return &t.Columns[i]
+// merges reports whether a join's columns are not simply those of its sides.
+func merges(n ast.ResultSetNode) bool {
+	switch n := n.(type) {
+	case *ast.Join:
+		return n != nil && (n.NaturalJoin || len(n.Using) > 0 || merges(n.Left) || merges(n.Right))
+	case *ast.TableSource:
+		if inner, ok := n.Source.(*ast.Join); ok {
+			return merges(inner)
 		}
 	}
-	return nil
+	return false
 }

@@ -27,18 +27,6 @@ func (pl *planner) after(i int) (pos int, gap string) {
 	return pos, gap
 }
 
-// finish returns the plan with its pieces.
-func (pl *planner) finish() *Plan {
-	pl.plan.Predicates = pl.predicates()
-	pl.assemble()
-	if pl.companion != nil {
-		if c := pl.companion.finish(); c.Upstream.Pieces != nil {
-			pl.plan.Companion = c
-		}
-	}
-	return pl.plan
-}
-
 // assemble turns the edits into the plan's pieces, or makes the plan opaque when the result would be
 // more than the server takes.
 func (pl *planner) assemble() {

@@ -157,19 +157,6 @@ func (c *masker) tableStatement(r relation, list string) {
 // An output is a column that a source gives to a star, as it is referred to.
 type output struct{ qualifier, name string }
 
-// merges reports whether a join's columns are not simply those of its sides.
-func merges(n ast.ResultSetNode) bool {
-	switch n := n.(type) {
-	case *ast.Join:
-		return n != nil && (n.NaturalJoin || len(n.Using) > 0 || merges(n.Left) || merges(n.Right))
-	case *ast.TableSource:
-		if inner, ok := n.Source.(*ast.Join); ok {
-			return merges(inner)
-		}
-	}
-	return false
-}
-
 // mergedList returns the columns of a join with USING or NATURAL in it.
 func (c *masker) mergedList(join *ast.Join) (string, bool) {
 	outs, ok := c.outputs(join)

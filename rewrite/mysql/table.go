@@ -1,6 +1,10 @@
 package mysql
 
-import "github.com/isotap/isotap/rewrite"
+import (
+	"strings"
+
+	"github.com/isotap/isotap/rewrite"
+)
 
 // A Schema tells a rewriter what the tables look like. Implementations are safe for concurrent use;
 // the tables they return are never changed afterwards.
@@ -40,4 +44,14 @@ func visibleColumns(t *Table) []string {
 		}
 	}
 	return names
+}
+
+// column finds a column of a table; names of columns do not know case.
+func column(t *Table, name string) *Column {
+	for i := range t.Columns {
+		if strings.EqualFold(t.Columns[i].Name, name) {
+			return &t.Columns[i]
+		}
+	}
+	return nil
 }
