@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
@@ -245,25 +244,6 @@ func (v verb) nameBehind(i int) rewrite.TableName {
 	}
 	n, _ := v.tableName(i)
 	return n
-}
-
-// tableName reads a name, qualified or not, at token i, and returns the token behind it.
-func (v verb) tableName(i int) (rewrite.TableName, int) {
-	first, ok := v.ident(i)
-	if !ok {
-		return rewrite.TableName{}, i
-	}
-	if !v.mark(i+1, ".") {
-		return rewrite.TableName{Table: first}, i + 1
-	}
-	second, ok := v.ident(i + 2)
-	if !ok {
-		return rewrite.TableName{}, i
-	}
-	if strings.EqualFold(first, "pg_temp") {
-		first = ""
-	}
-	return rewrite.TableName{Schema: first, Table: second}, i + 3
 }
 
 // The schema does not have the tables that an open transaction has created. Of those to which isotap has added its

@@ -42,9 +42,6 @@ func (id *identity) source(s *source) Source {
 // inherited reports whether the rows may be in other tables than the one that is named.
 func (s *source) inherited() bool { return len(s.table.Leaves) > 0 && !s.only || s.table.Partitioned }
 
-// columnOf returns the reference to a column of the source.
-func (s *source) columnOf(name string) string { return quoted(s.ref) + "." + quoted(name) }
-
 // system returns the reference to a system column, which has no other name.
 func (s *source) system(name string) string { return quoted(s.ref) + "." + name }
 
@@ -217,11 +214,6 @@ func (s *source) lastTags(n int) string {
 		strconv.Itoa(n*tagBytes-1) + "), 'hex')"
 }
 
-// tagged reports whether the rows of a table are known by isotap's columns.
-func (pl *planner) tagged(t *Table) bool {
-	return pl.rewriter.options.Columns && t.Instrumented
-}
-
 // leftTags adds the version that a write of a tagged row left, and the one that it replaced.
 func (w *write) leftTags() {
 	w.id.table(&w.target)
@@ -306,4 +298,13 @@ func (w *write) mergedTags(n *ast.MergeStmt) error {
 		w.id.add(ItemNewXID, whenMerged("<>", xmin))
 	}
 	return w.append("WHEN", assignmentsOf(n)...)
+}
+
+// logPosition is a function that tells where the write-ahead log ends. It is called for each row after that was
+// written and while it is locked, so it orders the writers of a row.
+const logPosition = "pg_catalog.pg_current_wal_insert_lsn()"
+
+// whenMerged returns an expression for the rows that a MERGE deleted (=), or for the others (<>); NULL elsewhere.
+func whenMerged(sign, expr string) string {
+	return "CASE WHEN merge_action() OPERATOR(pg_catalog." + sign + ") 'DELETE' THEN " + expr + " END"
 }

@@ -1,13 +1,13 @@
 package postgres
 
 import (
+	"strings"
 	"time"
-
-	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/sqltoken/pgtoken"
+	"github.com/multigres/multigres/go/common/parser/ast"
 )
 
 // Options change how statements are rewritten.
@@ -147,3 +147,13 @@ type commonPlace struct{ name, opening, closing int }
 
 // withNames are those of a WITH clause that a statement sees: of queries that read tables, and of all others.
 type withNames struct{ reading, silent []string }
+
+// reserved refuses names that could mean a column of isotap's.
+func (st *statement) reserved() error {
+	for i := range st.toks {
+		if n, ok := st.ident(i); ok && strings.HasPrefix(n, rewrite.NamePrefix) {
+			return refusal(history.ReasonOwnName)
+		}
+	}
+	return nil
+}

@@ -192,10 +192,6 @@ func anyAssigned(assignments []ast.Node, such func(column string) bool) bool {
 	})
 }
 
-// logPosition is a function that tells where the write-ahead log ends. It is called for each row after that was
-// written and while it is locked, so it orders the writers of a row.
-const logPosition = "pg_catalog.pg_current_wal_insert_lsn()"
-
 // returning appends the identities to the client's RETURNING clause, or adds one.
 func (w *write) returning() error {
 	if w.part != nil {

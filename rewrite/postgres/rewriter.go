@@ -177,18 +177,3 @@ func (pl *planner) rewrite() error {
 	}
 	return pl.write(tree)
 }
-
-// write plans a statement that writes.
-func (pl *planner) write(tree ast.Node) error {
-	switch n := tree.(type) {
-	case *ast.InsertStmt:
-		return pl.insert(n)
-	case *ast.UpdateStmt:
-		return pl.update(n)
-	case *ast.DeleteStmt:
-		return pl.deleteRows(n)
-	case *ast.MergeStmt:
-		return pl.merge(n)
-	}
-	return refusal(history.ReasonUnparsable)
-}

@@ -4,11 +4,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/multigres/multigres/go/common/parser/ast"
-
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/guard"
 	"github.com/isotap/isotap/internal/pgtree"
+	"github.com/multigres/multigres/go/common/parser/ast"
 )
 
 // The server may answer without looking at all rows, and then does not meet the errors that are in the others: a
@@ -370,4 +369,35 @@ func (w *walker) ask(query *ast.SelectStmt, ref string, renames *ast.NodeList) {
 		}
 	}
 	w.asked[query] = asked
+}
+
+// otherPlan returns the reason "plan" where the server might answer a block without reading the rows, or with
+// other indexes: identities would have it read more, in another order, and at SERIALIZABLE lock more (ADR 3).
+func (r *reading) otherPlan(b *block, u *usage) (history.Reason, error) {
+	plan := history.ReasonPlan
+	if !r.rewriter.options.StrictPlans && r.plan.Session.Cursor == nil {
+		return r.otherLocks(b, u)
+	}
+	switch {
+	case b.n.GroupClause != nil, b.unique, extremes(u):
+		return plan, nil // groups may come in an index's order, minimum and maximum from its ends
+	case slices.ContainsFunc(b.rels, func(rel *relation) bool { return rel.base == nil && len(rel.sights) > 0 }):
+		return plan, nil // of a query only those columns are computed that are asked of it
+	case b.n.LockingClause != nil:
+		return history.Reason{}, nil // for these the server goes to the tables in any case
+	}
+	shown, err := r.inspect(b.n.TargetList, b.n.DistinctClause, b.n.WhereClause, b.n.HavingClause, b.n.WindowClause,
+		b.n.SortClause)
+	if err != nil {
+		return history.Reason{}, err
+	}
+	for _, rel := range b.rels {
+		if len(rel.sights) == 0 {
+			continue
+		}
+		if rel.sights[0].nullable && !rel.used(shown) || covered(rel.base, u) {
+			return plan, nil
+		}
+	}
+	return history.Reason{}, nil
 }

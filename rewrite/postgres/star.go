@@ -457,15 +457,6 @@ func (c *masking) natural(n *ast.JoinExpr) {
 		edit{start: last, end: last, text: condition})
 }
 
-// listed returns names as a list of columns.
-func listed(names []string) string {
-	texts := make([]string, len(names))
-	for i, name := range names {
-		texts[i] = quoted(name)
-	}
-	return strings.Join(texts, ", ")
-}
-
 // reference notices a reference to a whole row that has isotap's columns.
 func (c *masking) reference(n *ast.ColumnRef) {
 	names := fields(n)

@@ -185,3 +185,12 @@ func split(out []statement, text string, toks []pgtoken.Token) []statement {
 	cut(len(toks))
 	return out
 }
+
+// listed returns names as a list of columns.
+func listed(names []string) string {
+	texts := make([]string, len(names))
+	for i, name := range names {
+		texts[i] = quoted(name)
+	}
+	return strings.Join(texts, ", ")
+}

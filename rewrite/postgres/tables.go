@@ -2,13 +2,13 @@ package postgres
 
 import (
 	"cmp"
+	_ "embed"
 	"slices"
 	"strings"
 
-	"github.com/multigres/multigres/go/common/parser/ast"
-
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
+	"github.com/multigres/multigres/go/common/parser/ast"
 )
 
 // table finds the table that a name means in this session, or the reason why isotap cannot observe it. Neither: it
@@ -255,3 +255,14 @@ func (pl *planner) sourceOf(t *Table, n *ast.RangeVar) (source, error) {
 	s.tagged = pl.tagged(t)
 	return s, err
 }
+
+// columnOf returns the reference to a column of the source.
+func (s *source) columnOf(name string) string { return quoted(s.ref) + "." + quoted(name) }
+
+// tagged reports whether the rows of a table are known by isotap's columns.
+func (pl *planner) tagged(t *Table) bool {
+	return pl.rewriter.options.Columns && t.Instrumented
+}
+
+// has reports whether the source has a column of that name.
+func (s *source) has(name string) bool { return slices.Contains(s.names, name) }

@@ -133,8 +133,3 @@ func (w *write) mergedVersions() {
 		w.id.add(ItemNewXID, whenMerged("<>", w.session.transactionID()))
 	}
 }
-
-// whenMerged returns an expression for the rows that a MERGE deleted (=), or for the others (<>); NULL elsewhere.
-func whenMerged(sign, expr string) string {
-	return "CASE WHEN merge_action() OPERATOR(pg_catalog." + sign + ") 'DELETE' THEN " + expr + " END"
-}

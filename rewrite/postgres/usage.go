@@ -195,6 +195,3 @@ func (u *usage) reachesOut(rels []*relation) bool {
 	}
 	return false
 }
-
-// has reports whether the source has a column of that name.
-func (s *source) has(name string) bool { return slices.Contains(s.names, name) }

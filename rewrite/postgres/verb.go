@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"strings"
+
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
@@ -151,4 +153,23 @@ func (v verb) explain() {
 func (v verb) analyze() {
 	v.opaque(history.ReasonExplainAnalyze)
 	v.p.Schema.Changes = v.mentions("CREATE")
+}
+
+// tableName reads a name, qualified or not, at token i, and returns the token behind it.
+func (v verb) tableName(i int) (rewrite.TableName, int) {
+	first, ok := v.ident(i)
+	if !ok {
+		return rewrite.TableName{}, i
+	}
+	if !v.mark(i+1, ".") {
+		return rewrite.TableName{Table: first}, i + 1
+	}
+	second, ok := v.ident(i + 2)
+	if !ok {
+		return rewrite.TableName{}, i
+	}
+	if strings.EqualFold(first, "pg_temp") {
+		first = ""
+	}
+	return rewrite.TableName{Schema: first, Table: second}, i + 3
 }

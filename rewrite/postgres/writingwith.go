@@ -3,7 +3,6 @@ package postgres
 import (
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
@@ -274,12 +273,17 @@ func (pl *planner) partsOf(with *ast.WithClause) (ctes []ast.Node, err error) {
 	return ctes, nil
 }
 
-// reserved refuses names that could mean a column of isotap's.
-func (st *statement) reserved() error {
-	for i := range st.toks {
-		if n, ok := st.ident(i); ok && strings.HasPrefix(n, rewrite.NamePrefix) {
-			return refusal(history.ReasonOwnName)
-		}
+// write plans a statement that writes.
+func (pl *planner) write(tree ast.Node) error {
+	switch n := tree.(type) {
+	case *ast.InsertStmt:
+		return pl.insert(n)
+	case *ast.UpdateStmt:
+		return pl.update(n)
+	case *ast.DeleteStmt:
+		return pl.deleteRows(n)
+	case *ast.MergeStmt:
+		return pl.merge(n)
 	}
-	return nil
+	return refusal(history.ReasonUnparsable)
 }
