@@ -6,9 +6,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
+	"github.com/isotap/isotap/sqltoken"
 )
 
 // A statement is one that the client prepared by Parse.
@@ -193,12 +195,10 @@ func (n *names) deallocated(tag, shape string) {
 			clear(n.confirmed.portals)
 		}
 	case "DEALLOCATE":
-		words := strings.Fields(shape)
-		name := words[len(words)-1]
-		if quoted := strings.Trim(name, `"`); quoted != name {
-			name = strings.ReplaceAll(quoted, `""`, `"`)
-		} else {
-			name = strings.ToLower(name)
+		words := sqltoken.Shape(dbms.PostgreSQLFamily, shape)
+		name, ok := nameAt(words, len(words)-1)
+		if !ok {
+			break
 		}
 		if st := n.confirmed.statements[name]; st != nil {
 			for _, other := range st.variants {
@@ -310,21 +310,23 @@ func (n *names) hiddenFields(p *sqlpostgres.Plan, description []byte) int {
 // executed returns the form of the statement that an EXECUTE runs which the client prepared by the protocol; nil
 // where the plan is none of that.
 func (n namespace) executed(p *sqlpostgres.Plan) *form {
-	if p == nil || p.Reason != history.ReasonExecute || len(p.Shape) < len("EXECUTE ") {
+	if p == nil || p.Reason != history.ReasonExecute {
 		return nil
 	}
-	name := p.Shape[len("EXECUTE "):]
-	if quoted, _, ok := strings.Cut(strings.TrimPrefix(name, `"`), `"`); ok && name[0] == '"' {
-		name = quoted
-	} else {
-		end := strings.IndexAny(name, " (;")
-		if end >= 0 {
-			name = name[:end]
-		}
-		name = strings.ToLower(name)
-	}
-	if st := n.statements[name]; st != nil {
+	name, ok := nameAt(sqltoken.Shape(dbms.PostgreSQLFamily, p.Shape), 1)
+	if st := n.statements[name]; ok && st != nil {
 		return &st.form
 	}
 	return nil
+}
+
+// nameAt returns the name that word i of a statement stands for, and whether it is one.
+func nameAt(words []sqltoken.Token, i int) (name string, ok bool) {
+	if i < 0 || i >= len(words) {
+		return "", false
+	}
+	if name, _, ok = words[i].Name(); words[i].Kind == sqltoken.Quoted {
+		return strings.ReplaceAll(name, `""`, `"`), ok
+	}
+	return strings.ToLower(name), ok
 }

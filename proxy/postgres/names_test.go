@@ -151,3 +151,27 @@ func TestFetchReadsTheCursorOfItsName(t *testing.T) {
 		t.Error("the cursor is open behind its CLOSE")
 	}
 }
+
+// TestNamesInSQLAreThoseOfTheProtocol: an EXECUTE and a DEALLOCATE name what a Parse named, with quotes or without.
+func TestNamesInSQLAreThoseOfTheProtocol(t *testing.T) {
+	for spelled, name := range map[string]string{"S1": "s1", `"S1"`: "S1", `"a ""b"" (c"`: `a "b" (c`, `" "`: " ", "é$1": "é$1"} {
+		n := newNames()
+		st := &statement{}
+		n.confirmed.statements[name] = st
+		for _, behind := range []string{"", "(?)", " (?, ?)"} {
+			plan := &sqlpostgres.Plan{}
+			plan.Reason, plan.Shape = history.ReasonExecute, "EXECUTE "+spelled+behind
+			if n.confirmed.executed(plan) != &st.form {
+				t.Errorf("%s does not run %q", plan.Shape, name)
+			}
+		}
+		if n.deallocated("DEALLOCATE", "DEALLOCATE PREPARE "+spelled); n.confirmed.statements[name] != nil {
+			t.Errorf("DEALLOCATE %s leaves %q", spelled, name)
+		}
+	}
+	n := newNames()
+	n.confirmed.statements[""] = &statement{}
+	if n.deallocated("DEALLOCATE", ""); n.confirmed.statements[""] == nil || !n.unsure {
+		t.Error("a DEALLOCATE that names nothing takes the statement without a name away")
+	}
+}
