@@ -22,6 +22,7 @@ func TestPostgreSQLConnectionEndsAsTheServerEndedIt(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // what takes the time is waiting
 	sent := func(sql string) []pgproto3.FrontendMessage {
 		return []pgproto3.FrontendMessage{&pgproto3.Query{String: sql}}
 	}

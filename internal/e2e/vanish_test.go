@@ -104,6 +104,7 @@ func TestConnectionEndsAsTheServerEndedIt(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // what takes the time is waiting
 	const slow = "SELECT SLEEP(5)"
 	// An UPDATE leaves entries that isotap reads when the client has been quiet, or before its COMMIT.
 	write := []string{"UPDATE t SET v = v + 1"}
