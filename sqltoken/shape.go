@@ -16,7 +16,7 @@ import (
 //   - A value's ? is a Placeholder; no other token is. In PostgreSQL it is told from an operator's by its place: a value
 //     stands where an operand is due, an operator between two operands. a=? ends with a value, in a ? ? the first is an
 //     operator (jsonb's), and so it is in a ?| ?. Operators that are neither PostgreSQL's own nor of the extensions that
-//     come with it are not known.
+//     come with it are not known, and a ? between two words alone is taken for a value.
 //   - What stands in double quotes is a name in the MySQL family too: a string would have become a ?.
 //   - Two dashes begin a comment as the family's servers have it; ?--? of MySQL's has two values.
 //   - A colon is a token by itself, whatever stands behind it.

@@ -82,7 +82,7 @@ func TestShapesOfRandomStatementsHoldTheirArguments(t *testing.T) {
 	}
 	operand = func(t *rapid.T, depth int) string {
 		if depth == 0 {
-			return pick(t, "7", "'a?b'", "$1", "E'\\'?'", "$q$ ' ? $q$", "a", `t."b?"`, `U&"c?"`, "'x'::text", "NULL")
+			return pick(t, "7", "'a?b'", "$1", "E'\\'?'", "$q$ ' ? $q$", "t.a", `t."b?"`, `U&"c?"`, "'x'::text", "NULL")
 		}
 		return pick(t, "", "f") + "(" + expression(t, depth-1) + ")" + pick(t, "", "::jsonb", "[1]")
 	}
