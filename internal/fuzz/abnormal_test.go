@@ -165,6 +165,7 @@ func TestHungServersScheduleIsSaved(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // it waits: its server is its own
 	server, admin := throwAway(t)
 	dir := t.TempDir()
 	tally, text := during(t, server.URL(), admin, Options{Dir: dir, Profile: endless, Patience: 10 * time.Second},

@@ -49,6 +49,7 @@ func TestRunsFindWhatIsThere(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel()
 	for name, url := range map[string]func(*testing.T) string{
 		"mysql":      func(t *testing.T) string { return testdb.Current(t).URL() },
 		"postgresql": func(t *testing.T) string { return testdb.PostgreSQL(t).URL() },
