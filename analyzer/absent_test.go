@@ -16,8 +16,8 @@ func TestPredicatesHaveAnomaliesOfTheirOwn(t *testing.T) {
 		kind := map[history.Op]history.Kind{history.Read: history.Select, history.InsertRow: history.Insert,
 			history.UpdateRow: history.Update}[op]
 		return history.Stmt{Kind: kind, Observation: history.Exact, Shape: fmt.Sprintf("%s %s", kind, row),
-			Accesses: []history.Access{{Row: history.Row{Table: "public.t", ID: row}, Op: op, Absent: absent,
-				Version: version}}}
+			Accesses: []history.Access{{Row: history.Row{Table: "public.t", ID: row}, Op: op,
+				Absent: absent, Version: version}}}
 	}
 	misses := func(row string) history.Stmt { return stmt(history.Read, row, true, history.Tag{}) }
 	inserts := func(row string) history.Stmt { return stmt(history.InsertRow, row, false, history.Tag{}) }
@@ -64,8 +64,8 @@ func TestPredicatesHaveAnomaliesOfTheirOwn(t *testing.T) {
 				switch {
 				case c.want == "" && len(r.Findings) == 0:
 				case len(r.Findings) != 1 || r.Findings[0].Anomaly != c.want || r.Findings[0].Class != Hazard:
-					t.Errorf("%s on %s at %s: %d findings, want %s", c.name, server.Engine, level, len(r.Findings),
-						c.want)
+					t.Errorf("%s on %s at %s: %d findings, want %s", c.name, server.Engine,
+						level, len(r.Findings), c.want)
 					for _, f := range r.Findings {
 						t.Logf("%s %s: %v", f.Class, f.Anomaly, f.Explanation)
 					}

@@ -138,14 +138,18 @@ func (t *explainer) hazardReason(p *Promise, s history.Server, l history.Level) 
 	case p.Source == "":
 		return fmt.Sprintf("Nothing is known of what %s promises at %s.", engineName(s), l)
 	case p.forbids(t.f.Anomaly) && p.Together && t.allAt(l):
-		return fmt.Sprintf("%s forbids %s among its transactions, but others wrote what was not recorded, perhaps in between.", levelOf(s, p, l), t.f.Anomaly)
+		return fmt.Sprintf("%s forbids %s among its transactions, but others wrote what was not recorded, "+
+			"perhaps in between.", levelOf(s, p, l), t.f.Anomaly)
 	case p.forbids(t.f.Anomaly) && t.allAt(l):
-		return fmt.Sprintf("%s forbids %s, but it rests on a row that a statement did not find, and somebody whom nobody recorded may have taken that row away in the meantime.", levelOf(s, p, l), t.f.Anomaly)
+		return fmt.Sprintf("%s forbids %s, but it rests on a row that a statement did not find, "+
+			"and somebody whom nobody recorded may have taken that row away in the meantime.", levelOf(s, p, l), t.f.Anomaly)
 	case p.forbids(t.f.Anomaly):
 		return fmt.Sprintf("%s forbids %s, but another transaction of the cycle ran at a level that does not.",
 			levelOf(s, p, l), t.f.Anomaly)
 	case p.Snapshot && !p.FirstCommitterWins && slices.Contains([]Anomaly{GSingle, GNonadjacent}, t.f.Anomaly.base()):
-		return fmt.Sprintf("%s permits it: plain SELECTs see the transaction's snapshot, but locking reads and writes are current reads, which see the newest committed version (%s).", levelOf(s, p, l), p.cite())
+		return fmt.Sprintf("%s permits it: plain SELECTs see the transaction's snapshot, "+
+			"but locking reads and writes are current reads, which see the newest committed version (%s).",
+			levelOf(s, p, l), p.cite())
 	default:
 		return fmt.Sprintf("%s does not forbid %s (%s).", levelOf(s, p, l), t.f.Anomaly, p.cite())
 	}

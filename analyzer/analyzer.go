@@ -70,17 +70,17 @@
 //
 // options.go has what an analysis is told, and finish.go its stages: begin there.
 //
-// ingest.go takes transactions in, into the flat arrays of store.go, with numbers for rows (rows.go) and
-// programs (program.go, tables.go); coverage.go counts what was observed,
-// unseenwrites.go knows the statements that may have written without a trace. order.go, lists.go and partial.go put
-// each row's versions in order; reads.go and internal.go find what is wrong with a single read, edges.go the
-// dependencies, sessions.go the orders of sessions and of time. suspects.go leaves out the transactions that cannot be
-// on a cycle, and search.go has what looks at the rest: the components of graph.go, cycles of two (pairs.go, with
-// chains.go), longer ones (fractured.go, longer.go, nonadjacent.go), those by sessions and time (orders.go); names.go
-// names them. judge.go tells violations from hazards by what servers document (promises.go, with its sources in
-// grounds.go) or by the levels of theory (levels.go), on which verdict.go gives the verdict. collector.go groups what
-// was found, describe.go makes findings (finding.go) of the groups with their edges (witness.go), explain.go, advice.go
-// and fixes.go put them into words, and checks.go reports whether what they advise would have helped.
+// ingest.go takes transactions in, into the flat arrays of store.go, with numbers for rows (rows.go) and programs
+// (program.go, tables.go); coverage.go counts what was observed, unseenwrites.go knows the statements that may have
+// written without a trace. order.go, lists.go and partial.go put each row's versions in order; reads.go and internal.go
+// find what is wrong with a single read, edges.go the dependencies, sessions.go the orders of sessions and of time.
+// suspects.go leaves out the transactions that cannot be on a cycle, and search.go has what looks at the rest: the
+// components of graph.go, cycles of two (pairs.go, with chains.go), longer ones (fractured.go, longer.go,
+// nonadjacent.go), those by sessions and time (orders.go); names.go names them. judge.go tells violations from hazards
+// by what servers document (promises.go, with its sources in grounds.go) or by the levels of theory (levels.go), on
+// which verdict.go gives the verdict. collector.go groups what was found, describe.go makes findings (finding.go) of
+// the groups with their edges (witness.go), explain.go, advice.go and fixes.go put them into words, and checks.go
+// reports whether what they advise would have helped.
 //
 // Files refer to each other in the order of [Analyzer.Finish]'s stages: no cycle of them has more than two.
 package analyzer

@@ -111,7 +111,8 @@ func (t *explainer) deed(e *Edge, who func(*history.Txn) string) string {
 		return fmt.Sprintf("%s had ended before %s began, %s earlier", from, to, time.Duration(e.To.Start-e.From.End))
 	case RW:
 		if e.NotFound {
-			return fmt.Sprintf("%s looked for rows of %s with %s and did not find row %s; %s wrote version %s of it, which it would have found, in %s",
+			return fmt.Sprintf("%s looked for rows of %s with %s and did not find row %s; %s wrote version %s of it, "+
+				"which it would have found, in %s",
 				from, e.Row.Table, t.quote(e.FromStmt), e.Row.ID, to, e.Next, t.quote(e.ToStmt))
 		}
 		return fmt.Sprintf("%s read %s at version %s in %s; %s then %s in %s", from, row, e.Version, t.quote(e.FromStmt),
@@ -178,7 +179,8 @@ func (t *explainer) sawVerb(e *Edge) string {
 
 func (t *explainer) explainConflict(e *Edge) string {
 	x, o := &t.g.conflict, t.a.order
-	return fmt.Sprintf("%s (%s) wrote version %s of %s right after version %s, but %s (%s) found it right after version %s in %s.",
+	return fmt.Sprintf("%s (%s) wrote version %s of %s right after version %s, "+
+		"but %s (%s) found it right after version %s in %s.",
 		t.name(e.From), e.From.ID, e.Version, rowText(e.Row), o.historyTag(o.tagOf(x.pred)), t.name(e.To), e.To.ID,
 		o.historyTag(o.tagOf(x.other)), t.quote(e.ToStmt))
 }
@@ -186,7 +188,8 @@ func (t *explainer) explainConflict(e *Edge) string {
 func (t *explainer) explainFork(e *Edge) string {
 	o := t.a.order
 	replaced := o.historyTag(o.tagOf(o.pred(t.g.witness[0].version)))
-	return fmt.Sprintf("%s (%s) replaced version %s of %s in %s, and %s (%s) replaced the same version in %s: one of the two writes is lost.",
+	return fmt.Sprintf("%s (%s) replaced version %s of %s in %s, and %s (%s) replaced the same version in %s: "+
+		"one of the two writes is lost.",
 		t.name(e.From), e.From.ID, replaced, rowText(e.Row), t.quote(e.FromStmt), t.name(e.To), e.To.ID, t.quote(e.ToStmt))
 }
 
@@ -207,7 +210,8 @@ func (t *explainer) explainInterference(e *Edge) string {
 	from, to := &t.a.order.txns[d.from], &t.a.order.txns[d.to]
 	i := slices.IndexFunc(e.To.Stmts, func(s history.Stmt) bool { return s.End == to.snapshot })
 	who := func(txn *history.Txn) string { return fmt.Sprintf("%s (%s)", t.name(txn), txn.ID) }
-	return fmt.Sprintf("%s had the answer to %s, which took its snapshot, %s before %s sent its last statement: that one had not committed by then. And yet: %s.",
+	return fmt.Sprintf("%s had the answer to %s, which took its snapshot, %s before %s sent its last statement: "+
+		"that one had not committed by then. And yet: %s.",
 		who(e.To), t.quote(&e.To.Stmts[max(i, 0)]), time.Duration(from.ending-to.snapshot), who(e.From),
 		t.deed(e, t.name))
 }
@@ -240,33 +244,57 @@ func (t *explainer) summary() string {
 	last := &t.f.Witness[len(t.f.Witness)-1]
 	switch t.f.Anomaly {
 	case LostUpdate:
-		return fmt.Sprintf("A change of %s is lost: a transaction reads a row with %s and later writes it with %s, over what %s of another did in between.", table, out, shapeOf(last.ToStmt), shapeOf(e.ToStmt))
+		return fmt.Sprintf("A change of %s is lost: a transaction reads a row with %s and later writes it with %s, "+
+			"over what %s of another did in between.", table, out, shapeOf(last.ToStmt), shapeOf(e.ToStmt))
 	case NonRepeatableRead:
-		return fmt.Sprintf("A transaction reads one row twice and gets two versions: it reads %s with %s before %s of another, and again with %s after it.", table, out, shapeOf(e.ToStmt), shapeOf(last.ToStmt))
+		return fmt.Sprintf("A transaction reads one row twice and gets two versions: "+
+			"it reads %s with %s before %s of another, and again with %s after it.",
+			table, out, shapeOf(e.ToStmt), shapeOf(last.ToStmt))
 	case DirtyUpdate:
-		return fmt.Sprintf("A transaction builds on what never was: it overwrites with %s a row of %s that %s wrote and that was rolled back.", shapeOf(e.ToStmt), table, out)
+		return fmt.Sprintf("A transaction builds on what never was: "+
+			"it overwrites with %s a row of %s that %s wrote and that was rolled back.", shapeOf(e.ToStmt), table, out)
 	case OTV:
-		return fmt.Sprintf("A transaction sees what another did, and then something as it was before it: it reads %s with %s after %s of the other, and later %s with %s as it was before %s.", last.Row.Table, shapeOf(last.ToStmt), shapeOf(last.FromStmt), table, out, shapeOf(e.ToStmt))
+		return fmt.Sprintf("A transaction sees what another did, and then something as it was before it: "+
+			"it reads %s with %s after %s of the other, and later %s with %s as it was before %s.",
+			last.Row.Table, shapeOf(last.ToStmt), shapeOf(last.FromStmt), table, out, shapeOf(e.ToStmt))
 	case GMonotonic:
-		return fmt.Sprintf("A transaction goes back in time: after %s, which met what came of %s of another, it reads %s with %s as it was before that.", shapeOf(last.ToStmt), shapeOf(e.ToStmt), table, out)
+		return fmt.Sprintf("A transaction goes back in time: after %s, which met what came of %s of another, "+
+			"it reads %s with %s as it was before that.", shapeOf(last.ToStmt), shapeOf(e.ToStmt), table, out)
 	case Internal:
-		return fmt.Sprintf("A transaction does not see its own write: it reads with %s another version of a row of %s than it wrote before.", shapeOf(e.ToStmt), table)
+		return fmt.Sprintf("A transaction does not see its own write: "+
+			"it reads with %s another version of a row of %s than it wrote before.", shapeOf(e.ToStmt), table)
 	case FutureRead:
-		return fmt.Sprintf("A transaction sees its own future: it reads with %s the version of a row of %s that its %s wrote later.", shapeOf(e.ToStmt), table, out)
+		return fmt.Sprintf("A transaction sees its own future: "+
+			"it reads with %s the version of a row of %s that its %s wrote later.", shapeOf(e.ToStmt), table, out)
 	case ReadSkew:
-		return fmt.Sprintf("A transaction sees half of another: it reads %s with %s before %s of the other, and %s with %s after it.", table, out, shapeOf(e.ToStmt), last.Row.Table, shapeOf(last.ToStmt))
+		return fmt.Sprintf("A transaction sees half of another: "+
+			"it reads %s with %s before %s of the other, and %s with %s after it.",
+			table, out, shapeOf(e.ToStmt), last.Row.Table, shapeOf(last.ToStmt))
 	case ReadWriteSkew:
-		return fmt.Sprintf("A transaction writes on top of what it has not seen: it reads %s with %s before %s of another, and then writes %s with %s after it.", table, out, shapeOf(e.ToStmt), last.Row.Table, shapeOf(last.ToStmt))
+		return fmt.Sprintf("A transaction writes on top of what it has not seen: "+
+			"it reads %s with %s before %s of another, and then writes %s with %s after it.",
+			table, out, shapeOf(e.ToStmt), last.Row.Table, shapeOf(last.ToStmt))
 	case WriteSkew:
-		return fmt.Sprintf("Two transactions decide on what the other is changing: one reads %s with %s while the other runs %s, and the other reads %s with %s while the first runs %s.", table, out, shapeOf(e.ToStmt), last.Row.Table, shapeOf(last.FromStmt), shapeOf(last.ToStmt))
+		return fmt.Sprintf("Two transactions decide on what the other is changing: "+
+			"one reads %s with %s while the other runs %s, and the other reads %s with %s while the first runs %s.",
+			table, out, shapeOf(e.ToStmt), last.Row.Table, shapeOf(last.FromStmt), shapeOf(last.ToStmt))
 	case Phantom:
-		return fmt.Sprintf("A transaction sees what came of a row that it did not find: it looks for rows of %s with %s before %s of another, and then goes by what that one did.", table, out, shapeOf(e.ToStmt))
+		return fmt.Sprintf("A transaction sees what came of a row that it did not find: "+
+			"it looks for rows of %s with %s before %s of another, and then goes by what that one did.",
+			table, out, shapeOf(e.ToStmt))
 	case PMP:
-		return fmt.Sprintf("A transaction looks twice for the same rows and finds one more: it looks for rows of %s with %s before %s of another, and with %s after it.", table, out, shapeOf(e.ToStmt), shapeOf(last.ToStmt))
+		return fmt.Sprintf("A transaction looks twice for the same rows and finds one more: "+
+			"it looks for rows of %s with %s before %s of another, and with %s after it.",
+			table, out, shapeOf(e.ToStmt), shapeOf(last.ToStmt))
 	case PhantomSkew:
-		return fmt.Sprintf("Two transactions decide on what is not there, and change it for each other: one looks for rows of %s with %s while the other runs %s, and the other goes by %s while the first runs %s.", table, out, shapeOf(e.ToStmt), shapeOf(last.FromStmt), shapeOf(last.ToStmt))
+		return fmt.Sprintf("Two transactions decide on what is not there, and change it for each other: "+
+			"one looks for rows of %s with %s while the other runs %s, "+
+			"and the other goes by %s while the first runs %s.",
+			table, out, shapeOf(e.ToStmt), shapeOf(last.FromStmt), shapeOf(last.ToStmt))
 	case GSIa:
-		return fmt.Sprintf("A transaction meets what its snapshot cannot hold: with %s it depends on a row of %s that %s of another wrote, which committed after the snapshot had been taken.", shapeOf(e.ToStmt), table, out)
+		return fmt.Sprintf("A transaction meets what its snapshot cannot hold: "+
+			"with %s it depends on a row of %s that %s of another wrote, "+
+			"which committed after the snapshot had been taken.", shapeOf(e.ToStmt), table, out)
 	case G0:
 		return fmt.Sprintf("Uncommitted writes of %s overwrite each other: %s and %s are interleaved.", table, out,
 			shapeOf(e.ToStmt))

@@ -30,7 +30,7 @@ const (
 	WriteSkew         Anomaly = "write skew"
 	// Through the rows that a condition did not find (Adya's predicate anti-dependencies).
 	Phantom            Anomaly = "phantom"               // a cycle with one rw
-	PMP                Anomaly = "PMP"                   // predicate-many-preceders: the row itself was found after that (Bailis)
+	PMP                Anomaly = "PMP"                   // predicate-many-preceders (Bailis): the row was found after that
 	PhantomNonadjacent Anomaly = "phantom G-nonadjacent" // two or more rw, of which no two follow each other
 	PhantomSkew        Anomaly = "phantom write skew"    // of two transactions, with two rw
 	DirtyUpdate        Anomaly = "dirty update"          // an aborted version was overwritten, and that write committed
@@ -45,7 +45,7 @@ const (
 	LostWrite         Anomaly = "lost write"
 	Internal          Anomaly = "internal inconsistency" // a transaction does not see what it wrote itself
 	FutureRead        Anomaly = "future read"            // a transaction sees what it writes later
-	GSIa              Anomaly = "G-SIa"                  // interference (Adya): a transaction depends on one that committed after its snapshot
+	GSIa              Anomaly = "G-SIa"                  // interference (Adya): a dependency from outside the snapshot
 	// Findings in other checkers' histories only (package interop).
 	DuplicateElements Anomaly = "duplicate elements" // a list holds an element twice that was appended once
 	CyclicVersions    Anomaly = "cyclic versions"    // what was seen of a register puts its versions in a circle

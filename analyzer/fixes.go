@@ -15,7 +15,8 @@ import (
 // advice returns what to change, the smallest fix first, and whether it would have helped.
 func (t *explainer) advice() ([]string, error) {
 	if t.f.Class == Violation && t.a.opts.Model == nil && t.a.opts.Expect == history.LevelUnknown {
-		return []string{"This is the engine's fault, not the application's: report it to its developers, with the statements of the witness."}, nil
+		return []string{"This is the engine's fault, not the application's: report it to its developers, " +
+			"with the statements of the witness."}, nil
 	}
 	level := t.levelAgainst()
 	if slices.Contains([]Anomaly{G0, G1a, G1b, G1c}, t.f.Anomaly.base()) {
@@ -79,7 +80,9 @@ func (t *explainer) levelFix(level string, before []string) string {
 	case t.snapshotsOnly():
 		return orElse(before) + "un these transactions at " + level + "."
 	case t.postgres() && level == history.Serializable.String():
-		return orElse(before) + "un these transactions at SERIALIZABLE, all of them: it protects serializable transactions from each other only. Repeat those that the server then refuses with SQLSTATE 40001."
+		return orElse(before) + "un these transactions at SERIALIZABLE, all of them: " +
+			"it protects serializable transactions from each other only. " +
+			"Repeat those that the server then refuses with SQLSTATE 40001."
 	case t.postgres():
 		return orElse(before) + "un these transactions at " + level +
 			", and repeat those that the server then refuses with SQLSTATE 40001."
@@ -131,7 +134,9 @@ func (t *explainer) keepAway() []string {
 		if names := keyColumns(e.FromStmt, e.ToStmt); len(names) > 0 {
 			unique += " (" + strings.Join(names, ", ") + ")"
 		}
-		fixes = append(fixes, fmt.Sprintf("Let a constraint of %s (%s, or EXCLUDE for ranges) forbid the rows that %s looks for, or lock first, in every such transaction, one row that stands for all of them, such as their parent's: "+
+		fixes = append(fixes, fmt.Sprintf("Let a constraint of %s (%s, or EXCLUDE for ranges) "+
+			"forbid the rows that %s looks for, or lock first, in every such transaction, "+
+			"one row that stands for all of them, such as their parent's: "+
 			"locks on the rows that it finds keep no new ones away.", e.Row.Table, unique, shapeOf(e.FromStmt)))
 	}
 	return fixes
@@ -179,28 +184,33 @@ func (t *explainer) keepUpdate() (fixes []string, how []remedy) {
 	if read == nil || write == nil {
 		return nil, nil
 	}
-	version := fmt.Sprintf("Or add a version column: check it in the WHERE of %s, and begin again when no row is affected.", shapeOf(write))
+	version := fmt.Sprintf("Or add a version column: check it in the WHERE of %s, "+
+		"and begin again when no row is affected.", shapeOf(write))
 	again := t.refused(t.g.witness[0].from)
 	if write.Kind != history.Update {
 		return []string{version}, []remedy{again}
 	}
 	if computes(t.family, write.Shape) {
-		return []string{fmt.Sprintf("Or put the condition that %s was read for into the WHERE of %s, which computes from the column already, and look at the number of affected rows.",
+		return []string{fmt.Sprintf("Or put the condition that %s was read for into the WHERE of %s, "+
+			"which computes from the column already, and look at the number of affected rows.",
 			shapeOf(read), shapeOf(write))}, []remedy{t.unread()}
 	}
 	if setsOther(t.family, write) {
 		return []string{version}, []remedy{again}
 	}
-	atomic := fmt.Sprintf("Or let %s compute the new value from the column itself (SET c = c + ?) in place of writing what %s read.", shapeOf(write), shapeOf(read))
+	atomic := fmt.Sprintf("Or let %s compute the new value from the column itself (SET c = c + ?) "+
+		"in place of writing what %s read.", shapeOf(write), shapeOf(read))
 	if text, ok := atomicUpdate(write.Shape); ok {
 		t.f.Suggested = append(t.f.Suggested, text)
-		atomic = fmt.Sprintf("Or let the server compute the new value, in place of writing what %s read: `%s`, with the difference.", shapeOf(read), text)
+		atomic = fmt.Sprintf("Or let the server compute the new value, in place of writing what %s read: "+
+			"`%s`, with the difference.", shapeOf(read), text)
 	}
 	return []string{atomic, version}, []remedy{t.unread(), again}
 }
 
 // assignment finds the first assignment of an UPDATE of one table.
-var assignment = regexp.MustCompile("(?i)\\bSET\\s+(?:`?[\\w$]+`?\\.)?(`[^`]+`|\"[^\"]+\"|[\\w$]+)\\s*=\\s*([^,]*?)\\s*(?:,|\\bWHERE\\b|\\bRETURNING\\b|$)")
+var assignment = regexp.MustCompile("(?i)\\bSET\\s+(?:`?[\\w$]+`?\\.)?" +
+	"(`[^`]+`|\"[^\"]+\"|[\\w$]+)\\s*=\\s*([^,]*?)\\s*(?:,|\\bWHERE\\b|\\bRETURNING\\b|$)")
 
 // computes reports whether an UPDATE's first assignment uses the column that it changes.
 func computes(family dbms.Family, shape string) bool {
@@ -252,7 +262,8 @@ func (t *explainer) uniqueKey() (string, remedy) {
 		if names := keyColumns(e.FromStmt, e.ToStmt); len(names) > 0 {
 			columns = " over (" + strings.Join(names, ", ") + ")"
 		}
-		key := fmt.Sprintf("Or give %s a unique key%s that the second %s then violates: rows that are not there yet cannot be locked.", e.Row.Table, columns, shapeOf(e.ToStmt))
+		key := fmt.Sprintf("Or give %s a unique key%s that the second %s then violates: "+
+			"rows that are not there yet cannot be locked.", e.Row.Table, columns, shapeOf(e.ToStmt))
 		if t.postgres() {
 			if strings.Contains(strings.ToUpper(e.ToStmt.Shape), "ON CONFLICT") {
 				return "", nil // it has the key already

@@ -87,7 +87,8 @@ var Grounds = []Ground{
 		"READ UNCOMMITTED and SERIALIZABLE are not supported"},
 
 	{dbms.PostgreSQL, history.LevelUnknown, CellForbids, postgresLevels, postgresLevelsURL,
-		"no level shows uncommitted data; whoever updates a row waits for the one that did before to end; SERIALIZABLE gives what some serial order gives"},
+		"no level shows uncommitted data; whoever updates a row waits for the one that did before to end; " +
+			"SERIALIZABLE gives what some serial order gives"},
 	{dbms.PostgreSQL, history.LevelUnknown, CellSnapshot, postgresLevels, postgresLevelsURL,
 		"at REPEATABLE READ and above a transaction sees a snapshot as of its first statement"},
 	{dbms.PostgreSQL, history.LevelUnknown, CellStatement, postgresLevels, postgresLevelsURL,

@@ -55,8 +55,8 @@ func TestGroupsByTheStatementsAtFault(t *testing.T) {
 	}
 	f := r.Findings[0]
 	if f.Count != 64 || f.ProgramSets != 64 || f.Patterns != 1 || !slices.Equal(f.Tables, []string{"shop.stock"}) {
-		t.Errorf("seen %d times in %d sets of programs with %d patterns on %q", f.Count, f.ProgramSets, f.Patterns,
-			f.Tables)
+		t.Errorf("seen %d times in %d sets of programs with %d patterns on %q", f.Count,
+			f.ProgramSets, f.Patterns, f.Tables)
 	}
 }
 
@@ -74,8 +74,8 @@ func TestReportOnNumberedTablesStaysShort(t *testing.T) {
 		table := 1 + rng.IntN(24)
 		pick := func(shapes []string) string { return fmt.Sprintf(shapes[rng.IntN(len(shapes))], table) }
 		around := fmt.Sprintf(reads[0], 1+rng.IntN(24))
-		h = append(h, losing(n, fmt.Sprintf("sbtest.sbtest%d", table), pick(reads), pick(writes), pick(writes),
-			around)...)
+		h = append(h, losing(n, fmt.Sprintf("sbtest.sbtest%d", table), pick(reads),
+			pick(writes), pick(writes), around)...)
 	}
 	r := analyze(t, scriptInfo(), h)
 	if len(r.Findings) != 1 {
@@ -94,8 +94,8 @@ func TestProgramsOnNumberedTablesAreOne(t *testing.T) {
 	const read, write = "SELECT n FROM shard%d WHERE id = ?", "UPDATE shard%d SET n = ? WHERE id = ?"
 	var h []*history.Txn
 	for n := range 10 {
-		h = append(h, losing(n, fmt.Sprintf("a.shard%d", n), fmt.Sprintf(read, n), fmt.Sprintf(write, n),
-			fmt.Sprintf(write, n))...)
+		h = append(h, losing(n, fmt.Sprintf("a.shard%d", n), fmt.Sprintf(read, n),
+			fmt.Sprintf(write, n), fmt.Sprintf(write, n))...)
 	}
 	r := analyze(t, scriptInfo(), h)
 	if len(r.Findings) != 1 || r.Findings[0].Count != 10 || r.Findings[0].Programs[0].Count != 10 {

@@ -24,8 +24,11 @@ func (s *store) add(t *history.Txn) error {
 		return errors.New("the counter in its id is zero")
 	}
 	i := int32(len(s.txns))
-	record := txn{seq: t.ID.Seq(), start: t.Start, end: t.End, access: uint32(len(s.accesses)), stmt: uint32(len(s.stmts)),
-		run: r, level: t.Level, status: t.Status, fixed: math.MaxUint32, installed: t.Status == history.Committed, conflicts: conflicts(t)}
+	record := txn{
+		seq: t.ID.Seq(), run: r, level: t.Level, status: t.Status, start: t.Start, end: t.End,
+		access: uint32(len(s.accesses)), stmt: uint32(len(s.stmts)), fixed: math.MaxUint32,
+		installed: t.Status == history.Committed, conflicts: conflicts(t),
+	}
 	if err := s.observe(t, i, r); err != nil {
 		return err
 	}
@@ -119,7 +122,8 @@ func (s *store) observe(t *history.Txn, i int32, r uint16) error {
 	s.scratch = slices.Grow(s.scratch[:0], len(s.rows.wanted))
 	s.shapes = s.shapes[:0]
 	family := s.runs[r].info.Server.Engine.Family()
-	everyRow := family == dbms.PostgreSQLFamily // an UPDATE reads other tables there, but writes every row that it matches
+	// There an UPDATE reads other tables, but writes every row that it matches.
+	everyRow := family == dbms.PostgreSQLFamily
 	for j := range t.Stmts {
 		stmt := &t.Stmts[j]
 		s.shapes = append(s.shapes, s.programs.shape(family, stmt.Shape, j))
@@ -193,7 +197,8 @@ func (s *store) observeAccess(o *observed, stmt *history.Stmt, a *history.Access
 	// A locking clause does not reach into derived tables and subqueries, so where there is one, a
 	// row may have been read without a lock. The reads of INSERT ... SELECT take none at READ COMMITTED,
 	// and a statement that failed may have given its locks back.
-	if !o.write() && stmt.Locking != history.NoLock && stmt.Kind == history.Select && !stmt.Void && !s.shapes[len(s.shapes)-1].nested {
+	nested := s.shapes[len(s.shapes)-1].nested
+	if !o.write() && stmt.Locking != history.NoLock && stmt.Kind == history.Select && !stmt.Void && !nested {
 		o.flags |= locked
 	}
 	if stmt.Locking == history.LockShare {

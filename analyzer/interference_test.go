@@ -106,8 +106,8 @@ func TestInterferenceIsBySnapshotsThatSurelyWereTaken(t *testing.T) {
 		"after the writer's last words": {func(h []*history.Txn) { h[1].Stmts[0].Start = 2 }, false},
 		"before its COMMIT": {func(h []*history.Txn) {
 			h[1].Stmts[0].Start = 1
-			h[1].Stmts = append(h[1].Stmts, history.Stmt{Num: 2, Kind: history.Commit, Shape: "COMMIT", Start: 3,
-				End: 4})
+			h[1].Stmts = append(h[1].Stmts,
+				history.Stmt{Num: 2, Kind: history.Commit, Shape: "COMMIT", Start: 3, End: 4})
 		}, true},
 		"before it began, by a mishap of another name": {func(h []*history.Txn) {
 			h[1].Start, h[1].End = 10, 12
@@ -221,8 +221,8 @@ func TestInterferenceIsThatOfBruteForce(t *testing.T) {
 		counts[got]++
 	})
 	if !testing.Short() && (counts[true] == 0 || counts[false] == 0) {
-		t.Errorf("G-SIa was found in %d histories and not in %d: the generator is too tame", counts[true],
-			counts[false])
+		t.Errorf("G-SIa was found in %d histories and not in %d: the generator is too tame",
+			counts[true], counts[false])
 	}
 }
 

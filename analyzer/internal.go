@@ -26,7 +26,10 @@ func (s *store) findInternalReads(id tag, at int32, unseenFrom uint32) {
 			s.ownReads = append(s.ownReads, internalRead{at + int32(i), none})
 		default:
 			w := s.lastInternal(i)
-			if w >= 0 && s.scratch[w].stmt < o.stmt && !(unseenFrom > 0 && unseenFrom <= o.stmt) && o.misses(id, &s.scratch[w]) && !s.replacesDeleted(id, i) {
+			if w < 0 || s.scratch[w].stmt >= o.stmt {
+				continue
+			}
+			if o.misses(id, &s.scratch[w]) && !(unseenFrom > 0 && unseenFrom <= o.stmt) && !s.replacesDeleted(id, i) {
 				s.ownReads = append(s.ownReads, internalRead{at + int32(i), at + w})
 			}
 		}
@@ -62,10 +65,10 @@ func (a *access) misses(id tag, write *observed) bool {
 }
 
 // replacesDeleted reports whether the read in scratch may be of a row that was deleted since the snapshot was taken,
-// unrecordedWriters the one that the transaction has made under the same key: PostgreSQL shows both, and knows rows by keys.
+// beside the one that the transaction has made under the same key: PostgreSQL shows both, and knows rows by keys.
 func (s *store) replacesDeleted(id tag, i int) bool {
 	read := &s.scratch[i]
-	return !read.own(id) && s.runs[id.run].info.Server.Engine == dbms.PostgreSQL && slices.ContainsFunc(s.scratch[:i], func(o observed) bool {
-		return o.row == read.row && o.op == history.InsertRow
-	})
+	made := func(o observed) bool { return o.row == read.row && o.op == history.InsertRow }
+	return !read.own(id) && s.runs[id.run].info.Server.Engine == dbms.PostgreSQL &&
+		slices.ContainsFunc(s.scratch[:i], made)
 }

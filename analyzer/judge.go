@@ -8,7 +8,7 @@ import (
 )
 
 // A judge tells violations from hazards by the engine table. Transactions at different levels may
-// runsOverlap on one cycle, so it goes by Adya's mixing-correctness: a dependency obliges the engine only
+// meet on one cycle, so it goes by Adya's mixing-correctness: a dependency obliges the engine only
 // where the level of the transaction that it protects says so. For rw that is the reader, for wr
 // the reader, for ww both.
 //
@@ -52,7 +52,8 @@ func (o *Options) level(ran history.Level) history.Level {
 // findUnseenWriters looks for signs of writers that are not in the graph and of which it is not known that they
 // are serializable: between two transactions that are, they break the account that the server keeps.
 func (j *judge) findUnseenWriters() bool {
-	if slices.ContainsFunc(j.o.extra, func(e extraVersion) bool { return j.o.runs[e.tag.run].info.Run == history.Unrecorded }) {
+	unrecorded := func(e extraVersion) bool { return j.o.runs[e.tag.run].info.Run == history.Unrecorded }
+	if slices.ContainsFunc(j.o.extra, unrecorded) {
 		return true
 	}
 	if slices.ContainsFunc(j.o.runs, func(r run) bool { return r.info.Holed() }) {

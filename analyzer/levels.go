@@ -44,7 +44,8 @@ var TheoryLevels = []TheoryLevel{
 		Source: "Adya 1999, 4.3.5"},
 	{Name: "SI", Aliases: []string{"snapshot-isolation"}, Forbids: []Anomaly{G1a, G1b, G1c, GNonadjacent},
 		Predicates: []Anomaly{PhantomNonadjacent},
-		Source:     "Cerone and Gotsman 2018, Analysing Snapshot Isolation: every cycle has two adjacent rw; snapshots need not be the newest"},
+		Source: "Cerone and Gotsman 2018, Analysing Snapshot Isolation: every cycle has two adjacent rw; " +
+			"snapshots need not be the newest"},
 	{Name: "PL-SI", Aliases: []string{"adya-snapshot-isolation"}, Forbids: []Anomaly{G1a, G1b, G1c.Realtime(), GSIa,
 		GSIb, GNonadjacent.Realtime()}, Moments: true, Predicates: []Anomaly{PhantomNonadjacent},
 		Source: "Adya 1999, 4.3.4: with G-SIa and G-SIb a history has none of the others either"},

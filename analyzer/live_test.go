@@ -33,8 +33,8 @@ func (f *feed) step(now, open int64) {
 	for _, n := range news {
 		key := n.Finding.ID
 		if _, ok := f.told[key]; ok == n.First {
-			f.t.Errorf("%s %s is told for the first time: %v, was told before: %v", n.Finding.Class, n.Finding.Anomaly,
-				n.First, ok)
+			f.t.Errorf("%s %s is told for the first time: %v, was told before: %v", n.Finding.Class,
+				n.Finding.Anomaly, n.First, ok)
 		}
 		f.told[key] = n
 	}
@@ -271,8 +271,8 @@ func TestLiveTellsTheTruthHoweverLittleItKeeps(t *testing.T) {
 		for _, n := range f.told {
 			told++
 			for _, e := range n.Finding.Witness {
-				order := e.Kind == SO && e.From.Session == e.To.Session && e.From.End < e.To.Start || e.Kind == RT &&
-					e.From.End < e.To.Start
+				order := e.Kind == SO && e.From.Session == e.To.Session && e.From.End < e.To.Start ||
+					e.Kind == RT && e.From.End < e.To.Start
 				if len(n.Finding.Witness) > 1 && !order && !leads[e.From.ID.Seq()-1][e.To.ID.Seq()-1] {
 					t.Errorf("%s %s rests on %s -%s-> %s by %v, which is none", n.Finding.Class, n.Finding.Anomaly,
 						e.From.ID, e.Kind, e.To.ID, e.Row)

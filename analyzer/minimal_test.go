@@ -159,8 +159,7 @@ T4 committed RC | u w 0 | u z 0`,
 	} {
 		r := expect(t, info, text, "violation phantom write skew")
 		if !slices.ContainsFunc(r.Levels.Violated, func(v LevelViolation) bool {
-			return v.Level == "SI" &&
-				v.By == want
+			return v.Level == "SI" && v.By == want
 		}) {
 			t.Errorf("%s does not violate SI: %v", want, r.Levels.Violated)
 		}

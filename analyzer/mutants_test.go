@@ -48,7 +48,7 @@ var rules = []mutants.Mutant{
 		"!a.own(id)"},
 	{"a row that was made again stands beside the deleted one", "internal.go", " && !s.replacesDeleted(id, i)", ""},
 	{"only PostgreSQL shows a deleted row beside one made again", "internal.go",
-		`s.runs[id.run].info.Server.Engine == dbms.PostgreSQL && `, `dbms.PostgreSQL != "" && `},
+		`s.runs[id.run].info.Server.Engine == dbms.PostgreSQL &&`, `dbms.PostgreSQL != "" &&`},
 	{"what nobody saw may have changed the row again", "internal.go", " && !(unseenFrom > 0 && unseenFrom <= o.stmt)",
 		""},
 

@@ -84,8 +84,7 @@ func TestOrderOfTimeNeedsOneClock(t *testing.T) {
 		"another run": func(h []*history.Txn) { h[1].ID = history.MakeTxnID(foreignRun, 2) },
 		"not fresh":   func(h []*history.Txn) { h[1].Level = history.ReadUncommitted },
 		"a locked table": func(h []*history.Txn) {
-			h[1].Stmts[0].Observation, h[1].Stmts[0].Accesses = history.Opaque,
-				nil
+			h[1].Stmts[0].Observation, h[1].Stmts[0].Accesses = history.Opaque, nil
 		},
 	} {
 		h := stale()

@@ -63,10 +63,14 @@ const (
 
 // What the pages are silent about.
 const (
-	silentWrites = "no page names G0: READ UNCOMMITTED works like READ COMMITTED but for plain SELECTs, so writes lock their rows until the end"
-	silentCycles = "no page names G1b and G1c: a read that sees only what was committed before it began can be part of neither"
-	silentBoth   = "the page does not name G0: whoever updates a row waits for the one that did before it to end; and " + silentCycles
-	silentLocks  = "the page names the locks (plain SELECTs take shared ones, unless autocommitted), not serializability, which follows from them"
+	silentWrites = "no page names G0: READ UNCOMMITTED works like READ COMMITTED but for plain SELECTs, " +
+		"so writes lock their rows until the end"
+	silentCycles = "no page names G1b and G1c: a read that sees only what was committed before it " +
+		"began can be part of neither"
+	silentBoth = "the page does not name G0: whoever updates a row waits for the one that did before it to end; and " +
+		silentCycles
+	silentLocks = "the page names the locks (plain SELECTs take shared ones, unless autocommitted), " +
+		"not serializability, which follows from them"
 )
 
 var (
@@ -134,7 +138,8 @@ var Promises = []Promise{
 	{Engine: dbms.PostgreSQL, Level: history.Serializable, Forbids: everything, Snapshot: true, Statement: true,
 		Fresh: true, FirstCommitterWins: true,
 		Together: true, RowLocks: true, Source: postgresLevels, URL: postgresLevelsURL,
-		Silent: "that transactions at weaker levels are not watched: the page speaks of serializable transactions among themselves"},
+		Silent: "that transactions at weaker levels are not watched: " +
+			"the page speaks of serializable transactions among themselves"},
 }
 
 var noPromise Promise

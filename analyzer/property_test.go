@@ -72,8 +72,7 @@ func dump(h []*history.Txn) string {
 // withoutOrders leaves out what only the order of sessions, of time or of snapshots makes a finding.
 func withoutOrders(findings []*Finding) []*Finding {
 	return slices.DeleteFunc(slices.Clone(findings), func(f *Finding) bool {
-		return f.Anomaly.variant() ||
-			f.Anomaly == GSIa
+		return f.Anomaly.variant() || f.Anomaly == GSIa
 	})
 }
 
@@ -189,8 +188,8 @@ func TestVerdictIsThatOfBruteForce(t *testing.T) {
 		for level, holds := range levels {
 			want := holds(h, c.reads...)
 			if got := slices.Contains(r.Levels.Satisfied, level); got != want {
-				t.Errorf("%s: %v, by brute force %v; violated %v, findings %v", level, got, want, r.Levels.Violated,
-					names(r))
+				t.Errorf("%s: %v, by brute force %v; violated %v, findings %v", level, got, want,
+					r.Levels.Violated, names(r))
 			}
 			if want {
 				kept[level]++
@@ -202,8 +201,8 @@ func TestVerdictIsThatOfBruteForce(t *testing.T) {
 	t.Logf("kept %v, broken %v", kept, broken)
 	for level := range levels {
 		if !testing.Short() && (kept[level] == 0 || broken[level] == 0) {
-			t.Errorf("%s was kept %d times and broken %d times: the generator is too tame", level, kept[level],
-				broken[level])
+			t.Errorf("%s was kept %d times and broken %d times: the generator is too tame",
+				level, kept[level], broken[level])
 		}
 	}
 }

@@ -7,7 +7,8 @@ func (a *Analyzer) findReads(c *collector) {
 	o := a.order
 	for _, g := range o.garbage {
 		if reader := o.accesses[g.access].txn; o.txns[reader].installed {
-			c.add(GarbageRead, Violation, []dep{{from: none, to: reader, kind: wr, access: g.access, version: g.version, next: none}})
+			d := dep{from: none, to: reader, kind: wr, access: g.access, version: g.version, next: none}
+			c.add(GarbageRead, Violation, []dep{d})
 		}
 	}
 	for _, x := range o.incompatible {
@@ -18,7 +19,8 @@ func (a *Analyzer) findReads(c *collector) {
 		}
 	}
 	for _, f := range o.lost {
-		c.add(LostWrite, Violation, []dep{{from: o.owner(f.a), to: o.owner(f.b), kind: ww, access: none, version: f.a, next: f.b}})
+		d := dep{from: o.owner(f.a), to: o.owner(f.b), kind: ww, access: none, version: f.a, next: f.b}
+		c.add(LostWrite, Violation, []dep{d})
 	}
 	for _, r := range o.ownReads {
 		o.findInternalRead(r, c)
@@ -36,7 +38,10 @@ func (o *order) findRead(access int32, c *collector) {
 	}
 	a := &o.accesses[access]
 	writer := o.owner(v)
-	if a.op == notFound || writer < 0 || writer == a.txn || a.is(inexact) || a.write() && a.is(void) || !o.txns[a.txn].installed {
+	if a.op == notFound || writer < 0 || writer == a.txn {
+		return
+	}
+	if a.is(inexact) || a.write() && a.is(void) || !o.txns[a.txn].installed {
 		return
 	}
 	d := dep{from: writer, to: a.txn, kind: wr, access: access, version: v, next: none}

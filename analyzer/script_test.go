@@ -50,8 +50,8 @@ func script(t testing.TB, text string) []*history.Txn {
 		if len(head) < 3 || head[0] != fmt.Sprintf("T%d", id) {
 			t.Fatalf("script line %q: want T%d, a status and a level", line, id)
 		}
-		txn := &history.Txn{ID: history.MakeTxnID(scriptRun, uint32(id)), Session: history.SessionID(id),
-			End: int64(id) * 10}
+		txn := &history.Txn{ID: history.MakeTxnID(scriptRun, uint32(id)),
+			Session: history.SessionID(id), End: int64(id) * 10}
 		txn.Status = history.Status(slices.Index([]string{"indeterminate", "committed", "aborted"}, head[1]))
 		txn.Level = history.Level(slices.Index([]string{"??", "RU", "RC", "RR", "SR"}, head[2]))
 		for _, word := range head[3:] {
@@ -96,11 +96,11 @@ func scriptStmt(t testing.TB, text string, num uint32) history.Stmt {
 		case "r":
 			s.Kind, s.Shape = history.Select, "SELECT v FROM "+table+" WHERE id = ?"
 		case "m", "g":
-			s.Kind, s.Shape, a.Absent, a.Gone = history.Select, "SELECT v FROM "+table+" WHERE v = ?", op == "m",
-				op == "g"
+			s.Kind, s.Shape, a.Absent, a.Gone = history.Select,
+				"SELECT v FROM "+table+" WHERE v = ?", op == "m", op == "g"
 		case "R":
-			s.Kind, s.Shape, s.Locking = history.Select, "SELECT v FROM "+table+" WHERE id = ? FOR UPDATE",
-				history.LockUpdate
+			s.Kind, s.Shape, s.Locking = history.Select,
+				"SELECT v FROM "+table+" WHERE id = ? FOR UPDATE", history.LockUpdate
 		case "e":
 			s.Kind, s.Shape = history.Update, "UPDATE "+table+" SET v = ? WHERE id = ?"
 		case "u":

@@ -54,8 +54,8 @@ func TestCountsCoverage(t *testing.T) {
 T1 committed RC | r x 0 & r y 0 | u x 0
 T2 aborted RR | d y 0
 T3 indeterminate RC | i z`)
-	h[0].Stmts = append(h[0].Stmts, history.Stmt{Num: 3, Observation: history.Opaque, Reason: history.ReasonView},
-		history.Stmt{Num: 4})
+	h[0].Stmts = append(h[0].Stmts,
+		history.Stmt{Num: 3, Observation: history.Opaque, Reason: history.ReasonView}, history.Stmt{Num: 4})
 	h[1].Stmts[0].Observation, h[1].Stmts[0].Reason = history.Inexact, history.ReasonTrigger
 	r, err := Analyze([]history.Info{scriptInfo()}, h)
 	if err != nil {

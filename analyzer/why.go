@@ -117,16 +117,20 @@ func (a *Analyzer) unordered(w *Why, from, to int32) []string {
 		switch installed := a.store.txns[[]int32{from, to}[i]].installed; {
 		case installed:
 		case t.Status == history.Aborted:
-			reasons = append(reasons, fmt.Sprintf("%s was rolled back: its versions were never installed, so it has no place in the order.", t.ID))
+			reasons = append(reasons, fmt.Sprintf("%s was rolled back: its versions were never installed, "+
+				"so it has no place in the order.", t.ID))
 		default:
-			reasons = append(reasons, fmt.Sprintf("Whether %s committed is not known, and nobody saw what it wrote, so it has no place in the order.", t.ID))
+			reasons = append(reasons, fmt.Sprintf("Whether %s committed is not known, and nobody saw what it wrote, "+
+				"so it has no place in the order.", t.ID))
 		}
 		if unseen := unobserved(t); unseen > 0 {
-			reasons = append(reasons, fmt.Sprintf("Of %s, %d of its statements were not observed exactly: dependencies through these are not known.", t.ID, unseen))
+			reasons = append(reasons, fmt.Sprintf("Of %s, %d of its statements were not observed exactly: "+
+				"dependencies through these are not known.", t.ID, unseen))
 		}
 	}
 	if len(reasons) == 0 {
-		reasons = append(reasons, "No chain of dependencies leads from one to the other, through other transactions either: both orders explain what was seen.")
+		reasons = append(reasons, "No chain of dependencies leads from one to the other, "+
+			"through other transactions either: both orders explain what was seen.")
 	}
 	reasons = append(reasons, inCommon(w.A, w.B))
 	if w.A.ID.Run() == w.B.ID.Run() {

@@ -230,8 +230,10 @@ type Stmt struct {
 	Void bool
 	// Reason says in a few words why the observation is not Exact: "view", "trigger", "plan", ...
 	Reason Reason
-	Shape  string   // the statement with its literals replaced by ?
-	Args   []string // the literals or parameters that Shape leaves out, in order, as SQL would print them; may be cut or left out
+	Shape  string // the statement with its literals replaced by ?
+	// Args are the literals or parameters that Shape leaves out, in order, as SQL would print them; they may be cut, or
+	// left out.
+	Args []string
 	// Origin is the place in the client's program that sent it, file:line or the file alone, where a comment in
 	// the manner of sqlcommenter said so.
 	Origin   string

@@ -20,7 +20,8 @@ func ParseLevel(s string) (Level, error) {
 			return Level(i), nil
 		}
 	}
-	return LevelUnknown, fmt.Errorf("isolation level %q is none of READ UNCOMMITTED, READ COMMITTED, REPEATABLE READ, SERIALIZABLE", s)
+	return LevelUnknown, fmt.Errorf("isolation level %q is none of READ UNCOMMITTED, READ COMMITTED, "+
+		"REPEATABLE READ, SERIALIZABLE", s)
 }
 
 func sameButHyphens(s, name string) bool {

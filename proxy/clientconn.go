@@ -267,7 +267,8 @@ func (l *clientConn) record(ctx context.Context) error {
 			l.fault(e.Fault, "isotap failed on a statement, which goes unobserved: please report it")
 		case e.Downgraded != "":
 			l.proxy.meter.downgrades.Add(1)
-			l.log().Warn("the connection to the server is not encrypted, although TLS is preferred (--upstream-tls require or verify-full would refuse)",
+			l.log().Warn("the connection to the server is not encrypted, although TLS is preferred "+
+				"(--upstream-tls require or verify-full would refuse)",
 				zap.String("client", l.info.Client), zap.String("reason", e.Downgraded))
 		case cfg.Off && e.Note == "":
 		case e.Txn != nil:

@@ -9,8 +9,9 @@ import (
 )
 
 // ErrLocalUpstream is returned when a listener beyond loopback would lend its clients a local login.
-var ErrLocalUpstream = errors.New("the listener can be reached from other hosts, and the server would take their logins for local ones: " +
-	"listen on a loopback address, or allow it with --allow-local-upstream")
+var ErrLocalUpstream = errors.New("the listener can be reached from other hosts, " +
+	"and the server would take their logins for local ones: listen on a loopback address, " +
+	"or allow it with --allow-local-upstream")
 
 // resolving bounds how long the start waits for the server's name to be resolved.
 const resolving = 5 * time.Second

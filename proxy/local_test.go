@@ -104,8 +104,7 @@ func TestNameThatBecomesThisHostIsRefused(t *testing.T) {
 	for name, protocol := range map[string]Protocol{
 		"the server speaks first": {},
 		"the client speaks first": {FirstMessage: func(r io.Reader) []byte {
-			b := make([]byte,
-				1)
+			b := make([]byte, 1)
 			r.Read(b)
 			return b
 		}},

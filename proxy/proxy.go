@@ -141,7 +141,9 @@ func New(cfg Config) *Proxy {
 		cfg.Started = time.Now()
 	}
 	p := &Proxy{cfg: cfg, served: make(map[*clientConn]struct{}), logins: newLogins()}
-	p.seldom = cfg.Logger.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core { return zapcore.NewSamplerWithOptions(c, seldomEvery, 1, 0) }))
+	p.seldom = cfg.Logger.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core {
+		return zapcore.NewSamplerWithOptions(c, seldomEvery, 1, 0)
+	}))
 	p.closing, p.close = context.WithCancel(context.Background())
 	p.Reconfigure(Reloadable{Args: cfg.Args, Drain: cfg.Drain, MaxConns: cfg.MaxConns, MaxLogins: cfg.MaxLogins,
 		MaxLoginsPerAddress: cfg.MaxLoginsPerAddress, TxnMemory: cfg.TxnMemory, LogSQL: cfg.LogSQL})

@@ -89,7 +89,8 @@ func (l *clientConn) dial(ctx context.Context) error {
 	}
 	p.cannotReach(err)
 	if errors.Is(err, ErrLocalUpstream) {
-		return errors.New("isotap does not lend a login of its own host to clients of a listener that others can reach (--allow-local-upstream)")
+		return errors.New("isotap does not lend a login of its own host to clients of a listener that others can " +
+			"reach (--allow-local-upstream)")
 	}
 	return fmt.Errorf("isotap cannot reach the server at %s", p.cfg.Address)
 }

@@ -50,8 +50,8 @@ func drawRowID(t *rapid.T, own history.TxnID) string {
 	case 6:
 		return strings.ToUpper(drawTag(t, own).String()) + ":0"
 	case 7:
-		return drawTag(t, own).String() + rapid.SampledFrom([]string{"", ":", ":00", ":01", ":-1", ":1:2"}).Draw(t,
-			"end")
+		return drawTag(t, own).String() + rapid.SampledFrom([]string{"", ":", ":00", ":01",
+			":-1", ":1:2"}).Draw(t, "end")
 	case 8:
 		return rapid.String().Draw(t, "raw")
 	default:

@@ -339,8 +339,8 @@ func TestRandomDamageIsNeverSilent(t *testing.T) {
 				case read == 0 && err != nil:
 					refused++
 				case read+missing != total:
-					t.Errorf("%s, %s: %d transactions of %d were read, %d are said to be missing: %v", name, what, read,
-						total, missing, err)
+					t.Errorf("%s, %s: %d transactions of %d were read, %d are said to be missing: %v", name,
+						what, read, total, missing, err)
 				case read < total:
 					less++
 				case err != nil:

@@ -77,8 +77,8 @@ func TestRecordingHaltsAndGoesOnWithTheDisk(t *testing.T) {
 			t.Run(durability.String()+" "+whenFull.String(), func(t *testing.T) {
 				disk := newSmallDisk(t)
 				core, logs := observer.New(zap.WarnLevel)
-				w := create(t, disk.dir, Options{Durability: durability, WhenFull: whenFull, MinFree: minFree,
-					Logger: zap.New(core)})
+				w := create(t, disk.dir, Options{Durability: durability, WhenFull: whenFull,
+					MinFree: minFree, Logger: zap.New(core)})
 				record(t, w, plainTxn(w.Run(), 1, 1))
 				flush(t, w)    // else it may be what the disk does not take first
 				disk.leave(30) // less than minFree, more than half of it
@@ -218,8 +218,8 @@ func TestDatabaseThatFailsIsOpenedAnew(t *testing.T) {
 	closed(t, w)
 	infos, txns := readAll(t, dir)
 	if len(txns) != int(seq) || !infos[0].Whole() {
-		t.Errorf("%d transactions of %d are recorded, %d were acknowledged; %+v", len(txns), seq, acknowledged,
-			infos[0])
+		t.Errorf("%d transactions of %d are recorded, %d were acknowledged; %+v", len(txns),
+			seq, acknowledged, infos[0])
 	}
 }
 

@@ -216,8 +216,8 @@ func TestListsAreStoredOnce(t *testing.T) {
 
 func TestForgottenListsAreStoredAgain(t *testing.T) {
 	s := &priorSet{seed: newPriorSet().seed, slots: make([]uint64, priorWays)}
-	a := history.Access{Row: history.Row{Table: "t", ID: "1"}, Version: history.Tag{Txn: 5, Stmt: 1},
-		Prior: []history.Tag{{}}}
+	a := history.Access{Row: history.Row{Table: "t", ID: "1"},
+		Version: history.Tag{Txn: 5, Stmt: 1}, Prior: []history.Tag{{}}}
 	if s.add(&a) {
 		t.Fatal("a list is known that was never added")
 	}

@@ -71,14 +71,14 @@ func (s *sysbench) txn(session history.SessionID) *history.Txn {
 		s.read(st, name, table, i, rangeSize)
 	}
 	i := s.row(table)
-	s.write(t, add(history.Update, "UPDATE "+name+" SET k=k+1 WHERE id=?", strconv.Itoa(i)), history.UpdateRow, name,
-		table, i)
+	s.write(t, add(history.Update, "UPDATE "+name+" SET k=k+1 WHERE id=?", strconv.Itoa(i)),
+		history.UpdateRow, name, table, i)
 	i = s.row(table)
 	s.write(t, add(history.Update, "UPDATE "+name+" SET c=? WHERE id=?", "'83868641912-28773972837-6073",
 		strconv.Itoa(i)), history.UpdateRow, name, table, i)
 	i = s.row(table)
-	s.write(t, add(history.Delete, "DELETE FROM "+name+" WHERE id=?", strconv.Itoa(i)), history.DeleteRow, name, table,
-		i)
+	s.write(t, add(history.Delete, "DELETE FROM "+name+" WHERE id=?", strconv.Itoa(i)),
+		history.DeleteRow, name, table, i)
 	s.insert(t, add(history.Insert, "INSERT INTO "+name+" (id, k, c, pad) VALUES (?, ?, ?, ?)", strconv.Itoa(i),
 		strconv.Itoa(s.row(table)),
 		"'31451373586-15688153734-7972", "'67847967377-48000963322-6260"), name, table, i)
@@ -98,8 +98,8 @@ func (s *sysbench) read(st *history.Stmt, name string, table, from, n int) {
 
 func access(op history.Op, table string, r simRow) history.Access {
 	last := len(r.list) - 1
-	return history.Access{Row: history.Row{Table: table, ID: r.id}, Op: op, Version: r.list[last],
-		Prior: r.list[:last:last]}
+	return history.Access{Row: history.Row{Table: table, ID: r.id}, Op: op,
+		Version: r.list[last], Prior: r.list[:last:last]}
 }
 
 // maxListTags is how many tags of this test fit into a list of 255 bytes.

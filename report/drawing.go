@@ -80,7 +80,8 @@ func (w *witness) label(e *analyzer.Edge) []string {
 type dot struct{}
 
 func (dot) open() string {
-	return "digraph isotap {\n  rankdir=LR;\n  node [shape=box, style=rounded, fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\", fontsize=10];\n"
+	return "digraph isotap {\n  rankdir=LR;\n  node [shape=box, style=rounded, fontname=\"sans-serif\"];\n" +
+		"  edge [fontname=\"sans-serif\", fontsize=10];\n"
 }
 
 func (d dot) group(n int, title string) string {

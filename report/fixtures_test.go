@@ -61,8 +61,8 @@ func txn(seq uint32, session history.SessionID, level history.Level, stmts ...hi
 	for i := range stmts {
 		stmts[i].Num = uint32(i + 1)
 	}
-	t := &history.Txn{ID: history.MakeTxnID(testRun, seq), Session: session, Status: history.Committed, Level: level,
-		Stmts: stmts}
+	t := &history.Txn{ID: history.MakeTxnID(testRun, seq), Session: session,
+		Status: history.Committed, Level: level, Stmts: stmts}
 	if len(stmts) > 0 {
 		t.Start, t.End = stmts[0].Start, stmts[len(stmts)-1].End
 	}

@@ -102,7 +102,8 @@ func cautionOfKept(c *analyzer.Coverage) string {
 	case gradeLow:
 		if c.Exact == 0 {
 			why := sortedReasons(c)[0].Why
-			return fmt.Sprintf("Not one of %s was observed exactly, so there was nothing to find. The most frequent reason is %q: %s",
+			return fmt.Sprintf("Not one of %s was observed exactly, so there was nothing to find. "+
+				"The most frequent reason is %q: %s",
 				plural(c.Statements, "statement"), clip(oneLine(why.String()), 60), why.Hint())
 		}
 		if float64(c.Exact) >= lowCoverage*float64(c.Statements) {

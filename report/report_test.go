@@ -49,8 +49,7 @@ func TestReportsMatchTheirGoldenFiles(t *testing.T) {
 				return Terminal(b, r, TerminalOptions{Verbose: true, Color: true, Width: 110})
 			},
 			".summary.txt": func(b *bytes.Buffer, r *analyzer.Result) error {
-				return Summary(b, r,
-					"/tmp/isotap.html")
+				return Summary(b, r, "/tmp/isotap.html")
 			},
 			".json":      func(b *bytes.Buffer, r *analyzer.Result) error { return JSON(b, r) },
 			".html":      func(b *bytes.Buffer, r *analyzer.Result) error { return HTML(b, r) },

@@ -219,7 +219,8 @@ func (r *robustness) witnesses(a *robust.Answer, t *robust.TestAnswer) {
 
 func (r *robustness) witness(a *robust.Answer, w *robust.Witness, t robust.Test) {
 	if w.Schedule == nil {
-		r.text("  ", "This cycle is what the test does not allow. No execution was found that it stands for, so this may be a false alarm:", "")
+		r.text("  ", "This cycle is what the test does not allow. No execution was found that it stands for, "+
+			"so this may be a false alarm:", "")
 		for _, e := range w.Cycle {
 			r.text("    ", printable(a.Graph.Describe(e)), "")
 		}
@@ -254,7 +255,8 @@ func (r *robustness) verdict(a *robust.Answer) {
 	case rc:
 		r.text("", "Every execution of these programs at READ COMMITTED is serializable.", bold)
 	case si:
-		r.text("", "These programs are not robust against READ COMMITTED. Every execution at SNAPSHOT ISOLATION is serializable.", bold)
+		r.text("", "These programs are not robust against READ COMMITTED. "+
+			"Every execution at SNAPSHOT ISOLATION is serializable.", bold)
 	default:
 		r.text("", "These programs are robust against neither READ COMMITTED nor SNAPSHOT ISOLATION.", bold)
 	}

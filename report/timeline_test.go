@@ -99,8 +99,8 @@ func TestLongTimelineKeepsWhatIsAtFault(t *testing.T) {
 		}
 	}
 	if gaps != tl.Left || shown+gaps != 2*(502+2) {
-		t.Errorf("%d events are shown and %d left out (%d by the timeline's count), want %d", shown, gaps, tl.Left,
-			2*(502+2))
+		t.Errorf("%d events are shown and %d left out (%d by the timeline's count), want %d",
+			shown, gaps, tl.Left, 2*(502+2))
 	}
 	if marks != 2*len(f.Witness) {
 		t.Errorf("%d marks, want %d", marks, 2*len(f.Witness))

@@ -12,7 +12,7 @@ type Schema struct {
 type Relation struct {
 	Name       string
 	Attributes []string // Attr(R): all columns
-	Key        []string // those of the primary key, in its order; none: the relation has no key, and no statement is by key
+	Key        []string // those of the primary key, in its order; none: there is no key, and no statement is by key
 }
 
 // A ForeignKey maps each tuple of Domain to the tuple of Range that it refers to. Columns and References are parallel;

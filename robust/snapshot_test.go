@@ -59,8 +59,8 @@ func shortProgram(name, text string, foreignKeys ...string) *Program {
 	}
 	for _, text := range foreignKeys { // as "q1 = f(q2)"
 		words := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" =()", r) })
-		p.ForeignKeys = append(p.ForeignKeys, Constraint{Parent: byName[words[0]], ForeignKey: words[1],
-			Child: byName[words[2]]})
+		p.ForeignKeys = append(p.ForeignKeys,
+			Constraint{Parent: byName[words[0]], ForeignKey: words[1], Child: byName[words[2]]})
 	}
 	return p
 }

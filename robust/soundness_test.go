@@ -12,7 +12,7 @@ import (
 
 // What is called robust or safe must have no execution that is not serializable, and the model of executions
 // (execution.go) knows nothing of summary graphs. Random programs are small; their runs use few tuples, so that they
-// anyMatches.
+// meet.
 
 // A draw makes random programs.
 type draw struct{ *rapid.T }

@@ -94,7 +94,9 @@ func (r *rules) summarize(programs []*LTP, s Setting) *SummaryGraph {
 }
 
 func compareEdges(a, b Edge) int {
-	if c := cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.FromAt, b.FromAt), cmp.Compare(a.ToAt, b.ToAt)); c != 0 || a.Counterflow == b.Counterflow {
+	c := cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To),
+		cmp.Compare(a.FromAt, b.FromAt), cmp.Compare(a.ToAt, b.ToAt))
+	if c != 0 || a.Counterflow == b.Counterflow {
 		return c
 	}
 	if b.Counterflow {
@@ -161,7 +163,8 @@ func (r *rules) held(g *SummaryGraph, e Edge) bool {
 	from, to := g.Ends(e)
 	for _, k := range from.Parents {
 		for _, l := range to.Parents {
-			if k.ForeignKey == l.ForeignKey && r.holdsBefore(g.Nodes[e.From], k, e.FromAt) && r.holdsBefore(g.Nodes[e.To], l, e.ToAt) {
+			same := k.ForeignKey == l.ForeignKey
+			if same && r.holdsBefore(g.Nodes[e.From], k, e.FromAt) && r.holdsBefore(g.Nodes[e.To], l, e.ToAt) {
 				return true
 			}
 		}

@@ -71,8 +71,8 @@ func cellProbes() []probe {
 			all = append(all,
 				probe{name: name + ", sets that meet", from: one(from, "a"), to: one(to, "a"), counterflow: k == 1,
 					want: entry != "false"},
-				probe{name: name + ", others", from: one(from, "a"), to: one(to, "b"), counterflow: k == 1,
-					want: entry == "true"})
+				probe{name: name + ", others", from: one(from, "a"), to: one(to, "b"),
+					counterflow: k == 1, want: entry == "true"})
 		}
 	}
 	return all
@@ -273,8 +273,8 @@ func shapes() []shape {
 	}
 	for t := range Type(types) {
 		reads := t == KeySel || t == PredSel || t == PredUpd || t == PredDel
-		all = append(all, shape{name: "what arrives begins with " + t.String(), edges: []drawnEdge{at("B1", t), departs,
-			closes}, typeII: !reads})
+		all = append(all, shape{name: "what arrives begins with " + t.String(),
+			edges: []drawnEdge{at("B1", t), departs, closes}, typeII: !reads})
 	}
 	return all
 }

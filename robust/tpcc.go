@@ -69,7 +69,8 @@ func tpccNewOrder() *Program {
 		"SELECT w_tax FROM Warehouse WHERE w_id = :w")
 	district := keyed(Statement{Type: KeyUpd, Relation: "District", Read: attributes("d_next_o_id d_tax"),
 		Write: Of("d_next_o_id")}, ":w :d",
-		"UPDATE District SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = :w AND d_id = :d RETURNING d_next_o_id, d_tax INTO :o, :tax")
+		"UPDATE District SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = :w AND d_id = :d "+
+			"RETURNING d_next_o_id, d_tax INTO :o, :tax")
 	order := keyed(Statement{Type: Ins, Relation: "Orders", Write: All()}, ":w :d :o",
 		"INSERT INTO Orders VALUES (:w, :d, :o, :c, :now, NULL, :lines, :local)")
 	open := keyed(Statement{Type: Ins, Relation: "NewOrder", Write: All()}, ":w :d :o",
@@ -77,12 +78,12 @@ func tpccNewOrder() *Program {
 	item := keyed(Statement{Type: KeySel, Relation: "Item", Read: attributes("i_price i_name i_data")}, ":i",
 		"SELECT i_price, i_name, i_data FROM Item WHERE i_id = :i")
 	stock := keyed(Statement{Type: KeyUpd, Relation: "Stock",
-		Read: attributes("s_quantity s_dist_01 s_dist_02 s_dist_03 s_dist_04 s_dist_05 s_dist_06 s_dist_07 s_dist_08 s_dist_09 s_dist_10 " +
-			"s_ytd s_order_cnt s_remote_cnt s_data"),
+		Read: attributes("s_quantity s_dist_01 s_dist_02 s_dist_03 s_dist_04 s_dist_05 s_dist_06 s_dist_07 " +
+			"s_dist_08 s_dist_09 s_dist_10 s_ytd s_order_cnt s_remote_cnt s_data"),
 		Write: attributes("s_quantity s_ytd s_order_cnt s_remote_cnt")}, ":sw :i",
-		"UPDATE Stock SET s_quantity = s_quantity - :n + CASE WHEN s_quantity - :n < 10 THEN 91 ELSE 0 END, s_ytd = s_ytd + :n, "+
-			"s_order_cnt = s_order_cnt + 1, s_remote_cnt = s_remote_cnt + :remote WHERE s_w_id = :sw AND s_i_id = :i "+
-			"RETURNING s_quantity, s_dist_01, s_data INTO :left, :dist, :data")
+		"UPDATE Stock SET s_quantity = s_quantity - :n + CASE WHEN s_quantity - :n < 10 THEN 91 ELSE 0 END, "+
+			"s_ytd = s_ytd + :n, s_order_cnt = s_order_cnt + 1, s_remote_cnt = s_remote_cnt + :remote "+
+			"WHERE s_w_id = :sw AND s_i_id = :i RETURNING s_quantity, s_dist_01, s_data INTO :left, :dist, :data")
 	line := keyed(Statement{Type: Ins, Relation: "OrderLine", Write: All()}, ":w :d :o :line",
 		"INSERT INTO OrderLine VALUES (:w, :d, :o, :line, :i, :sw, NULL, :n, :amount, :dist)")
 	p := NewProgram("NewOrder", Sequence{customer, warehouse, district, order, open,
@@ -101,20 +102,23 @@ func tpccNewOrder() *Program {
 func tpccPayment() *Program {
 	warehouse := keyed(Statement{Type: KeyUpd, Relation: "Warehouse",
 		Read: attributes("w_name w_street_1 w_street_2 w_city w_state w_zip w_ytd"), Write: Of("w_ytd")}, ":w",
-		"UPDATE Warehouse SET w_ytd = w_ytd + :amount WHERE w_id = :w RETURNING w_name, w_street_1, w_street_2, w_city, w_state, w_zip")
+		"UPDATE Warehouse SET w_ytd = w_ytd + :amount WHERE w_id = :w "+
+			"RETURNING w_name, w_street_1, w_street_2, w_city, w_state, w_zip")
 	district := keyed(Statement{Type: KeyUpd, Relation: "District",
 		Read: attributes("d_name d_street_1 d_street_2 d_city d_state d_zip d_ytd"), Write: Of("d_ytd")}, ":w :d",
-		"UPDATE District SET d_ytd = d_ytd + :amount WHERE d_w_id = :w AND d_id = :d RETURNING d_name, d_street_1, d_street_2, d_city, d_state, d_zip")
+		"UPDATE District SET d_ytd = d_ytd + :amount WHERE d_w_id = :w AND d_id = :d "+
+			"RETURNING d_name, d_street_1, d_street_2, d_city, d_state, d_zip")
 	byName := &Statement{Type: PredSel, Relation: "Customer", PRead: attributes("c_w_id c_d_id c_last"),
 		Read: attributes("c_id c_first"),
 		SQL:  "SELECT c_id FROM Customer WHERE c_w_id = :w AND c_d_id = :d AND c_last = :last ORDER BY c_first"}
 	customer := keyed(Statement{Type: KeyUpd, Relation: "Customer",
-		Read: attributes("c_first c_middle c_last c_street_1 c_street_2 c_city c_state c_zip c_phone c_since c_credit c_credit_lim c_discount " +
-			"c_balance c_ytd_payment c_payment_cnt"),
+		Read: attributes("c_first c_middle c_last c_street_1 c_street_2 c_city c_state c_zip c_phone c_since " +
+			"c_credit c_credit_lim c_discount c_balance c_ytd_payment c_payment_cnt"),
 		Write: attributes("c_balance c_ytd_payment c_payment_cnt")}, ":w :d :c",
-		"UPDATE Customer SET c_balance = c_balance - :amount, c_ytd_payment = c_ytd_payment + :amount, c_payment_cnt = c_payment_cnt + 1 "+
-			"WHERE c_w_id = :w AND c_d_id = :d AND c_id = :c RETURNING c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, "+
-			"c_zip, c_phone, c_since, c_credit, c_credit_lim, c_discount, c_balance")
+		"UPDATE Customer SET c_balance = c_balance - :amount, c_ytd_payment = c_ytd_payment + :amount, "+
+			"c_payment_cnt = c_payment_cnt + 1 WHERE c_w_id = :w AND c_d_id = :d AND c_id = :c "+
+			"RETURNING c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, c_phone, c_since, "+
+			"c_credit, c_credit_lim, c_discount, c_balance")
 	data := keyed(Statement{Type: KeySel, Relation: "Customer", Read: Of("c_data")}, ":w :d :c",
 		"SELECT c_data INTO :data FROM Customer WHERE c_w_id = :w AND c_d_id = :d AND c_id = :c")
 	newData := keyed(Statement{Type: KeyUpd, Relation: "Customer", Read: Of(), Write: Of("c_data")}, ":w :d :c",
@@ -136,16 +140,19 @@ func tpccPayment() *Program {
 func tpccOrderStatus() *Program {
 	byName := &Statement{Type: PredSel, Relation: "Customer", PRead: attributes("c_w_id c_d_id c_last"),
 		Read: attributes("c_id c_first c_middle c_balance"),
-		SQL:  "SELECT c_id, c_first, c_middle, c_balance FROM Customer WHERE c_w_id = :w AND c_d_id = :d AND c_last = :last ORDER BY c_first"}
+		SQL: "SELECT c_id, c_first, c_middle, c_balance FROM Customer WHERE c_w_id = :w AND c_d_id = :d " +
+			"AND c_last = :last ORDER BY c_first"}
 	byID := keyed(Statement{Type: KeySel, Relation: "Customer", Read: attributes("c_first c_middle c_last c_balance")},
 		":w :d :c",
 		"SELECT c_first, c_middle, c_last, c_balance FROM Customer WHERE c_w_id = :w AND c_d_id = :d AND c_id = :c")
 	orders := &Statement{Type: PredSel, Relation: "Orders", PRead: attributes("o_w_id o_d_id o_c_id"),
 		Read: attributes("o_id o_entry_d o_carrier_id"),
-		SQL:  "SELECT o_id, o_entry_d, o_carrier_id FROM Orders WHERE o_w_id = :w AND o_d_id = :d AND o_c_id = :c ORDER BY o_id DESC"}
+		SQL: "SELECT o_id, o_entry_d, o_carrier_id FROM Orders WHERE o_w_id = :w AND o_d_id = :d " +
+			"AND o_c_id = :c ORDER BY o_id DESC"}
 	lines := &Statement{Type: PredSel, Relation: "OrderLine", PRead: attributes("ol_w_id ol_d_id ol_o_id"),
 		Read: attributes("ol_i_id ol_supply_w_id ol_quantity ol_amount ol_delivery_d"),
-		SQL:  "SELECT ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d FROM OrderLine WHERE ol_w_id = :w AND ol_d_id = :d AND ol_o_id = :o"}
+		SQL: "SELECT ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d FROM OrderLine " +
+			"WHERE ol_w_id = :w AND ol_d_id = :d AND ol_o_id = :o"}
 	p := NewProgram("OrderStatus", Sequence{Choice{byName, byID}, orders, lines})
 	p.Short = "OS"
 	return p
@@ -167,7 +174,8 @@ func tpccDelivery() *Program {
 		SQL:  "SELECT SUM(ol_amount) INTO :amount FROM OrderLine WHERE ol_w_id = :w AND ol_d_id = :d AND ol_o_id = :o"}
 	customer := keyed(Statement{Type: KeyUpd, Relation: "Customer", Read: attributes("c_balance c_delivery_cnt"),
 		Write: attributes("c_balance c_delivery_cnt")},
-		":w :d :c", "UPDATE Customer SET c_balance = c_balance + :amount, c_delivery_cnt = c_delivery_cnt + 1 WHERE c_w_id = :w AND c_d_id = :d AND c_id = :c")
+		":w :d :c", "UPDATE Customer SET c_balance = c_balance + :amount, c_delivery_cnt = c_delivery_cnt + 1 "+
+			"WHERE c_w_id = :w AND c_d_id = :d AND c_id = :c")
 	p := NewProgram("Delivery", &Loop{Body: Sequence{oldest, done, order, lines, amount, customer}},
 		Constraint{Parent: order, ForeignKey: "NewOrderOrders", Child: done},
 		Constraint{Parent: customer, ForeignKey: "OrdersCustomer", Child: order},
@@ -182,7 +190,8 @@ func tpccStockLevel() *Program {
 		"SELECT d_next_o_id INTO :o FROM District WHERE d_w_id = :w AND d_id = :d")
 	lines := &Statement{Type: PredSel, Relation: "OrderLine", PRead: attributes("ol_w_id ol_d_id ol_o_id"),
 		Read: Of("ol_i_id"),
-		SQL:  "SELECT DISTINCT ol_i_id FROM OrderLine WHERE ol_w_id = :w AND ol_d_id = :d AND ol_o_id BETWEEN :o - 20 AND :o - 1"}
+		SQL: "SELECT DISTINCT ol_i_id FROM OrderLine WHERE ol_w_id = :w AND ol_d_id = :d " +
+			"AND ol_o_id BETWEEN :o - 20 AND :o - 1"}
 	stock := &Statement{Type: PredSel, Relation: "Stock", PRead: attributes("s_w_id s_i_id s_quantity"),
 		Read: Of("s_i_id"),
 		SQL:  "SELECT s_i_id FROM Stock WHERE s_w_id = :w AND s_i_id IN (:items) AND s_quantity < :threshold"}

@@ -128,8 +128,7 @@ func TestMistakesInWorkloadsAreNamed(t *testing.T) {
 		"relation Account has no attribute Id":            func(w *Workload) { w.Schema.ForeignKeys[0].Columns = []string{"Id"} },
 		"1 columns refer to 0":                            func(w *Workload) { w.Schema.ForeignKeys[0].References = nil },
 		"program Balance is there twice": func(w *Workload) {
-			w.Programs = append(w.Programs,
-				w.Programs[0])
+			w.Programs = append(w.Programs, w.Programs[0])
 		},
 		"statement q2: there is no relation Loans":          func(w *Workload) { w.Programs[0].Statements()[1].Relation = "Loans" },
 		"statement q2: WriteSet is {}, which does not go":   func(w *Workload) { w.Programs[0].Statements()[1].Write = Of() },

@@ -36,8 +36,8 @@ func TestSummaryGraphsHaveThePapersSizes(t *testing.T) {
 			}
 			g := Summarize(Unfold(c.workload.Programs...), c.setting)
 			if len(g.Nodes) != c.nodes || len(g.Edges) != c.edges || g.Counterflows() != c.flow {
-				t.Errorf("%d nodes, %d edges (%d), want %d, %d (%d)", len(g.Nodes), len(g.Edges), g.Counterflows(),
-					c.nodes, c.edges, c.flow)
+				t.Errorf("%d nodes, %d edges (%d), want %d, %d (%d)", len(g.Nodes), len(g.Edges),
+					g.Counterflows(), c.nodes, c.edges, c.flow)
 			}
 		})
 	}

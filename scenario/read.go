@@ -54,8 +54,7 @@ func (s *Scenario) check() (yamlPath, error) {
 		for _, c := range x.Until {
 			if !slices.ContainsFunc(s.Steps, func(other Step) bool { return c.Step != "" && other.Name == c.Step }) {
 				return yamlPath{"steps", i, "until"},
-					fmt.Errorf("step %d has a condition on step %q, which is not listed",
-						i+1, c.Step)
+					fmt.Errorf("step %d has a condition on step %q, which is not listed", i+1, c.Step)
 			}
 		}
 	}

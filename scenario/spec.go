@@ -164,7 +164,8 @@ func (s *spec) interleavings() ([][]specEntry, error) {
 		steps += len(x.steps)
 		count.Mul(count, new(big.Int).Binomial(int64(steps), int64(len(x.steps))))
 		if count.Cmp(big.NewInt(maxInterleavings)) > 0 {
-			return nil, fmt.Errorf("the sessions' steps can be interleaved in more than %d ways: name those to play by permutation lines", maxInterleavings)
+			return nil, fmt.Errorf("the sessions' steps can be interleaved in more than %d ways: "+
+				"name those to play by permutation lines", maxInterleavings)
 		}
 	}
 	var all [][]specEntry

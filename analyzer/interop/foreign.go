@@ -95,7 +95,8 @@ type Options struct {
 func Read(r io.Reader, name string, f Format, o Options) (*History, error) {
 	h := newHistory(f)
 	if o.LinearizableKeys && (f == Plume || f == DBCop) {
-		return nil, fmt.Errorf("%s: histories of format %s do not say when transactions began and ended, so that linearizable keys tell nothing", name, f)
+		return nil, fmt.Errorf("%s: histories of format %s do not say when transactions began and ended, "+
+			"so that linearizable keys tell nothing", name, f)
 	}
 	err := h.decode(bufio.NewReaderSize(r, 1<<16))
 	if err != nil {

@@ -63,7 +63,8 @@ func (h *History) extend(t, key int32, elements []int32) {
 	}
 	if same < len(elements) && same < len(c.order) {
 		c.agreed = min(c.agreed, int32(same))
-		h.found(incompatibleOrder, t, "it read %s of list %s, and another transaction read %s: neither is the beginning of the other",
+		h.found(incompatibleOrder, t, "it read %s of list %s, and another transaction read %s: "+
+			"neither is the beginning of the other",
 			h.texted(elements), h.keys[key], h.texted(c.order))
 	}
 	if len(elements) > len(c.order) {

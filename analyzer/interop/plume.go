@@ -71,7 +71,8 @@ func (p *plume) line(text []byte, at1 position) error {
 	}
 	if s.open == none || s.id != id {
 		if t, ok := p.ids[id]; ok {
-			return at(at1, "transaction %d stands twice: it began at %s, and another one of its session, or another session, came in between",
+			return at(at1, "transaction %d stands twice: it began at %s, and another one of its session, "+
+				"or another session, came in between",
 				id, p.h.txns[t].place)
 		}
 		if err := p.end(s); err != nil {

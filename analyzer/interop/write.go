@@ -64,7 +64,8 @@ func (x *writer) lost() []string {
 	note(x.unplaced, "%d reads of versions of which it is not known what they replaced")
 	note(x.unknownOutcome, "%d transactions of unknown outcome of which nobody saw anything")
 	if x.registers() {
-		lost = append(lost, "the order of versions, but for what reads tell: a write that replaced a version is written as a read of that and a write, where its transaction had not met the row before")
+		lost = append(lost, "the order of versions, but for what reads tell: a write that replaced a version is "+
+			"written as a read of that and a write, where its transaction had not met the row before")
 	}
 	return lost
 }

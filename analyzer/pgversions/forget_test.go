@@ -48,8 +48,8 @@ func TestFirstReplacementTakesWhatWasForgottenLast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"T5.1 read a f150", "T5.2 update a T6.2", "T6.1 read a f150", "T6.2 update a f150",
-		"T6.3 update b 0"}
+	want := []string{"T5.1 read a f150", "T5.2 update a T6.2", "T6.1 read a f150",
+		"T6.2 update a f150", "T6.3 update b 0"}
 	if !slices.Equal(names(got), want) {
 		t.Errorf("got %q, want %q", names(got), want)
 	}

@@ -152,8 +152,8 @@ func (s *session) plain(ctx context.Context, kind history.Kind, text string) err
 }
 
 func (s *session) begin(kind history.Kind, shape string) *history.Stmt {
-	s.txn.Stmts = append(s.txn.Stmts, history.Stmt{Num: uint32(len(s.txn.Stmts) + 1), Kind: kind, Shape: shape,
-		Start: s.now()})
+	s.txn.Stmts = append(s.txn.Stmts,
+		history.Stmt{Num: uint32(len(s.txn.Stmts) + 1), Kind: kind, Shape: shape, Start: s.now()})
 	return &s.txn.Stmts[len(s.txn.Stmts)-1]
 }
 
@@ -191,8 +191,8 @@ func (s *session) read(ctx context.Context, where string) error {
 
 func (s *session) update(ctx context.Context, where string) error {
 	return s.observed(ctx, history.Update, history.UpdateRow, s.table,
-		fmt.Sprintf("UPDATE %s SET hist = hist || ',%s' %s", s.table, s.name(), where)+s.returning(s.table, s.tells,
-			true))
+		fmt.Sprintf("UPDATE %s SET hist = hist || ',%s' %s", s.table, s.name(),
+			where)+s.returning(s.table, s.tells, true))
 }
 
 // check takes in how a statement ended.
@@ -273,8 +273,8 @@ func (s *session) observed(ctx context.Context, kind history.Kind, op history.Op
 		if table == "log" {
 			id = ""
 		}
-		s.note(stmt, history.Access{Op: op, Row: history.Row{Table: "public." + table, ID: id}}, p,
-			strings.Split(hist, ","))
+		s.note(stmt, history.Access{Op: op, Row: history.Row{Table: "public." + table, ID: id}},
+			p, strings.Split(hist, ","))
 	}
 	return rows.Err()
 }

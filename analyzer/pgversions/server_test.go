@@ -142,8 +142,8 @@ func TestARealServersAnomaliesAreFound(t *testing.T) {
 			sessions := []*session{l.session(1), l.session(2)}
 			for _, s := range sessions {
 				s.table = table
-				s.txn = &history.Txn{ID: history.MakeTxnID(testRun, uint32(s.id)), Session: s.id, Level: c.level,
-					Status: history.Aborted}
+				s.txn = &history.Txn{ID: history.MakeTxnID(testRun, uint32(s.id)), Session: s.id,
+					Level: c.level, Status: history.Aborted}
 				_, err := s.conn.ExecContext(t.Context(), "BEGIN ISOLATION LEVEL "+c.level.String())
 				s.check(err)
 			}

@@ -181,8 +181,8 @@ func TestWhatIsNotRecordedGivesNoFalseAlarm(t *testing.T) {
 		for _, e := range edgesOf(t, info, partial) {
 			edges++
 			if !x.holds(&e) && !(v.keyless && x.holdsSomewhere(&e)) {
-				t.Errorf("%s from %s to %s through %s, version %s, is none", e.Kind, e.From.ID, e.To.ID, e.Row.ID,
-					e.Version)
+				t.Errorf("%s from %s to %s through %s, version %s, is none", e.Kind, e.From.ID,
+					e.To.ID, e.Row.ID, e.Version)
 			}
 		}
 		r := analyze(t, info, partial)

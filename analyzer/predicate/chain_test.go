@@ -46,8 +46,8 @@ func anyChain(rng *rand.Rand) (c *chain, matching []int) {
 	for i := range 1 + rng.IntN(8) {
 		start := max(0, now+rng.Int64N(20)-6)
 		now = start + rng.Int64N(10)
-		writes = append(writes, write{txn: id(uint32(i + 1)), replaced: history.Tag{Txn: id(uint32(i))}, start: start,
-			end: now, certain: true})
+		writes = append(writes, write{txn: id(uint32(i + 1)), replaced: history.Tag{Txn: id(uint32(i))},
+			start: start, end: now, certain: true})
 		if rng.IntN(3) > 0 {
 			matching = append(matching, i)
 		}

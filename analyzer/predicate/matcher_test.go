@@ -60,8 +60,8 @@ func wrote(at int64, images ...string) *history.Txn {
 	t := &history.Txn{ID: id(uint32(at)), Status: history.Committed, End: at,
 		Stmts: []history.Stmt{{Num: 1, Images: images}}}
 	for range images {
-		t.Stmts[0].Accesses = append(t.Stmts[0].Accesses, history.Access{Row: history.Row{Table: "t"},
-			Op: history.InsertRow})
+		t.Stmts[0].Accesses = append(t.Stmts[0].Accesses,
+			history.Access{Row: history.Row{Table: "t"}, Op: history.InsertRow})
 	}
 	return t
 }

@@ -231,8 +231,7 @@ func TestNothingIsAddedWhereItIsNotCertain(t *testing.T) {
 		"it was not observed exactly": {func(s *history.Stmt) { s.Observation = history.Inexact },
 			func(*history.Txn) {}},
 		"it found the row": {func(s *history.Stmt) {
-			s.Accesses = []history.Access{{Row: history.Row{Table: "public.t",
-				ID: "1"}}}
+			s.Accesses = []history.Access{{Row: history.Row{Table: "public.t", ID: "1"}}}
 		}, func(*history.Txn) {}},
 		"another predicate": {func(s *history.Stmt) { s.Predicates[0].Where = "a = 2" },
 			func(*history.Txn) {}},

@@ -52,8 +52,8 @@ func Connect(ctx context.Context, target dsn.Target) (*Conn, error) {
 // and without checks, ALTER TABLE and the back-fill leave rows as they are that today's sql_mode
 // and constraints would not let in (the comment is MariaDB's alone to read). A client's statement that waits behind an
 // ALTER TABLE of ours for a table in use does so for no longer than lock_wait_timeout.
-const sessionSettings = "SET NAMES utf8mb4, SESSION autocommit = 1, SESSION sql_mode = 'ALLOW_INVALID_DATES', SESSION lock_wait_timeout = 30" +
-	" /*M! , SESSION check_constraint_checks = 0 */"
+const sessionSettings = "SET NAMES utf8mb4, SESSION autocommit = 1, SESSION sql_mode = 'ALLOW_INVALID_DATES', " +
+	"SESSION lock_wait_timeout = 30 /*M! , SESSION check_constraint_checks = 0 */"
 
 // connect needs c.mu, or a Conn that nobody else has yet.
 func (c *Conn) connect(ctx context.Context) error {

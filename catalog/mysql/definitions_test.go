@@ -71,8 +71,8 @@ func (d definer) statement() string {
 		return "ALTER TABLE " + t + d.oneOf(" ADD COLUMN w INT DEFAULT 1", " DROP COLUMN w", " MODIFY y BIGINT",
 			" ADD KEY k (x, y)", " DROP KEY k", " ENGINE = InnoDB", " CONVERT TO CHARACTER SET utf8mb4")
 	case 16:
-		return d.oneOf("CREATE INDEX i ON ", "CREATE UNIQUE INDEX i ON ", "DROP INDEX i ON ") + t + d.oneOf(" (x)",
-			" (y)", "")
+		return d.oneOf("CREATE INDEX i ON ", "CREATE UNIQUE INDEX i ON ",
+			"DROP INDEX i ON ") + t + d.oneOf(" (x)", " (y)", "")
 	case 17, 18:
 		schema, _, qualified := strings.Cut(t, ".")
 		trigger := d.oneOf("t1", "t2")
@@ -111,8 +111,8 @@ func TestRandomDefinitionsLeaveNoStaleDescription(t *testing.T) {
 	}
 	for seed := *definitionsSeed; seed < *definitionsSeed+3; seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			d := definer{Rand: rand.New(rand.NewPCG(seed, 1)), schemas: [2]string{testdb.NewDatabase(t),
-				testdb.NewDatabase(t)}}
+			d := definer{Rand: rand.New(rand.NewPCG(seed, 1)),
+				schemas: [2]string{testdb.NewDatabase(t), testdb.NewDatabase(t)}}
 			db := testdb.Open(t, d.schemas[0])
 			db.SetMaxOpenConns(1)
 			run(t, db, "SET foreign_key_checks = 0")

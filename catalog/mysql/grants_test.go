@@ -44,8 +44,8 @@ func grants(t *testing.T, db *sql.DB, schema string) string {
 	t.Helper()
 	return dump(t, db, "SELECT User, Host, Table_name, Table_priv, Column_priv FROM mysql.tables_priv WHERE Db = '"+
 		schema+"' ORDER BY 1, 2, 3") +
-		dump(t, db, "SELECT User, Table_name, Column_name, Column_priv FROM mysql.columns_priv WHERE Db = '"+schema+
-			"' ORDER BY 1, 2, 3")
+		dump(t, db, "SELECT User, Table_name, Column_name, Column_priv FROM mysql.columns_priv WHERE Db = '"+
+			schema+"' ORDER BY 1, 2, 3")
 }
 
 func TestColumnRightsAreExtendedAndTakenBackExactly(t *testing.T) {

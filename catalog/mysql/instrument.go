@@ -41,11 +41,12 @@ func Instrument(ctx context.Context, c *Conn, o catalog.Options) (catalog.Result
 		return catalog.Result{}, err
 	}
 	if !server.InvisibleColumns() && !server.tidb() {
-		return catalog.Result{}, fmt.Errorf("the server (%s %s) has no invisible columns, which isotap needs: use MariaDB from 10.3, MySQL from 8.0.23 on, or TiDB",
-			server.Engine, server.Version)
+		return catalog.Result{}, fmt.Errorf("the server (%s %s) has no invisible columns, which isotap needs: "+
+			"use MariaDB from 10.3, MySQL from 8.0.23 on, or TiDB", server.Engine, server.Version)
 	}
 	if server.BinaryLog && server.BinaryLogFormat == "STATEMENT" {
-		return catalog.Result{}, errors.New("the server's binlog_format is STATEMENT: row ids would differ on its replicas; set it to MIXED or ROW")
+		return catalog.Result{}, errors.New("the server's binlog_format is STATEMENT: " +
+			"row ids would differ on its replicas; set it to MIXED or ROW")
 	}
 	o.BackFill = o.BackFill || server.BinaryLog || server.Engine != dbms.MariaDB
 	j, err := newJob(ctx, c, o, server)
@@ -104,7 +105,8 @@ func newJob(ctx context.Context, c *Conn, o catalog.Options, server Server) (*jo
 	if !all {
 		j.result.Notes = append(j.result.Notes,
 			"isotap's user may not read the tables of privileges (SELECT ON mysql.*), "+
-				"so the users who hold rights on single columns are not known: with isotap's columns they may be refused their own statements")
+				"so the users who hold rights on single columns are not known: "+
+				"with isotap's columns they may be refused their own statements")
 	}
 	return j, j.noteMissing(ctx, c)
 }

@@ -83,8 +83,8 @@ INSERT INTO in_columns VALUES (1, ST_SRID(POINT(1, 2), 4326), 1);
 
 // unfit returns the tables of the zoo that cannot be instrumented, and a word of the reason.
 func unfit(backFill bool) map[string]string {
-	reasons := map[string]string{"a_view": "view", "not_transactional": "MyISAM", "too_wide": "Row size too large",
-		"taken": "not isotap's"}
+	reasons := map[string]string{"a_view": "view", "not_transactional": "MyISAM",
+		"too_wide": "Row size too large", "taken": "not isotap's"}
 	if testdb.EngineName() != testdb.MySQL.Name {
 		reasons["a_sequence"], reasons["versioned"] = "sequence", "system-versioned"
 	} else {
@@ -164,8 +164,8 @@ func TestInstrumentAndStripLeaveTablesAsTheyWere(t *testing.T) {
 			shape, rows := definitions(t, db, tables), contents(t, db, tables)
 			reasons := unfit(backFill)
 
-			o := catalog.Options{Schemas: []string{schema}, WListBytes: sqlmysql.DefaultWListBytes, BackFill: backFill,
-				Batch: 2}
+			o := catalog.Options{Schemas: []string{schema}, WListBytes: sqlmysql.DefaultWListBytes,
+				BackFill: backFill, Batch: 2}
 			result, err := Instrument(t.Context(), connect(t), o)
 			if err != nil {
 				t.Fatal(err)

@@ -113,8 +113,8 @@ func lieAt(t *testing.T, what string, at int, lie lies.MySQLLie, plain bool,
 	}
 	if u := (*catalog.UnexpectedAnswer)(nil); plain && lied && reads(question) &&
 		(!errors.As(err, &u) || u.Purpose == "") {
-		t.Errorf("%s, a lie in place of answer %d (%s): error %v does not name the query", what, at, head(question),
-			err)
+		t.Errorf("%s, a lie in place of answer %d (%s): error %v does not name the query",
+			what, at, head(question), err)
 	}
 	if !lied && err != nil {
 		t.Fatalf("%s, without a lie: %v", what, err)

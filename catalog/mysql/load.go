@@ -228,8 +228,7 @@ func (r *reading) addIndexPart(n name, row row) {
 	}
 	index, nonUnique, prefix, column := row[2], row[3], row[4], row[5]
 	if last := len(t.Indexes) - 1; last < 0 || t.Indexes[last].Name != index {
-		t.Indexes = append(t.Indexes, rewrite.Index{Name: index, Primary: index == "PRIMARY",
-			Unique: nonUnique == "0"})
+		t.Indexes = append(t.Indexes, rewrite.Index{Name: index, Primary: index == "PRIMARY", Unique: nonUnique == "0"})
 	}
 	if prefix != "" {
 		column = ""

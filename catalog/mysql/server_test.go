@@ -61,8 +61,8 @@ func TestServerFactsAreTheGlobalSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := identify(server.Version())
-	want.SnapshotIsolation, want.AsksConflicts, want.Level, want.SQLMode = true, true, history.Serializable,
-		"ANSI_QUOTES"
+	want.SnapshotIsolation, want.AsksConflicts, want.Level, want.SQLMode = true, true,
+		history.Serializable, "ANSI_QUOTES"
 	want.MaxAllowedPacket, want.LowerCaseTableNames = 2<<20, 1
 	want.BinaryLog, want.BinaryLogFormat = true, "STATEMENT"
 	if got != want || got.Engine != "mariadb" {

@@ -133,8 +133,10 @@ func (r row) oid(i int) uint32 {
 var begin = []query{
 	{purpose: "a transaction", text: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"},
 	{purpose: "settings for a transaction", columns: 5, row: true,
-		text: "SELECT pg_catalog.set_config('statement_timeout', '30s', true), pg_catalog.set_config('lock_timeout', '1s', true), " +
-			"pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true), pg_catalog.set_config('jit', 'off', true), " +
+		text: "SELECT pg_catalog.set_config('statement_timeout', '30s', true), " +
+			"pg_catalog.set_config('lock_timeout', '1s', true), " +
+			"pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true), " +
+			"pg_catalog.set_config('jit', 'off', true), " +
 			"pg_catalog.set_config('plan_cache_mode', 'force_generic_plan', true)"},
 }
 

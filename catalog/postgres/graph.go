@@ -62,7 +62,8 @@ func sameMap[K comparable, V any](a, b map[K]V) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
-// relates reports whether a relation touched is a view that names others or has columns of a table's type, or was or had before.
+// relates reports whether a relation touched is a view that names others or has columns of a table's type, or was or
+// had before.
 func relates(touched map[uint32]bool, readings ...*reading) bool {
 	for oid := range touched {
 		for _, read := range readings {

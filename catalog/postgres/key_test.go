@@ -91,8 +91,8 @@ VACUUM vacuumed;
 ALTER TABLE grown ADD more int DEFAULT 5;
 VACUUM FULL low`)
 	reload(t, c)
-	want := []string{"public.altered", "public.clustered", "public.full_vacuum", "public.low", "public.parted",
-		"public.truncated"}
+	want := []string{"public.altered", "public.clustered", "public.full_vacuum", "public.low",
+		"public.parted", "public.truncated"}
 	if got := c.Rewritten(); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -137,8 +137,8 @@ CREATE TABLE youngest () INHERITS (young, old)
 		}
 		if got.Root != tt.root || got.Partitioned != tt.partitioned || !maps.Equal(got.Leaves, want) ||
 			!slices.Equal(got.Key, tt.key) {
-			t.Errorf("%s: root %q, partitioned %v, leaves %v, key %v; want %+v", tt.table, got.Root, got.Partitioned,
-				got.Leaves, got.Key, tt)
+			t.Errorf("%s: root %q, partitioned %v, leaves %v, key %v; want %+v", tt.table, got.Root,
+				got.Partitioned, got.Leaves, got.Key, tt)
 		}
 	}
 }

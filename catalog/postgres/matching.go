@@ -11,11 +11,14 @@ import (
 
 // matchingRows numbers the rows of a table that are given as texts of its composite type, and gives the numbers of
 // those that a condition holds for. The condition is the client's, with a line of its own: it may end with a comment.
-const matchingRows = "SELECT isotap_n FROM (SELECT isotap_n, (isotap_r).* FROM (SELECT isotap_n, isotap_i::%[1]s AS isotap_r " +
-	"FROM pg_catalog.unnest($1::pg_catalog.text[]) WITH ORDINALITY AS isotap_u (isotap_i, isotap_n) OFFSET 0) AS isotap_q) AS %[2]s WHERE (%[3]s\n) ORDER BY isotap_n"
+const matchingRows = "SELECT isotap_n FROM (SELECT isotap_n, (isotap_r).* " +
+	"FROM (SELECT isotap_n, isotap_i::%[1]s AS isotap_r " +
+	"FROM pg_catalog.unnest($1::pg_catalog.text[]) WITH ORDINALITY AS isotap_u (isotap_i, isotap_n) OFFSET 0) " +
+	"AS isotap_q) AS %[2]s WHERE (%[3]s\n) ORDER BY isotap_n"
 
 // readLiterals has literals read as another session does.
-const readLiterals = "SELECT pg_catalog.set_config('TimeZone', $1, true), pg_catalog.set_config('DateStyle', $2, true), pg_catalog.set_config('IntervalStyle', $3, true)"
+const readLiterals = "SELECT pg_catalog.set_config('TimeZone', $1, true), " +
+	"pg_catalog.set_config('DateStyle', $2, true), pg_catalog.set_config('IntervalStyle', $3, true)"
 
 // Matching asks the server which of some rows match each predicate over their table, and returns their places in
 // images. No table is read.

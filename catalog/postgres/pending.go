@@ -253,7 +253,8 @@ func (c *Cache) readPending(ctx context.Context, p *pending) error {
 }
 
 // byIndexes has the server look up what is asked for: a plan is made once, when it is not known of how little.
-const byIndexes = "SELECT pg_catalog.set_config('enable_hashjoin', 'off', true), pg_catalog.set_config('enable_mergejoin', 'off', true), " +
+const byIndexes = "SELECT pg_catalog.set_config('enable_hashjoin', 'off', true), " +
+	"pg_catalog.set_config('enable_mergejoin', 'off', true), " +
 	"pg_catalog.set_config('enable_seqscan', 'off', true)"
 
 // A touchedNames is what a reading by names begins with, as [noteTouched] has it.

@@ -134,8 +134,7 @@ func TestWhatDefinitionsTouchIsReadAgain(t *testing.T) {
 			some := "r_" + database
 			run(t, db, "CREATE ROLE "+some)
 			t.Cleanup(func() {
-				run(t, testdb.OpenPostgreSQL(t, database), "DROP OWNED BY "+some+" CASCADE;\nDROP ROLE "+
-					some)
+				run(t, testdb.OpenPostgreSQL(t, database), "DROP OWNED BY "+some+" CASCADE;\nDROP ROLE "+some)
 			})
 			c := load(t, database)
 			c.Reads(some, &sqlpostgres.Table{OID: 1})

@@ -153,8 +153,8 @@ func explained(t *testing.T, database string, names touchedNames) (plans []expla
 	t.Helper()
 	c := load(t, database)
 	s := scope{roles: []string{"postgres"}, functions: []string{"other299"}}
-	queries := append([]query{{purpose: "settings for a plan", text: byIndexes, columns: 3, row: true}, names.query()},
-		s.queries()...)
+	queries := append([]query{{purpose: "settings for a plan", text: byIndexes, columns: 3, row: true},
+		names.query()}, s.queries()...)
 	err := c.conn.transact(t.Context(), func(tr *transaction) error {
 		for i, q := range queries {
 			if i > 0 {

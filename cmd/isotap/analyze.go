@@ -24,12 +24,16 @@ func analyzeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "analyze DIR...",
 		Short: "Name the anomalies in recordings",
-		Long: "Analyses recordings, those of several proxies together. The exit status is 1 when there are findings (see --fail-on).\n\n" +
-			"Violations are what the level that the transactions ran at forbids, as their server documents it. --expect asks about another level, " +
-			"whatever they ran at: one of SQL's, as the server documents it, or one of the literature's (docs/levels.md). --model asks about one of the latter only.\n\n" +
+		Long: "Analyses recordings, those of several proxies together. The exit status is 1 when there are findings " +
+			"(see --fail-on).\n\n" +
+			"Violations are what the level that the transactions ran at forbids, as their server documents it. " +
+			"--expect asks about another level, whatever they ran at: one of SQL's, as the server documents it, " +
+			"or one of the literature's (docs/levels.md). --model asks about one of the latter only.\n\n" +
 			"A file in place of a directory is the history of another checker (- for standard input): see --format.",
-		Example: "  isotap analyze ./rec\n  isotap analyze --json ./rec | jq '.findings[].anomaly'\n  isotap analyze --format elle history.edn\n" +
-			"  isotap analyze --expect SERIALIZABLE ./rec\n  isotap analyze --model strict-serializable --fail-on violation ./rec\n" +
+		Example: "  isotap analyze ./rec\n  isotap analyze --json ./rec | jq '.findings[].anomaly'\n" +
+			"  isotap analyze --format elle history.edn\n" +
+			"  isotap analyze --expect SERIALIZABLE ./rec\n" +
+			"  isotap analyze --model strict-serializable --fail-on violation ./rec\n" +
 			"  isotap analyze --explain k00000ip,k00000iq ./rec\n  isotap analyze --follow ./rec",
 		Args: needs("DIR", 0),
 	}

@@ -53,7 +53,8 @@ func configShowCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show",
 		Short: "Show the settings in effect and where each comes from",
-		Long: "Prints every setting as isotap proxy with the same flags, file and environment would have it, in the form of\n" +
+		Long: "Prints every setting as isotap proxy with the same flags, file and environment would have it, " +
+			"in the form of\n" +
 			"a configuration file. Passwords are not shown.",
 		Example: "  isotap config show\n  isotap config show --config /etc/isotap.yaml --drain 1m",
 		Args:    noArguments,

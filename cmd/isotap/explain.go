@@ -22,7 +22,8 @@ func explain(c *cobra.Command, dirs []string, pair string, asJSON bool) error {
 	for i, text := range []string{first, second} {
 		var err error
 		if ids[i], err = history.ParseTxnID(strings.TrimSpace(text)); err != nil {
-			return fmt.Errorf("--explain: %w: ids are as k00000ip; --verbose and --json show them beside T1, T2, which are names within one finding", err)
+			return fmt.Errorf("--explain: %w: ids are as k00000ip; --verbose and --json show them beside T1, T2, "+
+				"which are names within one finding", err)
 		}
 	}
 	why, err := analysis.Explain(c.Context(), dirs, ids[0], ids[1], analyzer.Options{})

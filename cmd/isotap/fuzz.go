@@ -38,11 +38,12 @@ func fuzzCommand() *cobra.Command {
 	seen := observing{itemsMode, systemIdentity}
 	var isolation, profile string
 	c := &cobra.Command{
-		Use:     "fuzz",
-		Short:   "Hunt a server for isolation anomalies with random transactions",
-		Long:    fuzzHelp,
-		Example: "  isotap fuzz --engine mariadb --isolation all --duration 10m\n  isotap fuzz --upstream postgres://postgres@127.0.0.1/ --isolation SERIALIZABLE --seed 7",
-		Args:    noArguments,
+		Use:   "fuzz",
+		Short: "Hunt a server for isolation anomalies with random transactions",
+		Long:  fuzzHelp,
+		Example: "  isotap fuzz --engine mariadb --isolation all --duration 10m\n" +
+			"  isotap fuzz --upstream postgres://postgres@127.0.0.1/ --isolation SERIALIZABLE --seed 7",
+		Args: noArguments,
 	}
 	f := c.Flags()
 	on.flags(c, "hunt")

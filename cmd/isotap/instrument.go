@@ -19,7 +19,8 @@ func instrumentCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "instrument --upstream URL",
 		Short: "Add isotap's columns to the tables",
-		Long: "Adds isotap_rowid and isotap_wlist to the tables (InnoDB, TiDB, PostgreSQL) of the URL's database, or of all databases\n" +
+		Long: "Adds isotap_rowid and isotap_wlist to the tables (InnoDB, TiDB, PostgreSQL) of the URL's database, " +
+			"or of all databases\n" +
 			"when the URL names none. Tables that have them stay as they are. isotap strip undoes it.\n" +
 			"PostgreSQL's tables need them for --row-identity columns only: nothing is invisible there, so that whoever\n" +
 			"does not come through isotap sees them in SELECT *.",
@@ -41,9 +42,10 @@ func instrumentCommand() *cobra.Command {
 
 func stripCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:     "strip --upstream URL",
-		Short:   "Remove isotap's columns without trace",
-		Long:    "Removes what isotap instrument, or a proxy's CREATE TABLE, added to the tables of the URL's database, or of\nall databases when the URL names none.",
+		Use:   "strip --upstream URL",
+		Short: "Remove isotap's columns without trace",
+		Long: "Removes what isotap instrument, or a proxy's CREATE TABLE, added to the tables of the URL's " +
+			"database, or of\nall databases when the URL names none.",
 		Example: "  isotap strip --upstream mysql://root@127.0.0.1:3306/shop",
 		Args:    noArguments,
 	}

@@ -68,6 +68,7 @@ func warn(w io.Writer, s analyzer.LiveStats, d monitor.Delay) {
 			mean, d.Max.Round(time.Millisecond))
 	}
 	if s.Cut > 0 {
-		fmt.Fprintf(w, "isotap: %d transactions were let go while others that overlapped them were open: isotap analyze finds the anomalies between them, too\n", s.Cut)
+		fmt.Fprintf(w, "isotap: %d transactions were let go while others that overlapped them were open: "+
+			"isotap analyze finds the anomalies between them, too\n", s.Cut)
 	}
 }

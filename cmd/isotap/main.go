@@ -55,9 +55,10 @@ func (s exitStatus) orNil() error {
 // root is isotap without a verb.
 func root() *cobra.Command {
 	c := &cobra.Command{
-		Use:           "isotap",
-		Short:         "Tells whether your transactions are safe",
-		Long:          "isotap stands between your application and its database, watches the transactions, and names the isolation anomalies it sees.",
+		Use:   "isotap",
+		Short: "Tells whether your transactions are safe",
+		Long: "isotap stands between your application and its database, watches the transactions, " +
+			"and names the isolation anomalies it sees.",
 		Example:       "  isotap demo\n  isotap run --upstream mysql://root@127.0.0.1:3306/shop -- go test ./...",
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -23,11 +23,14 @@ func recordingsCommand() *cobra.Command {
 		Short:   "List the runs in recordings",
 		Long: "Prints each run: when it was, for how long, its server and mode, how many sessions, transactions and\n" +
 			"statements it holds, and what share of the statements was observed exactly.\n\n" +
-			"With --check it reads all of each recording instead and prints what is damaged. The exit status is 1 if anything\n" +
-			"is, or a recording cannot be read at all. What is not damaged can be analysed and exported all the same. Nothing is\n" +
+			"With --check it reads all of each recording instead and prints what is damaged. " +
+			"The exit status is 1 if anything\n" +
+			"is, or a recording cannot be read at all. What is not damaged can be analysed and " +
+			"exported all the same. Nothing is\n" +
 			"changed, and the directory may be read-only, or being written.",
-		Example: "  isotap recordings ./rec\n  isotap recordings --check ./rec\n  isotap recordings --json ./rec-* | jq '.[].transactions'",
-		Args:    needs("DIR", 0),
+		Example: "  isotap recordings ./rec\n  isotap recordings --check ./rec\n" +
+			"  isotap recordings --json ./rec-* | jq '.[].transactions'",
+		Args: needs("DIR", 0),
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().BoolVar(&check, "check", false, "read all of it and print what is damaged; exit status 1 if anything is")

@@ -41,11 +41,13 @@ type reducing struct {
 func reduceCommand() *cobra.Command {
 	o := reducing{seen: observing{predicatesMode, columnsIdentity}}
 	c := &cobra.Command{
-		Use:     "reduce FILE|DIR",
-		Short:   "Make a scenario small that shows an anomaly",
-		Long:    reduceHelp,
-		Example: "  isotap reduce --engine mariadb --anomaly 'lost update' found.yaml > small.yaml\n  isotap reduce --engine mariadb --out small isotap-fuzz\n  isotap reduce --engine postgres --finding 3980209713b2 ./rec > small.yaml",
-		Args:    needs("FILE", 1),
+		Use:   "reduce FILE|DIR",
+		Short: "Make a scenario small that shows an anomaly",
+		Long:  reduceHelp,
+		Example: "  isotap reduce --engine mariadb --anomaly 'lost update' found.yaml > small.yaml\n" +
+			"  isotap reduce --engine mariadb --out small isotap-fuzz\n" +
+			"  isotap reduce --engine postgres --finding 3980209713b2 ./rec > small.yaml",
+		Args: needs("FILE", 1),
 	}
 	f := c.Flags()
 	o.on.flags(c, "play")
@@ -54,7 +56,8 @@ func reduceCommand() *cobra.Command {
 	f.StringVar(&o.anomaly, "anomaly", "",
 		"what must stay, by isotap's name; when not set the first that the file expects, or else that the replay shows")
 	f.StringVar(&o.finding, "finding", "", "of a recording: the finding's id, as isotap analyze prints it")
-	f.StringVar(&o.rows, "rows", "", "of a recording: file of statements, one a line, that make the rows, in place of what was written before")
+	f.StringVar(&o.rows, "rows", "", "of a recording: file of statements, one a line, that make the rows, "+
+		"in place of what was written before")
 	f.StringVarP(&o.out, "out", "o", "",
 		"write the smaller scenario to this file; of a hunt: all of them to this directory")
 	must(c.MarkFlagFilename("rows", "sql"))

@@ -55,10 +55,13 @@ type script []*scenario.Scenario
 func replayCommand() *cobra.Command {
 	o := replaying{seen: observing{predicatesMode, columnsIdentity}}
 	c := &cobra.Command{
-		Use:     "replay FILE...",
-		Short:   "Play interleaved scripts, and say what they show",
-		Long:    replayHelp,
-		Example: "  isotap replay lost-update.yaml\n  isotap replay --engine mariadb --engine postgres --isolation all scenarios/*.yaml\n  isotap replay --upstream postgres://postgres@127.0.0.1/ --expect scenarios/*.yaml\n  isotap replay catalogue/hermitage/p4.yaml\n  isotap replay --matrix --engine mariadb --engine postgres",
+		Use:   "replay FILE...",
+		Short: "Play interleaved scripts, and say what they show",
+		Long:  replayHelp,
+		Example: "  isotap replay lost-update.yaml\n" +
+			"  isotap replay --engine mariadb --engine postgres --isolation all scenarios/*.yaml\n" +
+			"  isotap replay --upstream postgres://postgres@127.0.0.1/ --expect scenarios/*.yaml\n" +
+			"  isotap replay catalogue/hermitage/p4.yaml\n  isotap replay --matrix --engine mariadb --engine postgres",
 	}
 	f := c.Flags()
 	o.on.flags(c, "play")
@@ -69,10 +72,12 @@ func replayCommand() *cobra.Command {
 	f.StringVar(&o.format, "format", textFormat, "text, or isolationtester: as PostgreSQL's expected/*.out have it")
 	f.BoolVar(&o.expect, "expect", false, "exit with 1 when something is not what the files expect")
 	f.BoolVar(&o.matrix, "matrix", false,
-		"print a table for each server in place of what happened: whether each level showed what a file is about. Without FILE of catalogue/hermitage")
+		"print a table for each server in place of what happened: whether each level showed what a file is about. "+
+			"Without FILE of catalogue/hermitage")
 	f.BoolVar(&o.compare, "compare", false, "print only in what the servers and levels differ")
 	f.BoolVar(&o.json, "json", false, "print all that was played as JSON (docs/replay-json.md)")
-	f.StringVar(&o.junit, "junit", "", "write JUnit XML to this file: a test case for each scenario and level of a server, which fails where something is not expected")
+	f.StringVar(&o.junit, "junit", "", "write JUnit XML to this file: "+
+		"a test case for each scenario and level of a server, which fails where something is not expected")
 	must(c.MarkFlagFilename("junit", "xml"))
 	f.StringArrayVar(&o.set, "set", nil,
 		"set a variable of the server in every session, as tidb_txn_mode=optimistic; may be repeated")

@@ -60,20 +60,24 @@ type robustFlags struct {
 func robustCommand() *cobra.Command {
 	var o robustFlags
 	c := &cobra.Command{
-		Use:     "robust [FILE...]",
-		Short:   "Say which transaction programs are safe at a weaker isolation level",
-		Long:    robustHelp,
-		Example: "  isotap robust programs.sql --schema schema.sql\n  isotap robust --recording ./rec\n  isotap robust --builtin smallbank\n  isotap robust --builtin tpcc --setting attr+fk --json\n  isotap robust --builtin auction:100",
+		Use:   "robust [FILE...]",
+		Short: "Say which transaction programs are safe at a weaker isolation level",
+		Long:  robustHelp,
+		Example: "  isotap robust programs.sql --schema schema.sql\n  isotap robust --recording ./rec\n" +
+			"  isotap robust --builtin smallbank\n  isotap robust --builtin tpcc --setting attr+fk --json\n" +
+			"  isotap robust --builtin auction:100",
 	}
 	f := c.Flags()
 	f.StringSliceVar(&o.from.Recordings, "recording", nil,
 		"take the programs behind the transactions of this recording")
 	f.StringVar(&o.from.Schema, "schema", "",
-		"file that defines the tables (CREATE TABLE, ALTER TABLE ... ADD); with --upstream or --recording: what these lack, foreign keys for one")
+		"file that defines the tables (CREATE TABLE, ALTER TABLE ... ADD); with --upstream or --recording: "+
+			"what these lack, foreign keys for one")
 	f.StringVar(&o.upstream, "upstream", "",
 		"database that has the tables, as a URL; in place of what a recording says of them")
 	f.BoolVar(&o.checkEngine, "check-engine", false,
-		"ask the server at --upstream whether it keeps what the answers assume, in databases (PostgreSQL: schemas) that are made for it and dropped")
+		"ask the server at --upstream whether it keeps what the answers assume, in databases (PostgreSQL: schemas) "+
+			"that are made for it and dropped")
 	f.StringVar(&o.from.Dialect, "dialect", "",
 		"of FILE: postgresql or mysql (default: that of --upstream, or the one that reads them)")
 	f.IntVar(&o.from.MinCalls, "min-calls", 1, "of a recording: leave out programs with fewer calls")
@@ -84,7 +88,8 @@ func robustCommand() *cobra.Command {
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print all sets, and why each is not robust")
 	f.StringVar(&o.html, "html", "", "write the HTML report to this file")
 	f.StringVar(&o.scenarios, "scenarios", "",
-		"write the executions that show what is not robust in the last setting to this directory, as scenarios for isotap replay")
+		"write the executions that show what is not robust in the last setting to this directory, "+
+			"as scenarios for isotap replay")
 	f.StringVar(&o.dot, "dot", "", "write the summary graph of the last setting as a Graphviz graph to this file")
 	f.StringVar(&o.mermaid, "mermaid", "", "write it as a Mermaid flowchart to this file")
 	f.IntVar(&o.limits.Subsets, "limit", 1000, "how many maximal robust subsets are looked for; 0 for all")
@@ -114,7 +119,8 @@ func (o *robustFlags) programs(c *cobra.Command) (*programs.Programs, error) {
 		}
 	}
 	if given != 1 {
-		return nil, errors.New("give one of: files of programs, --recording DIR, --builtin smallbank, tpcc, auction or auction:N")
+		return nil, errors.New("give one of: files of programs, --recording DIR, " +
+			"--builtin smallbank, tpcc, auction or auction:N")
 	}
 	if o.checkEngine && (o.upstream == "" || o.builtin != "") {
 		return nil, errors.New("--check-engine is for programs of your own, and asks the server at --upstream")

@@ -100,7 +100,8 @@ func upstream(s *config.Settings) (dsn.Target, error) {
 
 func parseUpstream(url string) (dsn.Target, error) {
 	if url == "" {
-		return dsn.Target{}, errors.New("no server given: use --upstream mysql://user:password@host:port/database or postgres://..., or set ISOTAP_UPSTREAM")
+		return dsn.Target{}, errors.New("no server given: " +
+			"use --upstream mysql://user:password@host:port/database or postgres://..., or set ISOTAP_UPSTREAM")
 	}
 	t, err := dsn.Parse(url)
 	if err != nil {

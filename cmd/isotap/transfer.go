@@ -20,12 +20,15 @@ func exportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export DIR...",
 		Short: "Write recordings as JSON lines, or as histories of other checkers",
-		Long: "Writes recordings, those of several proxies one after the other, as JSON lines: runs, sessions, transactions\n" +
+		Long: "Writes recordings, those of several proxies one after the other, as JSON lines: " +
+			"runs, sessions, transactions\n" +
 			"with their statements, and what rows each of them read and wrote. docs/recording-json.md describes the lines.\n\n" +
 			"With --format they are written as the history of another checker, in which every row is a list or register\n" +
 			"and every version a number. What it cannot say is said on standard error.",
-		Example: "  isotap export ./rec > rec.jsonl\n  isotap export ./rec | jq -c 'select(.txn.status == \"aborted\")'\n  isotap export --format elle -o history.edn ./rec",
-		Args:    needs("DIR", 0),
+		Example: "  isotap export ./rec > rec.jsonl\n" +
+			"  isotap export ./rec | jq -c 'select(.txn.status == \"aborted\")'\n" +
+			"  isotap export --format elle -o history.edn ./rec",
+		Args: needs("DIR", 0),
 	}
 	c.Flags().StringVarP(&file, "output", "o", "", "write to this file, not to standard output")
 	c.Flags().StringVar(&format, "format", "", "of another checker: "+strings.Join(formatList(), ", ")+
@@ -74,7 +77,8 @@ func importCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "import FILE DIR",
 		Short: "Make a recording of JSON lines",
-		Long: "Makes the recording DIR of what isotap export, or another program, wrote. FILE may be - for standard input.\n" +
+		Long: "Makes the recording DIR of what isotap export, or another program, wrote. " +
+			"FILE may be - for standard input.\n" +
 			"DIR must not exist or be empty. A mistake is named with its line, and DIR is then as it was.",
 		Example: "  isotap import rec.jsonl ./rec\n  zstdcat rec.jsonl.zst | isotap import - ./rec",
 		Args: func(c *cobra.Command, args []string) error {

@@ -33,11 +33,12 @@ func workloadCommand() *cobra.Command {
 	var on servers
 	var isolation string
 	c := &cobra.Command{
-		Use:     "workload NAME",
-		Short:   "Run a known workload, and hold its invariants against the findings",
-		Long:    workloadHelp + "\n\nWorkloads:\n" + workloads(),
-		Example: "  isotap workload counter --engine mariadb --isolation 'READ COMMITTED'\n  isotap workload bank --upstream postgres://postgres@127.0.0.1/ --isolation SERIALIZABLE --clients 16",
-		Args:    needs("NAME", 1),
+		Use:   "workload NAME",
+		Short: "Run a known workload, and hold its invariants against the findings",
+		Long:  workloadHelp + "\n\nWorkloads:\n" + workloads(),
+		Example: "  isotap workload counter --engine mariadb --isolation 'READ COMMITTED'\n" +
+			"  isotap workload bank --upstream postgres://postgres@127.0.0.1/ --isolation SERIALIZABLE --clients 16",
+		Args: needs("NAME", 1),
 	}
 	for _, k := range known.Kinds {
 		c.ValidArgs = append(c.ValidArgs, k.Name+"\t"+k.Short)
@@ -46,7 +47,8 @@ func workloadCommand() *cobra.Command {
 	on.flags(c, "run")
 	f := c.Flags()
 	f.StringVar(&isolation, "isolation", "",
-		"the clients' isolation levels, one run for each, separated by commas, or all that the server has; the server's default when not set; OPTIMISTIC behind one is for TiDB")
+		"the clients' isolation levels, one run for each, separated by commas, or all that the server has; "+
+			"the server's default when not set; OPTIMISTIC behind one is for TiDB")
 	f.IntVar(&o.Config.Clients, "clients", workload.DefaultClients, "how many clients work at the same time")
 	f.DurationVar(&o.Config.Duration, "duration", workload.DefaultDuration,
 		"how long they begin transactions; 0 with --transactions for no bound")

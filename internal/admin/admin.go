@@ -43,7 +43,8 @@ func Listen(o Options) (*Server, error) {
 		return nil, fmt.Errorf("listen for admin requests: %w", err)
 	}
 	if a, ok := l.Addr().(*net.TCPAddr); o.Pprof && (!ok || !a.IP.IsLoopback()) {
-		return nil, errors.Join(fmt.Errorf("admin_pprof: profiles may hold passwords; serve them at a loopback address, not at %s", l.Addr()), l.Close())
+		return nil, errors.Join(fmt.Errorf("admin_pprof: profiles may hold passwords; "+
+			"serve them at a loopback address, not at %s", l.Addr()), l.Close())
 	}
 	return &Server{listener: l, http: &http.Server{ReadHeaderTimeout: requestTime, Handler: handler(o)}}, nil
 }

@@ -40,8 +40,8 @@ func TestRatiosAreMediansOfRounds(t *testing.T) {
 		return turns
 	}
 	direct, copied := at(100, 1000, 10), at(50, 100, 9)
-	r := newResult(sysbenchLoad{clients: 1}, pathCopy, 3*time.Second, copied, []string{pathDirect, pathCopy},
-		[][]turn{direct, copied})
+	r := newResult(sysbenchLoad{clients: 1}, pathCopy, 3*time.Second, copied,
+		[]string{pathDirect, pathCopy}, [][]turn{direct, copied})
 	if r.Ratio[pathDirect] != 0.5 || r.Rate != 50 || r.Added != -50 || r.CPU != 2 {
 		t.Errorf("%+v", r)
 	}

@@ -37,7 +37,8 @@ var mariadbDDL = ddlEngine{
 	},
 	restore: []string{
 		"DROP TABLE IF EXISTS `%s`",
-		"CREATE TABLE `%s` (`id` int(11) NOT NULL AUTO_INCREMENT, `name` varchar(100) NOT NULL, `price` decimal(10,2) DEFAULT NULL, " +
+		"CREATE TABLE `%s` (`id` int(11) NOT NULL AUTO_INCREMENT, `name` varchar(100) NOT NULL, " +
+			"`price` decimal(10,2) DEFAULT NULL, " +
 			"PRIMARY KEY (`id`), KEY `name` (`name`)) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4",
 		"LOCK TABLES `%s` WRITE",
 		"/*!40000 ALTER TABLE `%s` DISABLE KEYS */",

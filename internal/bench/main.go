@@ -78,7 +78,8 @@ func parse(args []string) (settings, error) {
 	f.IntVar(&s.seconds, "seconds", 1, "how long a turn lasts")
 	clients := f.String("clients", "1,16", "numbers of clients, separated by commas")
 	engine := f.String("engine", allEngines, "mariadb, postgresql or all")
-	f.StringVar(&s.load, "load", "", "only the loads whose name holds this, such as 'prepared'; fuzz: the random generator beside sysbench; ddl: statements that define tables")
+	f.StringVar(&s.load, "load", "", "only the loads whose name holds this, such as 'prepared'; "+
+		"fuzz: the random generator beside sysbench; ddl: statements that define tables")
 	tables := f.String("tables", "0,500,2000", "with -load ddl: numbers of tables on the server, separated by commas")
 	paths := f.String("paths", "", "only these paths, separated by commas, of "+strings.Join(pathOrder, ","))
 	f.StringVar(&s.against, "against", "", "another isotap program, to compare with")

@@ -88,7 +88,8 @@ func (p *postgresql) readWrite(ctx context.Context, address, command string, arg
 func (p *postgresql) relays() []relay { return []relay{pgbouncer, haproxy} }
 
 func (p *postgresql) explain() string {
-	return fmt.Sprintf("Latency is of a transaction: of %d statement in select-only, %d in simple-update, %d in tpcb-like. pgbouncer pools sessions.",
+	return fmt.Sprintf("Latency is of a transaction: of %d statement in select-only, "+
+		"%d in simple-update, %d in tpcb-like. pgbouncer pools sessions.",
 		pgbench.Statements(pgbench.SelectOnly), pgbench.Statements(pgbench.SimpleUpdate),
 		pgbench.Statements(pgbench.TPCBLike))
 }

@@ -25,7 +25,8 @@ type relay struct {
 var haproxy = relay{
 	name: pathHAProxy,
 	configure: func(listen, server string) (string, error) {
-		return "global\n  maxconn 1000\ndefaults\n  mode tcp\n  timeout connect 5s\n  timeout client 1h\n  timeout server 1h\n" +
+		return "global\n  maxconn 1000\ndefaults\n  mode tcp\n  timeout connect 5s\n  timeout client 1h\n" +
+			"  timeout server 1h\n" +
 			"listen db\n  bind " + listen + "\n  server db " + server + "\n", nil
 	},
 	args: func(config string) []string { return []string{"-db", "-f", config} },

@@ -44,8 +44,8 @@ func TestCablesDoWhatTheirWeatherIs(t *testing.T) {
 			}
 			const off = packets / 50
 			if out < test.out-off || out > test.out+off || changed < test.changed-off || changed > test.changed+off {
-				t.Errorf("%d packets of %d passed, not about %d; %d changed, not about %d", out, packets, test.out,
-					changed, test.changed)
+				t.Errorf("%d packets of %d passed, not about %d; %d changed, not about %d", out, packets,
+					test.out, changed, test.changed)
 			}
 			if slowest > test.slowest || slowest < test.slowest*9/10 {
 				t.Errorf("the slowest is %v late, not %v", slowest, test.slowest)

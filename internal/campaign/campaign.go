@@ -117,7 +117,8 @@ func parse(args []string, out io.Writer) (settings, error) {
 	f.DurationVar(&s.slack, "slack", 250*time.Millisecond,
 		"how much later than promised a thing may happen because the machine is busy")
 	f.Int64Var(&s.memory, "memory", 1536, "how many MiB hostile peers may make the proxy take")
-	f.IntVar(&s.clients, "clients", 0, "crowd: how many clients there are at a time (default 10000, on PostgreSQL 2000, whose processes take memory)")
+	f.IntVar(&s.clients, "clients", 0, "crowd: how many clients there are at a time (default 10000, "+
+		"on PostgreSQL 2000, whose processes take memory)")
 	f.IntVar(&s.rate, "rate", 1000, "crowd: how many clients come and go each second, if the machine can")
 	f.StringVar(&s.corpus, "corpus", "",
 		"fuzz: where inputs are kept, and how often targets have run (default isotap/campaign in the cache directory)")

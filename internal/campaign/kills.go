@@ -341,7 +341,8 @@ func (k *kills) checkLosses(acks []ack, recorded map[string]*history.Txn, server
 		}
 		age := killed.Sub(a.at)
 		if k.durability == recorder.Commit || v == killServer || age > k.promised+k.synced {
-			k.lost("%s %s was acknowledged %v before the kill of %v, and is not in the recording; the longest sync took %v", a.work.name, a.marker, age, v, k.synced)
+			k.lost("%s %s was acknowledged %v before the kill of %v, and is not in the recording; "+
+				"the longest sync took %v", a.work.name, a.marker, age, v, k.synced)
 			continue
 		}
 		k.missing++

@@ -107,7 +107,8 @@ func (p *proxy) returnsTo(ctx context.Context, before sample, spare int64, limit
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%v after its clients left it has %d clients, %d sockets (before them %d) and %d goroutines (%d)", limit, now.clients, now.sockets, before.sockets,
+			return fmt.Errorf("%v after its clients left it has %d clients, %d sockets (before them %d) "+
+				"and %d goroutines (%d)", limit, now.clients, now.sockets, before.sockets,
 				now.goroutines, before.goroutines)
 		}
 		time.Sleep(50 * time.Millisecond)

@@ -24,7 +24,8 @@ type row struct {
 	command                      string
 }
 
-const tableHead = "| campaign | engine | durability | rounds, time | operations | acknowledged | faults | lost | wrong | panics | notes | seed | command |\n" +
+const tableHead = "| campaign | engine | durability | rounds, time | operations | acknowledged | faults | lost | " +
+	"wrong | panics | notes | seed | command |\n" +
 	"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
 
 // String is the row as Markdown has it.

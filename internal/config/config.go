@@ -87,13 +87,16 @@ var Options = []Option{
 	{Name: "upstream_key", value: func(s *Settings) any { return &s.UpstreamKey },
 		Usage: "PEM file with the key of that certificate"},
 	{Name: "listen", value: func(s *Settings) any { return &s.Listen },
-		Usage: "where clients connect: host:port, unix:/path, or systemd for sockets that systemd opened; several are separated by commas"},
+		Usage: "where clients connect: host:port, unix:/path, or systemd for sockets that systemd opened; " +
+			"several are separated by commas"},
 	{Name: "reuse_port", value: func(s *Settings) any { return &s.ReusePort },
-		Usage: "let another isotap of the same user listen on the same TCP addresses, to take over without a refused connection (Linux)"},
+		Usage: "let another isotap of the same user listen on the same TCP addresses, " +
+			"to take over without a refused connection (Linux)"},
 	{Name: "socket_mode", value: func(s *Settings) any { return &s.SocketMode },
 		Usage: "permissions of unix sockets, as an octal number"},
 	{Name: "login_timeout", value: func(s *Settings) any { return &s.LoginTimeout },
-		Usage: "how long a client may take to log in, and the server to answer; 0s is what such servers allow: 10s, PostgreSQL 1m"},
+		Usage: "how long a client may take to log in, and the server to answer; 0s is what such servers allow: " +
+			"10s, PostgreSQL 1m"},
 	{Name: "tls", value: func(s *Settings) any { return &s.TLS },
 		Usage: "TLS with clients: off, optional or required (default: optional with a certificate, otherwise off)"},
 	{Name: "tls_cert", value: func(s *Settings) any { return &s.TLSCert },
@@ -103,7 +106,8 @@ var Options = []Option{
 	{Name: "tls_client_ca", value: func(s *Settings) any { return &s.TLSClientCA },
 		Usage: "PEM file: clients that use TLS must show a certificate that it vouches for"},
 	{Name: "mode", Choices: []string{"items", "predicates", "off"}, value: func(s *Settings) any { return &s.Mode },
-		Usage: "items records row reads and writes, predicates also what conditions did not find (not on TiDB), off passes bytes through"},
+		Usage: "items records row reads and writes, predicates also what conditions did not find (not on TiDB), " +
+			"off passes bytes through"},
 	{Name: "row_identity", Choices: []string{"system", "columns"},
 		value: func(s *Settings) any { return &s.RowIdentity },
 		Usage: "what PostgreSQL's row versions are known by: its system columns, or isotap's in tables that have them"},
@@ -113,7 +117,8 @@ var Options = []Option{
 		Usage: "commit stores a transaction before its end is acknowledged, relaxed within 200 ms"},
 	{Name: "when_full", Choices: []string{"auto", "refuse", "pass"},
 		value: func(s *Settings) any { return &s.WhenFull },
-		Usage: "while the disk takes nothing: refuse answers new transactions with an error, pass lets them go on unrecorded; auto: refuse with durability commit, pass with relaxed"},
+		Usage: "while the disk takes nothing: refuse answers new transactions with an error, " +
+			"pass lets them go on unrecorded; auto: refuse with durability commit, pass with relaxed"},
 	{Name: "record_values", Reloads: true, value: func(s *Settings) any { return &s.RecordValues },
 		Usage: "record the values of literals and parameters"},
 	{Name: "strict_plans", Reloads: true, value: func(s *Settings) any { return &s.StrictPlans },
@@ -125,7 +130,8 @@ var Options = []Option{
 	{Name: "max_logins_per_address", Reloads: true, value: func(s *Settings) any { return &s.MaxLoginsAddress },
 		Usage: "how many clients of one address may be logging in to the server at once; 0: no bound"},
 	{Name: "max_transaction_memory", Reloads: true, value: func(s *Settings) any { return &s.MaxTxnMemory },
-		Usage: "how many MiB are kept of an open transaction until it is recorded; its later statements go unobserved; 0: no bound"},
+		Usage: "how many MiB are kept of an open transaction until it is recorded; " +
+			"its later statements go unobserved; 0: no bound"},
 	{Name: "allow_local_upstream", value: func(s *Settings) any { return &s.AllowLocalUpstream },
 		Usage: "permit a server on this host behind a listener that others can reach"},
 	{Name: "drain", Reloads: true, value: func(s *Settings) any { return &s.Drain },

@@ -117,8 +117,8 @@ func TestNearestSourceOfASettingWins(t *testing.T) {
 			// What settings say together is not the matter here.
 			l, _ := Load(defaults, file, f)
 			if got := o.bind(&l.Settings).String(); got != want {
-				t.Errorf("%s from the first %d of file, environment, command line: %q, want %q", o.Name, places+1, got,
-					want)
+				t.Errorf("%s from the first %d of file, environment, command line: %q, want %q",
+					o.Name, places+1, got, want)
 			}
 		}
 	}

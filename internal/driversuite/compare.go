@@ -13,12 +13,16 @@ import (
 // explained are the differences that have to be, by engine and test (of PostgreSQL's drivers "postgresql
 // pgconn.TestX").
 var explained = map[string]string{
-	"mariadb TestLongData/compress": "the driver's compression fails against MariaDB; isotap offers none, so that the test runs without it",
-	"mariadb TestLongData":          "its subtest compress",
+	"mariadb TestLongData/compress": "the driver's compression fails against MariaDB; isotap offers none, " +
+		"so that the test runs without it",
+	"mariadb TestLongData": "its subtest compress",
 
-	"postgresql select_distinct": "rows that no ORDER BY sorts come in another order: with what isotap asks for besides, the plan is another",
-	"postgresql portals":         "pg_cursors shows what isotap sent of cursors that were declared before the session first named the view (ADR 48)",
-	"postgresql xmlmap":          "the first cursor that is read by its name, in a database's life, was declared with hidden columns (ADR 48)",
+	"postgresql select_distinct": "rows that no ORDER BY sorts come in another order: " +
+		"with what isotap asks for besides, the plan is another",
+	"postgresql portals": "pg_cursors shows what isotap sent of cursors that were declared before the session " +
+		"first named the view (ADR 48)",
+	"postgresql xmlmap": "the first cursor that is read by its name, in a database's life, " +
+		"was declared with hidden columns (ADR 48)",
 }
 
 // A comparison holds what each way gave.

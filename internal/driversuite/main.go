@@ -52,7 +52,8 @@ func main() {
 	flag.StringVar(&s.server, "server", "", "the server's URL; empty: a throw-away one of the driver's family")
 	flag.StringVar(&s.source, "source", "",
 		"a checkout of the suite's repository; empty: the suite is had from a package manager")
-	flag.StringVar(&s.run, "run", "", "run only the tests that match: as go test -run, pytest -k, Django's labels, a part of a file's name")
+	flag.StringVar(&s.run, "run", "", "run only the tests that match: as go test -run, pytest -k, "+
+		"Django's labels, a part of a file's name")
 	flag.StringVar(&s.ways, "ways", "direct,off,items",
 		"how the suite reaches the server: direct, off, items, and for PostgreSQL columns")
 	flag.StringVar(&s.over, "over", string(tcp),

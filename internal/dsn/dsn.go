@@ -100,10 +100,12 @@ func (t *Target) setUser(text string) error {
 	user, password, _ := strings.Cut(text, ":")
 	var ok bool
 	if t.User, ok = unescape(user); !ok {
-		return errors.New("the user in the server's address has a % that two hexadecimal digits do not follow: write %25 for a %")
+		return errors.New("the user in the server's address has a % that two hexadecimal digits do not follow: " +
+			"write %25 for a %")
 	}
 	if t.Password, ok = unescape(password); !ok {
-		return errors.New("the password in the server's address has a % that two hexadecimal digits do not follow: write %25 for a %")
+		return errors.New("the password in the server's address has a % that two hexadecimal digits do not follow: " +
+			"write %25 for a %")
 	}
 	return nil
 }
@@ -135,7 +137,8 @@ func (t *Target) setPlace(text string) error {
 	}
 	var ok bool
 	if t.Database, ok = unescape(database); !ok {
-		return errors.New("the database in the server's address has a % that two hexadecimal digits do not follow: write %25 for a %")
+		return errors.New("the database in the server's address has a % that two hexadecimal digits do not follow: " +
+			"write %25 for a %")
 	}
 	if strings.Contains(database, "/") {
 		return errors.New("the database in the server's address has a /: write %2F for a /")
@@ -173,14 +176,16 @@ func joinHostPort(host, port string) (string, error) {
 
 func checkPort(port string) error {
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return errors.New("the port in the server's address is not a number from 1 to 65535 (if it is the password: @ and the host are missing behind it)")
+		return errors.New("the port in the server's address is not a number from 1 to 65535 (if it is the password: " +
+			"@ and the host are missing behind it)")
 	}
 	return nil
 }
 
 func (t *Target) setParameters(query string) error {
 	if strings.Contains(query, "@") {
-		return errors.New("the server's address has an @ after the ?: write %3F for a ? in a password, %40 for an @ in a parameter")
+		return errors.New("the server's address has an @ after the ?: write %3F for a ? in a password, " +
+			"%40 for an @ in a parameter")
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {

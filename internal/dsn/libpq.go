@@ -75,7 +75,8 @@ func (s libpqSettings) tls(jdbc bool) (TLS, error) {
 		t.Mode = TLSVerifyCA
 	}
 	if t.Direct && t.Mode < TLSRequire {
-		return TLS{}, errors.New("the parameter sslnegotiation=direct in the server's address needs sslmode=require, verify-ca or verify-full")
+		return TLS{}, errors.New("the parameter sslnegotiation=direct in the server's address needs sslmode=require, " +
+			"verify-ca or verify-full")
 	}
 	return t, nil
 }

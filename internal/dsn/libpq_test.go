@@ -8,8 +8,8 @@ import (
 )
 
 func postgresAt(address, user, password, database string) Target {
-	t := Target{Family: dbms.PostgreSQLFamily, Network: "tcp", Address: address, User: user, Password: password,
-		Database: database}
+	t := Target{Family: dbms.PostgreSQLFamily, Network: "tcp", Address: address, User: user,
+		Password: password, Database: database}
 	if strings.HasPrefix(address, "/") {
 		t.Network = "unix"
 	} else {

@@ -102,7 +102,8 @@ func readLibpqPlace(text string) (libpqSettings, error) {
 		{"dbname", database}} {
 		value, ok := unescape(part[1])
 		if !ok {
-			return nil, fmt.Errorf("the %s in the server's address has a %% that two hexadecimal digits do not follow: write %%25 for a %%", part[0])
+			return nil, fmt.Errorf("the %s in the server's address has a %% "+
+				"that two hexadecimal digits do not follow: write %%25 for a %%", part[0])
 		}
 		s = append(s, libpqSetting{name: part[0], value: value})
 	}
@@ -124,7 +125,8 @@ func cutHostPort(place string) (host, port string, err error) {
 		}
 	}
 	if !strings.Contains(place, ",") && strings.Contains(port, ":") {
-		return "", "", errors.New("the server's address does not name its host as host:port (an IPv6 address goes in brackets)")
+		return "", "", errors.New("the server's address does not name its host as host:port " +
+			"(an IPv6 address goes in brackets)")
 	}
 	return host, port, nil
 }
@@ -132,7 +134,8 @@ func cutHostPort(place string) (host, port string, err error) {
 // readQuery adds the parameters of a URL to s. Unlike JDBC, libpq takes a plus for what it is.
 func (s libpqSettings) readQuery(query string, jdbc bool) (libpqSettings, error) {
 	if strings.Contains(query, "@") {
-		return nil, errors.New("the server's address has an @ after the ?: write %3F for a ? in a password, %40 for an @ in a parameter")
+		return nil, errors.New("the server's address has an @ after the ?: write %3F for a ? in a password, " +
+			"%40 for an @ in a parameter")
 	}
 	unescape := url.PathUnescape
 	if jdbc {
@@ -160,7 +163,8 @@ func readKeywords(text string) (libpqSettings, error) {
 		name, after, ok := strings.Cut(text, "=")
 		name = strings.TrimSpace(name)
 		if !ok || name == "" || strings.ContainsAny(name, " \t\r\n'\\") {
-			return nil, errors.New("the server's address is not name=value name=value (a value with spaces goes in single quotes)")
+			return nil, errors.New("the server's address is not name=value name=value " +
+				"(a value with spaces goes in single quotes)")
 		}
 		after = strings.TrimSpace(after)
 		value, length, err := readKeywordValue(after)
@@ -211,7 +215,8 @@ func LibpqAddress(network, address string) (host, port string, err error) {
 	}
 	host, port, ok := cutSocket(path)
 	if !ok {
-		return "", "", fmt.Errorf("PostgreSQL's clients find no socket %s: its name must be .s.PGSQL. and a port, such as .s.PGSQL.5432", path)
+		return "", "", fmt.Errorf("PostgreSQL's clients find no socket %s: its name must be .s.PGSQL. and a port, "+
+			"such as .s.PGSQL.5432", path)
 	}
 	return host, port, nil
 }

@@ -30,7 +30,8 @@ func cutScheme(text string) (scheme, rest string, err error) {
 	}
 	name, _, _ = strings.Cut(strings.ToLower(name), "+")
 	if !slices.Contains(schemes, name) {
-		return "", "", errors.New("the server's address begins neither with mysql:// nor with mariadb:// nor with tidb:// nor with postgres://")
+		return "", "", errors.New("the server's address begins neither with mysql:// nor with mariadb:// " +
+			"nor with tidb:// nor with postgres://")
 	}
 	if scheme == "" {
 		scheme = name

@@ -126,8 +126,8 @@ func TestDefinitionsAmongStatementsAreAnsweredAsDirectly(t *testing.T) {
 				case 0, 1, 2:
 					both(session, w.definition())
 				case 3: // past isotap
-					text := "ALTER TABLE " + w.table() + w.oneOf(" ADD COLUMN w INT DEFAULT 7", " DROP COLUMN w",
-						" MODIFY v BIGINT")
+					text := "ALTER TABLE " + w.table() + w.oneOf(" ADD COLUMN w INT DEFAULT 7",
+						" DROP COLUMN w", " MODIFY v BIGINT")
 					direct.Exec(text) // it may fail, and then fails on both sides
 					past.Exec(text)
 					// Until the next reading, plans are made for the table as it was.

@@ -106,8 +106,7 @@ func TestRequiredTLSOverAPlainServerIsSaid(t *testing.T) {
 func checkLogged(t *testing.T, name string, logs *observer.ObservedLogs, begins string, want int) {
 	t.Helper()
 	if n := logs.Filter(func(e observer.LoggedEntry) bool {
-		return strings.HasPrefix(e.Message,
-			begins)
+		return strings.HasPrefix(e.Message, begins)
 	}).Len(); n != want {
 		t.Errorf("%s: %q is logged %d times, want %d", name, begins, n, want)
 	}

@@ -108,8 +108,8 @@ func openMySQL(database string) opener {
 
 func openPgx(database string) opener {
 	return func(address, parameters string) (*sql.DB, error) {
-		return sql.Open("pgx", fmt.Sprintf("postgres://postgres@%s/%s?sslmode=disable&%s", address, database,
-			parameters))
+		return sql.Open("pgx", fmt.Sprintf("postgres://postgres@%s/%s?sslmode=disable&%s",
+			address, database, parameters))
 	}
 }
 
@@ -449,8 +449,8 @@ func TestNoFalseFindingAfterAHole(t *testing.T) {
 				c := r.Coverage
 				if gaps := r.Runs[0].Gaps; len(gaps) != holes || c.Unrecorded < 10 ||
 					c.Committed+c.Unrecorded < bumped {
-					t.Errorf("%d acknowledged, %d recorded, %d told to be missing in gaps %+v", bumped, c.Committed,
-						c.Unrecorded, gaps)
+					t.Errorf("%d acknowledged, %d recorded, %d told to be missing in gaps %+v", bumped,
+						c.Committed, c.Unrecorded, gaps)
 				}
 				t.Logf("%d transactions, %d recorded, %d not", bumped, c.Committed, c.Unrecorded)
 			})

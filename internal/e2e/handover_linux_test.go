@@ -84,8 +84,8 @@ func TestHandoverRefusesNoConnection(t *testing.T) {
 	}
 	first := start("127.0.0.1:0")
 	address := first.Addr().String()
-	clients := visit(t, fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", o.Upstream.User, address,
-		o.Upstream.Database))
+	clients := visit(t, fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", o.Upstream.User,
+		address, o.Upstream.Database))
 	accepted := func(srv *proxyserver.Server) uint64 { return srv.Stats().Accepted }
 	older := first
 	for round := range 6 {
@@ -174,8 +174,8 @@ func TestHandoverOfSystemdsSocketRefusesNoConnection(t *testing.T) {
 		return c
 	}
 	service := start()
-	clients := visit(t, fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", o.Upstream.User, socket.Addr(),
-		o.Upstream.Database))
+	clients := visit(t, fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", o.Upstream.User,
+		socket.Addr(), o.Upstream.Database))
 	for range 3 {
 		clients.await(10)
 		service.Process.Signal(syscall.SIGTERM)

@@ -56,8 +56,8 @@ func TestSelectIntoVariablesIsObserved(t *testing.T) {
 							want, got := run(direct)+answer(t.Context(), direct, probe),
 								run(through)+answer(t.Context(), through, probe)
 							if got != want {
-								t.Errorf("%s, %s; %s:\nthrough isotap %s\ndirectly       %s", begin, s.sql, probe, got,
-									want)
+								t.Errorf("%s, %s; %s:\nthrough isotap %s\ndirectly       %s",
+									begin, s.sql, probe, got, want)
 							}
 						}
 					}

@@ -78,8 +78,8 @@ func TestSnapshotIsolationIsTheSessions(t *testing.T) {
 	}
 	for i, c := range tests {
 		conn := b.conn(b.through)
-		b.exec(conn, append(slices.Clone(c.before), "BEGIN", fmt.Sprintf("SELECT v AS m%d FROM mark WHERE id = 1",
-			i))...)
+		b.exec(conn, append(slices.Clone(c.before), "BEGIN",
+			fmt.Sprintf("SELECT v AS m%d FROM mark WHERE id = 1", i))...)
 		b.exec(conn, append(slices.Clone(c.inside), "UPDATE mark SET v = v + 1 WHERE id = 1", "COMMIT")...)
 		conn.Close()
 	}

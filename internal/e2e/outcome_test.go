@@ -126,8 +126,8 @@ func (b *bench) sayFarewell(steps []string) {
 		switch step {
 		case resetStep:
 		case changeUserStep:
-			command = append([]byte{gomysql.COM_CHANGE_USER}, "root\x00\x00"+b.database+"\x00\x21\x00"+authPlugin()+
-				"\x00"...)
+			command = append([]byte{gomysql.COM_CHANGE_USER},
+				"root\x00\x00"+b.database+"\x00\x21\x00"+authPlugin()+"\x00"...)
 		default:
 			step = strings.NewReplacer("@write", "UPDATE t SET v = v + 1 WHERE id < 3", "@x", b.database).Replace(step)
 			command = append([]byte{gomysql.COM_QUERY}, step...)

@@ -37,13 +37,13 @@ const (
 )
 
 // rowStatements are the statements of a script's transaction that read or write rows.
-var rowStatements = map[string]int{pgbench.SelectOnly: 1, pgbench.SimpleUpdate: 3, pgbench.TPCBLike: 5, reports: 10,
-	readModifyWrite: 3}
+var rowStatements = map[string]int{pgbench.SelectOnly: 1, pgbench.SimpleUpdate: 3, pgbench.TPCBLike: 5,
+	reports: 10, readModifyWrite: 3}
 
 // leastExact is the share of a script's statements, in percent, that are exact at least. A run of few transactions
 // shows pgbench's own two statements.
-var leastExact = map[string]int{pgbench.SelectOnly: 98, pgbench.SimpleUpdate: 99, pgbench.TPCBLike: 99, reports: 99,
-	readModifyWrite: 99}
+var leastExact = map[string]int{pgbench.SelectOnly: 98, pgbench.SimpleUpdate: 99, pgbench.TPCBLike: 99,
+	reports: 99, readModifyWrite: 99}
 
 // ownStatements is how many statements pgbench sends by itself before a built-in script: it counts the branches,
 // and asks the catalog for partitions.
@@ -174,8 +174,8 @@ func holdCoverage(t *testing.T, r pgbenchRun) {
 		t.Errorf("%s, %s: %d statements were recorded of %d", r.script, r.protocol, c.Statements, want)
 	}
 	if 100*c.Exact < leastExact[r.script]*c.Statements {
-		t.Errorf("%s, %s: %d of %d statements are exact; the others: %v", r.script, r.protocol, c.Exact, c.Statements,
-			c.Reasons)
+		t.Errorf("%s, %s: %d of %d statements are exact; the others: %v", r.script, r.protocol,
+			c.Exact, c.Statements, c.Reasons)
 	}
 	if c.Indeterminate > 0 {
 		t.Errorf("%s, %s: %d transactions have no known end", r.script, r.protocol, c.Indeterminate)

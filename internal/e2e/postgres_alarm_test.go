@@ -201,8 +201,8 @@ func transactionsOf(f *analyzer.Finding) string {
 	for _, t := range f.Txns() {
 		fmt.Fprintf(&b, "\n%s %s at %s", t.ID, t.Status, t.Level)
 		for _, s := range t.Stmts {
-			fmt.Fprintf(&b, "\n  %d %s %s %s %q void %t %v", s.Num, s.Shape, s.Observation, s.Reason, s.Args, s.Void,
-				s.Accesses)
+			fmt.Fprintf(&b, "\n  %d %s %s %s %q void %t %v", s.Num, s.Shape, s.Observation,
+				s.Reason, s.Args, s.Void, s.Accesses)
 		}
 	}
 	return b.String()

@@ -46,8 +46,8 @@ func (w *postgresDDLWriter) definition() string {
 		return "CREATE TABLE " + t + " (id int PRIMARY KEY, v int, r int REFERENCES " +
 			u + w.oneOf(" ON DELETE CASCADE)", ")")
 	case 5:
-		return "CREATE TABLE " + t + w.oneOf(" (LIKE "+u+" INCLUDING ALL)", " AS SELECT * FROM "+u, " () INHERITS ("+u+
-			")")
+		return "CREATE TABLE " + t + w.oneOf(" (LIKE "+u+" INCLUDING ALL)",
+			" AS SELECT * FROM "+u, " () INHERITS ("+u+")")
 	case 6, 7:
 		return "DROP TABLE " + w.oneOf("", "IF EXISTS ") + t + w.oneOf("", " CASCADE", ", "+u)
 	case 8, 9:
@@ -64,8 +64,8 @@ func (w *postgresDDLWriter) definition() string {
 		return "CREATE TRIGGER g BEFORE " + w.oneOf("INSERT", "UPDATE", "DELETE") + " ON " + t +
 			" FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()"
 	case 14:
-		return w.oneOf("DROP TRIGGER g ON "+t, "DROP RULE r ON "+t, "CREATE RULE r AS ON DELETE TO "+t+
-			" DO INSTEAD NOTHING")
+		return w.oneOf("DROP TRIGGER g ON "+t, "DROP RULE r ON "+t,
+			"CREATE RULE r AS ON DELETE TO "+t+" DO INSTEAD NOTHING")
 	case 15:
 		return "TRUNCATE " + t + w.oneOf("", " CASCADE")
 	case 16:
@@ -141,8 +141,8 @@ func TestPostgreSQLDefinitionsAmongStatementsAreAnsweredAsDirectly(t *testing.T)
 						names[1], names[0]), "pg_temp")
 				}
 				if answered(0) != answered(1) {
-					t.Fatalf("directly\n%q\nthrough isotap\n%q\nafter\n%s", replies[0], replies[1],
-						strings.Join(told, "\n"))
+					t.Fatalf("directly\n%q\nthrough isotap\n%q\nafter\n%s", replies[0],
+						replies[1], strings.Join(told, "\n"))
 				}
 				return replies[1]
 			}
@@ -154,8 +154,8 @@ func TestPostgreSQLDefinitionsAmongStatementsAreAnsweredAsDirectly(t *testing.T)
 				case 0, 1, 2:
 					both(session, w.definition())
 				case 3, 4:
-					both(session, w.oneOf("BEGIN", "COMMIT", "COMMIT", "COMMIT", "ROLLBACK", "ROLLBACK", "SAVEPOINT s",
-						"ROLLBACK TO s"))
+					both(session, w.oneOf("BEGIN", "COMMIT", "COMMIT", "COMMIT", "ROLLBACK", "ROLLBACK",
+						"SAVEPOINT s", "ROLLBACK TO s"))
 				default:
 					text := w.use()
 					replies := both(session, text)

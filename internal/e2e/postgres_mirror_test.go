@@ -71,8 +71,8 @@ func newPostgreSQLMirror(t *testing.T, mode tapMode) *postgresMirror {
 		t.Fatal(err)
 	}
 	// A copy has the same object ids.
-	testdb.Exec(t, testdb.OpenPostgreSQL(t, ""), "DROP DATABASE "+m.names[1], "CREATE DATABASE "+m.names[1]+
-		" TEMPLATE "+m.names[0])
+	testdb.Exec(t, testdb.OpenPostgreSQL(t, ""), "DROP DATABASE "+m.names[1],
+		"CREATE DATABASE "+m.names[1]+" TEMPLATE "+m.names[0])
 	if mode.columns {
 		instrumentPostgreSQL(t, m.names[1])
 	}
@@ -293,8 +293,8 @@ func (r *postgresReflection) run(s postgresStep) string {
 	for i, side := range r.sides {
 		var err error
 		if replies[i], err = side.ask(s.messages...); err != nil {
-			return fmt.Sprintf("%s: %s, after %q", s.name, []string{"directly", "through isotap"}[i]+": "+err.Error(),
-				replies[i])
+			return fmt.Sprintf("%s: %s, after %q", s.name, []string{"directly", "through isotap"}[i]+
+				": "+err.Error(), replies[i])
 		}
 		if !s.ordered {
 			replies[i] = unordered(replies[i])
@@ -310,8 +310,8 @@ func (r *postgresReflection) run(s postgresStep) string {
 				s.name, len(replies[0]), len(replies[1]), replies[0], replies[1])
 		}
 		if got := strings.ReplaceAll(replies[1][i], r.m.names[1], r.m.names[0]); got != replies[0][i] {
-			return fmt.Sprintf("%s: message %d\ndirectly:       %.400q\nthrough isotap: %.400q", s.name, i+1,
-				replies[0][i], got)
+			return fmt.Sprintf("%s: message %d\ndirectly:       %.400q\nthrough isotap: %.400q",
+				s.name, i+1, replies[0][i], got)
 		}
 	}
 	return ""

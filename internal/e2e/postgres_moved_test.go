@@ -22,8 +22,8 @@ func TestRowsThatMoveAreTheSameRows(t *testing.T) {
 			b.exec(c, "BEGIN", "INSERT INTO twice VALUES (1, 1)", "UPDATE twice SET v = 2", "COMMIT",
 				"UPDATE loose SET b = 0 WHERE a = 3", "DELETE FROM loose WHERE a < 3")
 			b.exec(past, move)
-			b.exec(c, "SELECT * FROM twice", "SELECT * FROM loose", "UPDATE loose SET b = 1 WHERE a > 3",
-				"UPDATE twice SET v = 3")
+			b.exec(c, "SELECT * FROM twice", "SELECT * FROM loose",
+				"UPDATE loose SET b = 1 WHERE a > 3", "UPDATE twice SET v = 3")
 			b.exec(past, move)
 			b.exec(c, "SELECT * FROM twice", "SELECT * FROM loose", "UPDATE loose SET b = 2",
 				"SELECT * FROM twice, loose")

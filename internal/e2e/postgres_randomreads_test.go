@@ -47,8 +47,8 @@ func (w *postgresWriter) join() string {
 	case 0:
 		return "SELECT * FROM t1 " + join + " t2 ON t2.k1 = t1.id"
 	case 1:
-		return "SELECT p.id, q.id FROM t1 p " + w.oneOf("JOIN", "LEFT JOIN") + " t1 q ON q.a > p.a WHERE " +
-			w.where1("p")
+		return "SELECT p.id, q.id FROM t1 p " + w.oneOf("JOIN", "LEFT JOIN") +
+			" t1 q ON q.a > p.a WHERE " + w.where1("p")
 	case 2:
 		return "SELECT t1.b, t3.* FROM t1, t3 WHERE t1.id = t3.x"
 	case 3:
@@ -80,15 +80,15 @@ func (w *postgresWriter) lateral() string {
 	case 0:
 		inner = "SELECT i.* FROM LATERAL (" + inner + ") i"
 	case 1:
-		inner = "SELECT i.* FROM (SELECT x FROM t3) o, LATERAL (" + strings.Replace(inner, "SELECT ", "SELECT o.*, ",
-			1) + ") i"
+		inner = "SELECT i.* FROM (SELECT x FROM t3) o, LATERAL (" +
+			strings.Replace(inner, "SELECT ", "SELECT o.*, ", 1) + ") i"
 	case 2:
 		inner = "SELECT l.* UNION ALL SELECT l.*"
 	}
 	return with + "SELECT " + w.oneOf("s.*", "*", "s.*, l.id", "l.*, s.*", "count(*)", "s.id") + " FROM " + left +
 		" l " +
-		w.oneOf(", LATERAL ("+inner+") s", "CROSS JOIN LATERAL ("+inner+") s", "LEFT JOIN LATERAL ("+inner+
-			") s ON true")
+		w.oneOf(", LATERAL ("+inner+") s", "CROSS JOIN LATERAL ("+inner+") s",
+			"LEFT JOIN LATERAL ("+inner+") s ON true")
 }
 
 func (w *postgresWriter) aggregate() string {
@@ -238,8 +238,8 @@ func (w *postgresWriter) oddTables() string {
 }
 
 func (w *postgresWriter) locking() string {
-	lock := w.oneOf(" FOR UPDATE", " FOR NO KEY UPDATE", " FOR SHARE", " FOR KEY SHARE", " FOR UPDATE NOWAIT",
-		" FOR SHARE SKIP LOCKED")
+	lock := w.oneOf(" FOR UPDATE", " FOR NO KEY UPDATE", " FOR SHARE", " FOR KEY SHARE",
+		" FOR UPDATE NOWAIT", " FOR SHARE SKIP LOCKED")
 	switch w.n(4) {
 	case 0:
 		return "SELECT a, b FROM t1 WHERE " + w.where1("t1") + lock

@@ -201,8 +201,8 @@ func (p *pipeline) run(name string, st postgresStatement) {
 		b.Parameters = append(b.Parameters, []byte(v))
 	}
 	// One code for all columns, none, or as many as there often are.
-	b.ResultFormatCodes = rapid.SampledFrom([][]int16{nil, nil, {0}, {1}, {1}, {0, 1}, {1, 0}, {1, 1, 0}}).Draw(w.t,
-		"formats")
+	b.ResultFormatCodes = rapid.SampledFrom([][]int16{nil, nil, {0}, {1}, {1}, {0, 1}, {1, 0},
+		{1, 1, 0}}).Draw(w.t, "formats")
 	p.add("Bind "+portal+" "+name+" "+strings.Join(st.params, ","), b)
 	if w.n(2) == 0 {
 		p.add("Describe P "+portal, &pgproto3.Describe{ObjectType: 'P', Name: portal})

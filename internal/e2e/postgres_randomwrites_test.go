@@ -22,8 +22,8 @@ func (w *postgresWriter) insert() string {
 		return "INSERT INTO t2 VALUES (" + w.int() + ", " + w.str() + ", DEFAULT, NULL)" +
 			w.maybe(3, " RETURNING k2, g")
 	case 4:
-		return "INSERT INTO t3 VALUES (" + w.intOrNull() + ", " + w.int() + ", 'ok'), (" + w.int() + ", NULL, NULL)" +
-			w.maybe(3, " RETURNING *")
+		return "INSERT INTO t3 VALUES (" + w.intOrNull() + ", " + w.int() + ", 'ok'), (" + w.int() +
+			", NULL, NULL)" + w.maybe(3, " RETURNING *")
 	case 5:
 		return "INSERT INTO t1 DEFAULT VALUES" + w.returns()
 	case 6:
@@ -53,8 +53,8 @@ func (w *postgresWriter) upsert() string {
 		return "INSERT INTO pt VALUES (" + w.int() + ", " + w.str() +
 			") ON CONFLICT (id) DO UPDATE SET n = pt.n || '!'" + w.maybe(3, " RETURNING *")
 	}
-	return "INSERT INTO tr VALUES (" + w.int() + ", 1) ON CONFLICT (id) DO UPDATE SET v = tr.v + 1" +
-		w.maybe(3, " RETURNING v")
+	return "INSERT INTO tr VALUES (" + w.int() +
+		", 1) ON CONFLICT (id) DO UPDATE SET v = tr.v + 1" + w.maybe(3, " RETURNING v")
 }
 
 func (w *postgresWriter) insertSelect() string {

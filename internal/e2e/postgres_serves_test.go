@@ -56,8 +56,8 @@ func TestADatabaseMayBeMadeThroughIsotap(t *testing.T) {
 		t.Fatal(err)
 	}
 	recording := t.TempDir() + "/rec"
-	srv, err := proxyserver.Start(t.Context(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0",
-		Recording: recording})
+	srv, err := proxyserver.Start(t.Context(),
+		proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: recording})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,8 +73,8 @@ func TestPostgreSQLServerIsLookedAtAsConfigured(t *testing.T) {
 		{"127.0.0.1", "isotap", "sslmode=verify-full" + shows, ""},
 	} {
 		t.Run(tt.user+" at "+tt.host+" "+tt.parameters, func(t *testing.T) {
-			upstream, err := dsn.Parse("postgres://" + tt.user + "@" + net.JoinHostPort(tt.host, port) + "/postgres?" +
-				tt.parameters)
+			upstream, err := dsn.Parse("postgres://" + tt.user + "@" + net.JoinHostPort(tt.host, port) +
+				"/postgres?" + tt.parameters)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,8 +135,8 @@ func TestPostgreSQLClientsAreOfferedTLSAsConfigured(t *testing.T) {
 		{"made at the start", "optional", "", "", never("unknown authority", "unknown authority")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			files := map[string]string{"server": a.File("server"), "key of server": a.KeyFile("server"),
-				"ca": a.File("ca")}
+			files := map[string]string{"server": a.File("server"),
+				"key of server": a.KeyFile("server"), "ca": a.File("ca")}
 			offered, err := proxyserver.ParseClientTLS(tt.mode, files[tt.cert], files["key of "+tt.cert], files[tt.ca])
 			if err != nil {
 				t.Fatal(err)

@@ -321,8 +321,8 @@ func (c *truthComparison) statement(x *history.Txn, st *history.Stmt, n int) (ce
 		met, ok := c.met[n][row]
 		switch {
 		case !ok:
-			c.t.Errorf("statement %d (%s) is recorded with %v of %s, which it did not touch (%v)", n, st.Shape, a.Op,
-				row, c.met[n])
+			c.t.Errorf("statement %d (%s) is recorded with %v of %s, which it did not touch (%v)", n,
+				st.Shape, a.Op, row, c.met[n])
 		case (a.Op == history.UpdateRow || a.Op == history.InsertRow) != c.left[n][row]:
 			c.t.Errorf("statement %d (%s): %v of %s", n, st.Shape, a.Op, row)
 		}

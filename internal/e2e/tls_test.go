@@ -194,8 +194,8 @@ func secureMariaDB(t *testing.T) (*testdb.Server, *testdb.Authority) {
 	a := testdb.OpenAuthority(t)
 	sign(t, a, "address", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
 	server, err := testdb.Start(t.Context(),
-		testdb.Options{Args: []string{"--ssl-ca=" + a.File("ca"), "--ssl-cert=" + a.File("address"), "--ssl-key=" +
-			a.KeyFile("address")}})
+		testdb.Options{Args: []string{"--ssl-ca=" + a.File("ca"), "--ssl-cert=" + a.File("address"),
+			"--ssl-key=" + a.KeyFile("address")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,8 +277,8 @@ func TestServerWithoutRequiredTLSIsRefused(t *testing.T) {
 	}
 	for mode, says := range map[dsn.TLSMode]string{dsn.TLSPrefer: "", dsn.TLSRequire: "--upstream-tls"} {
 		target.TLS.Mode = mode
-		srv, err := proxyserver.Start(t.Context(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0",
-			Off: true})
+		srv, err := proxyserver.Start(t.Context(),
+			proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Off: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,8 +28,8 @@ func rowsOf(t *testing.T, c *sql.Conn, columns map[string]string) map[string]see
 	t.Helper()
 	all := make(map[string]seenRow)
 	for table, of := range columns {
-		rows, err := c.QueryContext(t.Context(), "SELECT isotap_rowid, isotap_wlist, CONCAT_WS('|', "+of+") FROM "+
-			table)
+		rows, err := c.QueryContext(t.Context(),
+			"SELECT isotap_rowid, isotap_wlist, CONCAT_WS('|', "+of+") FROM "+table)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,8 +129,8 @@ func (w *rowWrite) hold(t *testing.T, s *history.Stmt) (told int) {
 			t.Errorf("%s (%v %s): %s was %s and is %s, version %s still", w.text, s.Observation, s.Reason, id,
 				before.values, row.values, row.list)
 		case row.values == before.values && other && s.Observation == history.Exact:
-			t.Errorf("%s: %s is %s as before, its versions were %s and are %s", w.text, id, row.values, before.list,
-				row.list)
+			t.Errorf("%s: %s is %s as before, its versions were %s and are %s", w.text, id,
+				row.values, before.list, row.list)
 		case other:
 			told++
 		}

@@ -36,8 +36,8 @@ func TestGroupsAreWarnedOfAsOften(t *testing.T) {
 		m.forgetPlan(through)
 		ends := [2][]byte{direct[len(direct)-1], through[len(through)-1]} // which have the number of warnings
 		if len(direct) != len(through) || !bytes.Equal(ends[0][4:], ends[1][4:]) {
-			t.Errorf("%s: %d packets that end with %q, directly %d that end with %q", text, len(through), ends[1],
-				len(direct), ends[0])
+			t.Errorf("%s: %d packets that end with %q, directly %d that end with %q", text, len(through),
+				ends[1], len(direct), ends[0])
 		}
 		if diff := r.run(randomStatement{text: "SHOW COUNT(*) WARNINGS"}); diff != "" {
 			t.Errorf("%s: %s", text, diff)

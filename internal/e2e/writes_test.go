@@ -198,8 +198,8 @@ func (c *change) check(t *testing.T, txn *history.Txn) (certain int) {
 				t.Errorf("%s: the list of %s was %s and is %s", c.query, row, was, list)
 			}
 		case c.valuesBefore[row] != c.valuesAfter[row] && st.Observation != history.Opaque:
-			t.Errorf("%s: %s was %s and is %s, and its list is %s still", c.query, row, c.valuesBefore[row],
-				c.valuesAfter[row], list)
+			t.Errorf("%s: %s was %s and is %s, and its list is %s still", c.query, row,
+				c.valuesBefore[row], c.valuesAfter[row], list)
 		}
 	}
 	for row, was := range c.before {

@@ -14,8 +14,8 @@ import (
 // What is missing on this machine is skipped, but for what is installed by package name: make tidb and ISOTAP_MYSQLD
 // bring the rest.
 func TestEnginesStartAndSayWhoTheyAre(t *testing.T) {
-	family := map[string]dbms.Engine{"mariadb": dbms.MariaDB, "postgres": dbms.PostgreSQL, "mysql": dbms.MySQL,
-		"tidb": dbms.TiDB}
+	family := map[string]dbms.Engine{"mariadb": dbms.MariaDB, "postgres": dbms.PostgreSQL,
+		"mysql": dbms.MySQL, "tidb": dbms.TiDB}
 	for _, e := range engines {
 		t.Run(e.Name, func(t *testing.T) {
 			var said bytes.Buffer

@@ -119,8 +119,8 @@ func TestAfterACrashFuzzingGoesOn(t *testing.T) {
 		})
 	}
 	crash(first, admin)
-	o := Options{Levels: []workload.Isolation{readCommitted}, Rounds: 2, Seed: 1, Dir: t.TempDir(), Profile: endless,
-		ServerLog: first.Log}
+	o := Options{Levels: []workload.Isolation{readCommitted}, Rounds: 2, Seed: 1, Dir: t.TempDir(),
+		Profile: endless, ServerLog: first.Log}
 	o.Restart = func(context.Context) (*runner.Runner, error) {
 		server, admin := throwAway(t)
 		crash(server, admin)
@@ -215,8 +215,8 @@ func TestOddAnswersOfOneKindAreToldOnce(t *testing.T) {
 	h := &fuzzer{Options: Options{Log: io.Discard}, tally: newTally(openStage(t, testdb.Current(t).URL()).Server,
 		[]workload.Isolation{serializable})}
 	for i, column := range []int{7, 11} {
-		odd := random.Odd{SQL: "SELECT 1", Code: "1105", Message: fmt.Sprintf("Can't find column Column#%d in schema",
-			column)}
+		odd := random.Odd{SQL: "SELECT 1", Code: "1105",
+			Message: fmt.Sprintf("Can't find column Column#%d in schema", column)}
 		if err := h.strange(&round{level: serializable, seed: uint64(i + 3)}, []random.Odd{odd}); err != nil {
 			t.Fatal(err)
 		}

@@ -62,7 +62,8 @@ func (t *Tally) run(w io.Writer) {
 	if hunted == 0 {
 		hunted = time.Since(t.Began)
 	}
-	fmt.Fprintf(w, "%s %s: %d rounds in %s, %d transactions (%.0f a second; %.0f while a round's sessions worked), %d committed, %d refused\n",
+	fmt.Fprintf(w, "%s %s: %d rounds in %s, %d transactions (%.0f a second; %.0f while a round's sessions worked), "+
+		"%d committed, %d refused\n",
 		t.Server.Engine, t.Server.Version, t.Rounds, hunted.Round(time.Second), r.Transactions,
 		float64(r.Transactions)/hunted.Seconds(), t.TransactionsPerSecond(), r.Committed, r.Refused)
 }

@@ -15,13 +15,15 @@ func evidence(m *mining.Mined) []string {
 	for _, p := range m.Programs {
 		calls += p.Calls
 	}
-	notes := []string{fmt.Sprintf("programs that the recording does not have are not covered, nor are other ways through those that it has: it has %d calls", calls)}
+	notes := []string{fmt.Sprintf("programs that the recording does not have are not covered, "+
+		"nor are other ways through those that it has: it has %d calls", calls)}
 	if m.LeftOut > 0 {
 		notes = append(notes, fmt.Sprintf("%d programs with fewer calls than --min-calls are left out, and not covered",
 			m.LeftOut))
 	}
 	if m.Ended > 0 {
-		notes = append(notes, fmt.Sprintf("%d transactions were rolled back, or it is not known how they ended: they are no evidence", m.Ended))
+		notes = append(notes, fmt.Sprintf("%d transactions were rolled back, or it is not known how they ended: "+
+			"they are no evidence", m.Ended))
 	}
 	notes = append(notes, kept(m.Workload)...)
 	for _, what := range m.Unreadable {
@@ -89,7 +91,8 @@ func (o *Options) assumptions(family dbms.Family, w *robust.Workload) []string {
 		notes = append(notes, note)
 	}
 	if o.Answers == nil && family == dbms.MySQLFamily && len(which) > 0 {
-		notes = append(notes, "not checked (--check-engine), by what is known of MySQL and MariaDB: UPDATE, DELETE and locking SELECT by predicate see no single state of the table at READ COMMITTED "+
+		notes = append(notes, "not checked (--check-engine), by what is known of MySQL and MariaDB: "+
+			"UPDATE, DELETE and locking SELECT by predicate see no single state of the table at READ COMMITTED "+
 			"(semi-consistent reads), which the answers assume: they do not hold for "+strings.Join(which, ", "))
 	}
 	return notes

@@ -47,7 +47,8 @@ type Programs struct {
 // Load returns the programs, with notes on what is not covered.
 func Load(ctx context.Context, o Options) (*Programs, error) {
 	if o.Schema == "" && o.Upstream == nil && len(o.Recordings) == 0 {
-		return nil, errors.New("the tables are not known: --schema FILE with their definitions (CREATE TABLE), or --upstream URL of a database that has them")
+		return nil, errors.New("the tables are not known: --schema FILE with their definitions (CREATE TABLE), " +
+			"or --upstream URL of a database that has them")
 	}
 	if len(o.Recordings) > 0 {
 		return o.mine(ctx)
@@ -131,7 +132,8 @@ func (o *Options) mine(ctx context.Context) (p *Programs, err error) {
 		return nil, err
 	}
 	if len(mined.Programs) == 0 {
-		return nil, errors.New("the recording holds no committed transaction that used rows (or none with as many calls as --min-calls wants)")
+		return nil, errors.New("the recording holds no committed transaction that used rows " +
+			"(or none with as many calls as --min-calls wants)")
 	}
 	w := mined.Workload
 	w.Name = strings.Join(o.Recordings, ", ")
@@ -145,7 +147,8 @@ func noTables(remarks []string) error {
 	if len(remarks) > 0 {
 		why = " (" + remarks[0] + ")"
 	}
-	return fmt.Errorf("the recording does not say how its tables are defined%s: give --schema FILE with their definitions (CREATE TABLE), or --upstream URL of a database that has them", why)
+	return fmt.Errorf("the recording does not say how its tables are defined%s: "+
+		"give --schema FILE with their definitions (CREATE TABLE), or --upstream URL of a database that has them", why)
 }
 
 // familyOf returns the family of the recordings' server.

@@ -96,9 +96,11 @@ func (k *known) remarks() (remarks []string) {
 	}
 	for _, name := range k.order {
 		if _, same := k.last(name); !same {
-			remarks = append(remarks, fmt.Sprintf("%s is defined differently in several databases: it is left out; give --upstream, or record one database at a time", name))
+			remarks = append(remarks, fmt.Sprintf("%s is defined differently in several databases: it is left out; "+
+				"give --upstream, or record one database at a time", name))
 		} else if k.changed(name) {
-			remarks = append(remarks, fmt.Sprintf("%s was changed while it was recorded: its last definition counts for all of the recording", name))
+			remarks = append(remarks, fmt.Sprintf("%s was changed while it was recorded: "+
+				"its last definition counts for all of the recording", name))
 		}
 	}
 	return remarks

@@ -70,8 +70,8 @@ func inherited(name string) ([]net.Listener, error) {
 		}
 	}
 	if len(taken) == 0 {
-		return nil, errors.Join(fmt.Errorf("%s: systemd has passed no such socket on to this process (LISTEN_FDS, LISTEN_FDNAMES)",
-			strings.TrimSuffix(systemdAddress+":"+name, ":")), closeAll(left))
+		return nil, errors.Join(fmt.Errorf("%s: systemd has passed no such socket on to this process "+
+			"(LISTEN_FDS, LISTEN_FDNAMES)", strings.TrimSuffix(systemdAddress+":"+name, ":")), closeAll(left))
 	}
 	return taken, closeAll(left)
 }
@@ -79,7 +79,8 @@ func inherited(name string) ([]net.Listener, error) {
 // listenUnix listens on a socket at path. One in the abstract namespace has no permissions.
 func listenUnix(path string, mode fs.FileMode) (net.Listener, error) {
 	if strings.HasPrefix(path, "@") {
-		return nil, fmt.Errorf("unix:%s: a socket in the abstract namespace has no permissions, so that every user could connect: give a path", path)
+		return nil, fmt.Errorf("unix:%s: a socket in the abstract namespace has no permissions, "+
+			"so that every user could connect: give a path", path)
 	}
 	if err := replaceStale(path); err != nil {
 		return nil, err

@@ -53,7 +53,8 @@ func connectionMetrics(p *admin.Page, s *proxy.Stats) {
 	p.Counter(name, help, float64(s.TooManyLogins), "reason", "max_logins")
 	p.Counter(name, help, float64(s.Unreachable), "reason", "server_unreachable")
 	p.Counter(name, help, float64(s.LocalUpstream), "reason", "local_upstream")
-	p.Counter("isotap_faults_total", "Failures of isotap's own on what a client or the server sent; each is in the log, at most one a second.", float64(s.Faults))
+	p.Counter("isotap_faults_total", "Failures of isotap's own on what a client or the server sent; "+
+		"each is in the log, at most one a second.", float64(s.Faults))
 	p.Gauge("isotap_logins_open", "Clients that have not logged in now.", float64(s.LoggingIn))
 	p.Gauge("isotap_logins_waiting", "Those of them that wait for a connection to the server.",
 		float64(s.LoginsWaiting))

@@ -115,10 +115,11 @@ func (o *Options) warnOfPlainLegs() {
 	}
 	switch mode := o.Upstream.TLS.Mode; {
 	case mode == dsn.TLSPrefer:
-		o.Logger.Warn("TLS with the server is preferred, not required: the server, or somebody on the way to it, can have connections go without " +
-			"(--upstream-tls require, verify-full)")
+		o.Logger.Warn("TLS with the server is preferred, not required: the server, or somebody on the way to it, " +
+			"can have connections go without (--upstream-tls require, verify-full)")
 	case o.ClientTLS.Use == session.MustTLS && mode < dsn.TLSPrefer:
-		o.Logger.Warn("clients must use TLS, and isotap's connections to the server are not encrypted: what they send can be read there (--upstream-tls)")
+		o.Logger.Warn("clients must use TLS, and isotap's connections to the server are not encrypted: " +
+			"what they send can be read there (--upstream-tls)")
 	}
 }
 

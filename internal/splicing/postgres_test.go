@@ -85,8 +85,8 @@ func TestPostgreSQLTexts(t *testing.T) {
 		for _, s := range postgresWays[r.IntN(len(postgresWays))] {
 			session = append(session, strings.NewReplacer("%s", conforming, "%b", quote, "%c", encoding).Replace(s))
 		}
-		return fmt.Sprintf("standard_conforming_strings %s, backslash_quote %s, %s, %q", conforming, quote, encoding,
-			session), session
+		return fmt.Sprintf("standard_conforming_strings %s, backslash_quote %s, %s, %q", conforming,
+			quote, encoding, session), session
 	}
 	f.normal = func(reply []byte) []byte { return reply }
 	// Some statements go out in another form (DISTINCT as GROUP BY, say), which is isotap's as a whole.

@@ -164,7 +164,8 @@ func nameTaken(err error) bool {
 
 // drop removes the database if it is there.
 func drop(ctx context.Context, admin *sql.DB, f dbms.Family, name string) error {
-	if f == dbms.PostgreSQLFamily { // DROP DATABASE WITH (FORCE) is of version 13; without, it waits for those who are told to go
+	// DROP DATABASE WITH (FORCE) is of version 13; without, it waits for those who are told to go.
+	if f == dbms.PostgreSQLFamily {
 		if _, err := admin.ExecContext(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1",
 			name); err != nil {
 			return err

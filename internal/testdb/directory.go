@@ -41,7 +41,8 @@ func unprivilegedUser(packaged string) (*account, error) {
 		}
 		return &account{uid, gid}, nil
 	}
-	return nil, fmt.Errorf("the server does not run as root, and this system has neither a user %s nor a user nobody to run it as", packaged)
+	return nil, fmt.Errorf("the server does not run as root, "+
+		"and this system has neither a user %s nor a user nobody to run it as", packaged)
 }
 
 // makeDirectory makes a server's directory, with its data directory in it, the account's own.

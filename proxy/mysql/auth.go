@@ -169,8 +169,8 @@ func (a *auth) fromServer(payload []byte, over legs, multiFactor bool) (authPack
 // revealsPassword reports whether the plug-in's answer is the password itself, and the client can take
 // the way to the server for safer than it is.
 func (a *auth) revealsPassword(over legs) bool {
-	return (a.plugin == gomysql.AUTH_CLEAR_PASSWORD || a.plugin == dialogPlugin) && over.client.tls &&
-		!over.server.safe()
+	return (a.plugin == gomysql.AUTH_CLEAR_PASSWORD || a.plugin == dialogPlugin) &&
+		over.client.tls && !over.server.safe()
 }
 
 // fromClient takes the client's answer to a plug-in.

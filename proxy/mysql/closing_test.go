@@ -35,8 +35,8 @@ func begin(t *testing.T) *conversation {
 	c.settle()
 	caps := uint32(gomysql.CLIENT_PROTOCOL_41 | gomysql.CLIENT_SECURE_CONNECTION | gomysql.CLIENT_PLUGIN_AUTH |
 		gomysql.CLIENT_CONNECT_WITH_DB | gomysql.CLIENT_LONG_PASSWORD | gomysql.CLIENT_LOCAL_FILES)
-	login := append([]byte{byte(caps), byte(caps >> 8), byte(caps >> 16), byte(caps >> 24), 0, 0, 0, 1, 33},
-		make([]byte, 23)...)
+	login := append([]byte{byte(caps), byte(caps >> 8), byte(caps >> 16), byte(caps >> 24), 0, 0, 0,
+		1, 33}, make([]byte, 23)...)
 	c.client(1, append(login, "root\x00\x00"+database+"\x00mysql_native_password\x00"...))
 	return c
 }

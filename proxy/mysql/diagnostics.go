@@ -156,8 +156,8 @@ func (c *conditions) keep(payload []byte) error {
 	}
 	if c.bytes += len(row.level) + len(row.code) + len(row.message); len(c.kept) == maxConditions ||
 		c.bytes > maxConditionBytes {
-		return fmt.Errorf("%w: more than %d rows, or %d bytes, of SHOW WARNINGS", errMalformed, maxConditions,
-			maxConditionBytes)
+		return fmt.Errorf("%w: more than %d rows, or %d bytes, of SHOW WARNINGS", errMalformed,
+			maxConditions, maxConditionBytes)
 	}
 	c.kept = append(c.kept, row)
 	return nil
@@ -198,8 +198,8 @@ func (c *conditions) raising() string {
 	}
 	message := []rune(string(last.message))
 	message = message[:min(len(message), maxSignalled)]
-	return fmt.Sprintf("SIGNAL SQLSTATE '%s' SET MYSQL_ERRNO = %s, MESSAGE_TEXT = _utf8mb4 X'%X'", state, last.code,
-		string(message))
+	return fmt.Sprintf("SIGNAL SQLSTATE '%s' SET MYSQL_ERRNO = %s, MESSAGE_TEXT = _utf8mb4 X'%X'",
+		state, last.code, string(message))
 }
 
 // listed returns the kept conditions as the rows of the client's SHOW WARNINGS or SHOW ERRORS; nil when the

@@ -80,8 +80,8 @@ const (
 // endsConnection reports whether a server that sends the error may close the connection behind it.
 func endsConnection(code uint16) bool {
 	switch code {
-	case gomysql.ER_SERVER_SHUTDOWN, erConnectionKilled, erClientInteraction, erSessionWasKilled, erServerOfflineMode,
-		erQueryInterruptedBy:
+	case gomysql.ER_SERVER_SHUTDOWN, erConnectionKilled, erClientInteraction, erSessionWasKilled,
+		erServerOfflineMode, erQueryInterruptedBy:
 		return true
 	}
 	return false

@@ -89,8 +89,8 @@ func loggedIn(t testing.TB, caps uint32) *Session {
 	greeting := append([]byte("\x0a10.11.0-MariaDB\x00\x01\x00\x00\x00abcdefgh\x00"), byte(caps), byte(caps>>8), 33, 2,
 		0, byte(caps>>16), byte(caps>>24), 21)
 	greeting = append(greeting, make([]byte, 10)...)
-	login := append([]byte{byte(caps), byte(caps >> 8), byte(caps >> 16), byte(caps >> 24), 0, 0, 0, 1, 33},
-		make([]byte, 23)...)
+	login := append([]byte{byte(caps), byte(caps >> 8), byte(caps >> 16), byte(caps >> 24), 0, 0, 0,
+		1, 33}, make([]byte, 23)...)
 	login = append(login, "root\x00\x00"...)
 	feed := func(err error) {
 		if err != nil {

@@ -89,7 +89,8 @@ func (s *rowIdentities) tooMany() bool {
 	switch {
 	case len(s.list) == maxIdentities:
 		s.dropped = history.ReasonTooManyRows
-	case !s.of.Admits(txnstate.AccessBytes*(len(s.list)+len(s.known)) + 2*len(s.arena)): // the tags in its texts take about as much as these
+	// The tags in the arena's texts take about as much as these.
+	case !s.of.Admits(txnstate.AccessBytes*(len(s.list)+len(s.known)) + 2*len(s.arena)):
 		s.dropped = history.ReasonTxnMemory
 	}
 	return !s.dropped.IsZero()

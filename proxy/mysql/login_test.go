@@ -37,8 +37,8 @@ func greet(t *testing.T, cfg Config) *Session {
 
 // head is the beginning of a handshake response, which is also a request for TLS.
 func head(caps uint32) []byte {
-	return append([]byte{byte(caps), byte(caps >> 8), byte(caps >> 16), byte(caps >> 24), 0, 0, 0, 1, 33},
-		make([]byte, 23)...)
+	return append([]byte{byte(caps), byte(caps >> 8), byte(caps >> 16), byte(caps >> 24), 0, 0, 0,
+		1, 33}, make([]byte, 23)...)
 }
 
 func tlsRequest() []byte {
@@ -138,8 +138,8 @@ func TestPasswordsAreNotSentOverAPlainLeg(t *testing.T) {
 			if plugin == gomysql.AUTH_CACHING_SHA2_PASSWORD {
 				answer = []byte("\x03abc")
 			}
-			login, _ := appendPacket(nil, 2, append(append(append(head(testCaps), "ann\x00"...), answer...), plugin+
-				"\x00"...))
+			login, _ := appendPacket(nil, 2,
+				append(append(append(head(testCaps), "ann\x00"...), answer...), plugin+"\x00"...))
 			if _, err := s.FromClient(0, login); err != nil {
 				t.Fatal(err)
 			}

@@ -85,8 +85,8 @@ func logIn(t *testing.T, planner Planner, database string, caps uint32) *convers
 	c := &conversation{t: t, server: conn, session: newTestSession(planner)}
 	c.settle()
 	caps |= gomysql.CLIENT_PROTOCOL_41 | gomysql.CLIENT_SECURE_CONNECTION | gomysql.CLIENT_PLUGIN_AUTH | gomysql.CLIENT_CONNECT_WITH_DB | gomysql.CLIENT_LONG_PASSWORD
-	login := append([]byte{byte(caps), byte(caps >> 8), byte(caps >> 16), byte(caps >> 24), 0, 0, 0, 1, 33},
-		make([]byte, 23)...)
+	login := append([]byte{byte(caps), byte(caps >> 8), byte(caps >> 16), byte(caps >> 24), 0, 0, 0,
+		1, 33}, make([]byte, 23)...)
 	c.client(1, append(login, "root\x00\x00"+database+"\x00mysql_native_password\x00"...))
 	return c
 }
@@ -147,8 +147,8 @@ func TestWrongPlansColumnsDoNotReachClients(t *testing.T) {
 					}
 				}
 				fetch := func(reply []byte) []byte {
-					return append(append([]byte{gomysql.COM_STMT_FETCH}, reply[headerBytes+1:headerBytes+5]...), 10, 0,
-						0, 0)
+					return append(append([]byte{gomysql.COM_STMT_FETCH},
+						reply[headerBytes+1:headerBytes+5]...), 10, 0, 0, 0)
 				}
 				if want, got := direct.hears(fetch(again)), through.hears(fetch(got)); !bytes.Equal(got, want) {
 					t.Errorf("it fetches\n%q\ndirectly\n%q", got, want)

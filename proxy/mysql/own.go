@@ -143,8 +143,8 @@ func (s *Session) askSettings() {
 				// Another server answers than the one that was asked what it has.
 				s.cfg.AsksConflicts, s.settings.stale = false, true
 			case x.failed:
-				s.note("cannot read the session's settings (error %d: %s): its statements go unobserved", x.err.code,
-					x.err.message)
+				s.note("cannot read the session's settings (error %d: %s): its statements go unobserved",
+					x.err.code, x.err.message)
 			case unread != nil:
 				s.note("cannot read the session's settings (%v): its statements go unobserved", unread)
 			}
@@ -165,8 +165,8 @@ func (s *Session) runCompanion(o *observed, x *exchange) {
 		s.askFoundRows() // it may be more than the rows that came
 	}
 	c := &exchange{grammar: resultReply, purpose: companionPurpose, hidden: plan.HiddenColumns(), companionOf: o,
-		stmt: &observed{plan: plan, rewritten: true, stmt: history.Stmt{Observation: plan.Observation,
-			Reason: plan.Reason}}}
+		stmt: &observed{plan: plan, rewritten: true,
+			stmt: history.Stmt{Observation: plan.Observation, Reason: plan.Reason}}}
 	s.counts.foundRowsGone = true
 	if x.prepared == nil {
 		s.send(c, plan.Append([]byte{gomysql.COM_QUERY}, sqlmysql.AppendPlaceholder))

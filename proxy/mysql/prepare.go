@@ -135,8 +135,8 @@ func (s *Session) prepareOK(x *exchange, seq byte, payload []byte) (bool, error)
 		p.params -= len(p.plan.Upstream.Hidden)
 	}
 	if p.params < 0 || x.hidden+x.carries > x.columns {
-		return false, fmt.Errorf("%w: a prepared statement with %d parameters and %d columns", errUnexpected, params,
-			x.columns)
+		return false, fmt.Errorf("%w: a prepared statement with %d parameters and %d columns",
+			errUnexpected, params, x.columns)
 	}
 	p.long = make([]bool, p.params)
 	binary.LittleEndian.PutUint16(b[5:], uint16(x.columns-x.hidden))
@@ -226,8 +226,8 @@ func (s *Session) prepareFilled(p *prepared) {
 // closeVariant closes a variant of p, if there is one.
 func (s *Session) closeVariant(p *prepared, id uint32) {
 	if id != 0 && id != p.id {
-		s.toServer, _ = appendPacket(s.toServer, 0, binary.LittleEndian.AppendUint32([]byte{gomysql.COM_STMT_CLOSE},
-			id))
+		s.toServer, _ = appendPacket(s.toServer, 0,
+			binary.LittleEndian.AppendUint32([]byte{gomysql.COM_STMT_CLOSE}, id))
 	}
 }
 

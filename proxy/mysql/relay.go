@@ -396,6 +396,7 @@ func (s *Session) clientText(x *exchange) []byte {
 func (s *Session) misplanned(p *sqlmysql.Plan) {
 	s.events = append(s.events, session.Event{Misplanned: true})
 	if s.watches() && s.cfg.Planner.Misplanned(p.Shape) {
-		s.note("a statement was planned wrong, and goes unobserved from now on; the client did not see the columns that isotap added: %s", p.Shape)
+		s.note("a statement was planned wrong, and goes unobserved from now on; the client did not see the columns "+
+			"that isotap added: %s", p.Shape)
 	}
 }

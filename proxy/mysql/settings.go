@@ -108,8 +108,9 @@ func (in *settings) takeLiterals(r *reader, q settingsQuery, mode string) {
 	if !q.literals {
 		return
 	}
-	in.literals.TimeZone, in.literals.SQLMode, in.literals.Collation = string(r.lenencBytes()), mode,
-		string(r.lenencBytes())
+	in.literals.TimeZone = string(r.lenencBytes())
+	in.literals.SQLMode = mode
+	in.literals.Collation = string(r.lenencBytes())
 	in.literals.increment, _ = strconv.ParseUint(string(r.lenencBytes()), 10, 64) // 0 where there is none
 }
 

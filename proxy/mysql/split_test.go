@@ -159,8 +159,8 @@ func TestAnswersDoNotDependOnHowBytesArrive(t *testing.T) {
 		for _, size := range []int{1, 2, 3, 4, 5, 7, 11, 64, 301} {
 			toClient, toServer, events := replay(t, planner, c.turns, size)
 			if !bytes.Equal(toClient, wantClient) || !bytes.Equal(toServer, wantServer) || events != wantEvents {
-				t.Errorf("capabilities %#x, pieces of %d: another answer\nevents %s\nwant   %s", caps, size, events,
-					wantEvents)
+				t.Errorf("capabilities %#x, pieces of %d: another answer\nevents %s\nwant   %s",
+					caps, size, events, wantEvents)
 			}
 		}
 	}
@@ -170,15 +170,15 @@ func TestAnswersDoNotDependOnHowBytesArrive(t *testing.T) {
 func talk(c *conversation, database string, caps uint32) {
 	caps |= gomysql.CLIENT_PROTOCOL_41 | gomysql.CLIENT_SECURE_CONNECTION | gomysql.CLIENT_PLUGIN_AUTH |
 		gomysql.CLIENT_CONNECT_WITH_DB | gomysql.CLIENT_LONG_PASSWORD | gomysql.CLIENT_MULTI_STATEMENTS | gomysql.CLIENT_MULTI_RESULTS
-	login := append([]byte{byte(caps), byte(caps >> 8), byte(caps >> 16), byte(caps >> 24), 0, 0, 0, 1, 33},
-		make([]byte, 23)...)
+	login := append([]byte{byte(caps), byte(caps >> 8), byte(caps >> 16), byte(caps >> 24), 0, 0, 0,
+		1, 33}, make([]byte, 23)...)
 	c.client(1, append(login, "root\x00\x00"+database+"\x00mysql_native_password\x00"...))
 	query := func(sql string) { c.client(0, append([]byte{gomysql.COM_QUERY}, sql...)) }
 	prepare := func(sql string) { c.client(0, append([]byte{gomysql.COM_STMT_PREPARE}, sql...)) }
 	execute := func(payload ...byte) {
 		id := c.session.prepared.last
-		c.client(0, append([]byte{gomysql.COM_STMT_EXECUTE, byte(id), byte(id >> 8), byte(id >> 16), byte(id >> 24), 0,
-			1, 0, 0, 0}, payload...))
+		c.client(0, append([]byte{gomysql.COM_STMT_EXECUTE, byte(id), byte(id >> 8), byte(id >> 16), byte(id >> 24),
+			0, 1, 0, 0, 0}, payload...))
 	}
 	query("SELECT * FROM t ORDER BY id")
 	query("BEGIN")

@@ -195,8 +195,8 @@ func (s *Session) passedLong(parts []byte) *exchange {
 		if s.watches() {
 			return nil
 		}
-		return &exchange{visible: true, prepared: &prepared{plan: passedOn}, grammar: prepareReply,
-			purpose: preparePurpose}
+		return &exchange{visible: true, prepared: &prepared{plan: passedOn},
+			grammar: prepareReply, purpose: preparePurpose}
 	}
 	return nil
 }

@@ -320,8 +320,8 @@ func (t *transaction) end(status history.Status, now int64) *history.Txn {
 	t.open = nil
 	t.usual.Took(len(txn.Stmts))
 	txn.Status, txn.End = status, now
-	txn.Implicit = !slices.ContainsFunc(txn.Stmts, func(st history.Stmt) bool { return recorded(st.Kind) }) &&
-		len(txn.Stmts) == 1
+	controls := slices.ContainsFunc(txn.Stmts, func(st history.Stmt) bool { return recorded(st.Kind) })
+	txn.Implicit = !controls && len(txn.Stmts) == 1
 	if !slices.ContainsFunc(txn.Stmts, func(st history.Stmt) bool { return st.Observation != history.Nothing }) {
 		return nil
 	}

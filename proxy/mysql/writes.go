@@ -222,9 +222,9 @@ func (o *observed) addFound(row history.Row, e sqlmysql.CaptureEntry) {
 		Prior: e.WList[:last:last]})
 }
 
-// addInserted records the rows of an INSERT, whose ids derive from its tag. When its count does not tell
-// that all of them went in, each is only a candidate; entries may tell more later.
-// Where they are more than there is room for, none is kept.
+// addInserted records the rows of an INSERT, whose ids derive from its tag. When its count does not tell that all of
+// them went in, each is only a candidate; entries may tell more later. Where they are more than there is room for, none
+// is kept.
 func (o *observed) addInserted(room *txnstate.Unrecorded) {
 	o.rowsToInsert = o.plan.Writes.Inserts
 	switch {
@@ -282,8 +282,8 @@ func (o *observed) insertedRows(left map[string]bool) []history.Access {
 	for i := range o.rowsToInsert {
 		id = sqlmysql.AppendRowID(id[:0], tag, i)
 		if !left[string(id)] {
-			accesses = append(accesses, history.Access{Row: history.Row{Table: o.plan.Target, ID: string(id)},
-				Op: history.InsertRow})
+			row := history.Row{Table: o.plan.Target, ID: string(id)}
+			accesses = append(accesses, history.Access{Row: row, Op: history.InsertRow})
 		}
 	}
 	return accesses

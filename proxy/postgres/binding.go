@@ -96,7 +96,9 @@ func (s *Session) chosen(m message) bool {
 
 func (s *Session) cannotBind() {
 	s.turnAway(sqlstateConnectionRejected,
-		"isotap cannot pass on a login that is bound to TLS, because the client and the server are shown different certificates",
-		"Connect with channel_binding=disable, or have isotap show the server's own certificate (--tls-cert and --tls-key), "+
-			"or leave one of isotap's two connections unencrypted (--tls off, or sslmode=disable in the address that --upstream gives).")
+		"isotap cannot pass on a login that is bound to TLS, "+
+			"because the client and the server are shown different certificates",
+		"Connect with channel_binding=disable, or have isotap show the server's own certificate "+
+			"(--tls-cert and --tls-key), or leave one of isotap's two connections unencrypted (--tls off, "+
+			"or sslmode=disable in the address that --upstream gives).")
 }

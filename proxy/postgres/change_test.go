@@ -221,8 +221,8 @@ func TestNothingIsLeftBesideClosedStatements(t *testing.T) {
 	for i := range outliving[1:] {
 		mustExec(t, c, fmt.Sprintf("DEALLOCATE s%d", i+1))
 	}
-	left := c.ExecParams(t.Context(), "SELECT name, statement FROM pg_prepared_statements WHERE name <> ''", nil, nil,
-		nil, nil).Read()
+	left := c.ExecParams(t.Context(),
+		"SELECT name, statement FROM pg_prepared_statements WHERE name <> ''", nil, nil, nil, nil).Read()
 	if left.Err != nil || len(left.Rows) > 0 {
 		t.Errorf("%q, %v", left.Rows, left.Err)
 	}

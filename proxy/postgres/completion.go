@@ -187,8 +187,8 @@ func (s *Session) endTxn(status history.Status) {
 func (s *Session) changesEnd(status history.Status) {
 	s.settings.txnEnds()
 	if changes, changed := s.schema.end(status); changed {
-		s.events = append(s.events, session.Event{Schema: &session.Schema{Database: s.settings.database,
-			Changes: changes}})
+		s.events = append(s.events,
+			session.Event{Schema: &session.Schema{Database: s.settings.database, Changes: changes}})
 	}
 }
 
@@ -366,8 +366,8 @@ func closed(p *sqlpostgres.Plan, portal *portal, literal history.LiteralSettings
 	for i := range p.Predicates {
 		open := &p.Predicates[i]
 		if where, ok := open.Close(literals); ok {
-			out = append(out, history.Predicate{Table: open.Table, Of: open.Of, As: open.As, Where: where,
-				Settings: literal})
+			out = append(out, history.Predicate{Table: open.Table, Of: open.Of, As: open.As,
+				Where: where, Settings: literal})
 		}
 	}
 	return out

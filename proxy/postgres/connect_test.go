@@ -246,8 +246,7 @@ func TestServersLegIsAsLibpqWouldMakeIt(t *testing.T) {
 		{"allow, where the server has none", session.LastTLS, "postgres", "",
 			func(c *proxy.Config) { c.Address = plain.Addr() }},
 		{"require, on a socket", session.MustTLS, "postgres", "", func(c *proxy.Config) {
-			c.Network, c.Address = "unix",
-				p.Socket()
+			c.Network, c.Address = "unix", p.Socket()
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -354,8 +353,8 @@ func TestDirectTLSToTheServer(t *testing.T) {
 	if p.Major() < 17 {
 		want = "isotap cannot use TLS with the server"
 	}
-	checkLogin(t, connect(t, throughProxy(t, p, roads{server: session.MustTLS, direct: true}), "encrypted",
-		"sslmode=disable"), want)
+	checkLogin(t, connect(t, throughProxy(t, p, roads{server: session.MustTLS, direct: true}),
+		"encrypted", "sslmode=disable"), want)
 }
 
 // checkLogin compares how a login ended with what is wanted: a part of its error, or success.

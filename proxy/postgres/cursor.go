@@ -144,8 +144,8 @@ func still(p *sqlpostgres.Plan) bool {
 	switch {
 	case p == nil, p.Session.Changes, p.Schema.Changes:
 		return false
-	case p.Session.Cursor != nil && p.Session.Cursor.Verb != sqlpostgres.DeclareCursor: // what its query calls the cursor's plan says
-		return true
+	case p.Session.Cursor != nil && p.Session.Cursor.Verb != sqlpostgres.DeclareCursor:
+		return true // what its query calls the cursor's plan says
 	}
 	return p.Kind == history.Select && !p.Session.Calls && p.Reason != history.ReasonCopy
 }

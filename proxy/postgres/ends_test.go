@@ -34,8 +34,8 @@ func untyped(code uint32, rest string) string {
 
 // startup is the message that begins a session.
 func startup(minor uint32, user string, parameters ...string) string {
-	return untyped(3<<16|minor, strings.Join(append(parameters, "user", user, "database", "postgres"), "\x00")+
-		"\x00\x00")
+	return untyped(3<<16|minor, strings.Join(append(parameters, "user", user, "database",
+		"postgres"), "\x00")+"\x00\x00")
 }
 
 // exchanged sends text to an address, piece by piece, and returns all that is answered up to the end.
@@ -329,8 +329,8 @@ func TestEndsOfSessionsAreTheServersOwn(t *testing.T) {
 					t.Fatal(err)
 				}
 				if tt.kill {
-					waitFor(t, logIn(t, p.Addr(), "sslmode=disable"), fmt.Sprintf("SELECT pg_terminate_backend(%d)",
-						c.PID()))
+					waitFor(t, logIn(t, p.Addr(), "sslmode=disable"),
+						fmt.Sprintf("SELECT pg_terminate_backend(%d)", c.PID()))
 				}
 				m, err := c.ReceiveMessage(t.Context())
 				if err == nil {

@@ -143,7 +143,8 @@ func (s *Session) defend(f *form, plan *sqlpostgres.Plan, description []byte, hi
 	}
 	s.events = append(s.events, session.Event{Misplanned: true})
 	if plan != nil && s.planner != nil && s.planner.Misplanned(plan.Shape) {
-		s.note("a statement was planned wrong, and goes unobserved from now on; the client did not see the columns that isotap added: %s", plan.Shape)
+		s.note("a statement was planned wrong, and goes unobserved from now on; the client did not see the columns "+
+			"that isotap added: %s", plan.Shape)
 	}
 	return l
 }

@@ -33,8 +33,8 @@ func (plans) Plan(text []byte, _ sqlpostgres.Session) *sqlpostgres.Script {
 
 func planOf(text string) *sqlpostgres.Plan {
 	source := sqlpostgres.Source{Table: "d.t",
-		Physical: &sqlpostgres.Physical{Items: []sqlpostgres.Item{sqlpostgres.ItemTID, sqlpostgres.ItemXID,
-			sqlpostgres.ItemKeyInt}}}
+		Physical: &sqlpostgres.Physical{Items: []sqlpostgres.Item{sqlpostgres.ItemTID,
+			sqlpostgres.ItemXID, sqlpostgres.ItemKeyInt}}}
 	written := sqlpostgres.Source{Table: "d.t",
 		Physical: &sqlpostgres.Physical{Items: []sqlpostgres.Item{sqlpostgres.ItemNewTID, sqlpostgres.ItemLSN,
 			sqlpostgres.ItemInserted}}}
@@ -267,8 +267,8 @@ func FuzzRow(f *testing.F) {
 
 // FuzzDescription trims whatever there may be for a description.
 func FuzzDescription(f *testing.F) {
-	f.Add([]byte("\x00\x02id\x00"+strings.Repeat("\x00", fieldBytes)+"isotap_1\x00"+strings.Repeat("\x00", fieldBytes)),
-		1)
+	f.Add([]byte("\x00\x02id\x00"+strings.Repeat("\x00", fieldBytes)+"isotap_1\x00"+
+		strings.Repeat("\x00", fieldBytes)), 1)
 	f.Fuzz(func(t *testing.T, body []byte, hidden int) {
 		s := newTestSession(nil)
 		s.names.confirmed.statements["s"] = &statement{}

@@ -18,8 +18,8 @@ func TestWhatGoneClientsSentIsDoneOnce(t *testing.T) {
 	insert := func(id int) *pgproto3.Query {
 		return &pgproto3.Query{String: fmt.Sprintf("INSERT INTO t VALUES (%d, 0)", id)}
 	}
-	extended := []pgproto3.FrontendMessage{parse("", "INSERT INTO t VALUES ($1, 0)"), bind("", "", nil, "1"),
-		execute("", 0)}
+	extended := []pgproto3.FrontendMessage{parse("", "INSERT INTO t VALUES ($1, 0)"),
+		bind("", "", nil, "1"), execute("", 0)}
 	for name, last := range map[string][]pgproto3.FrontendMessage{
 		"a query":                    {insert(1)},
 		"and its end":                {insert(1), terminate},

@@ -48,8 +48,8 @@ func TestHostilePeersMakeASessionKeepLittle(t *testing.T) {
 		}},
 		{"portals", 300_000, said{message1(msgQuery, "b\x00"),
 			message1(msgCommandComplete, "BEGIN\x00") + message1(msgReadyForQuery, "T")}, func(i int) said {
-			bind := message1(msgBind, fmt.Sprintf("p%d\x00\x00\x00\x00\x00\x01\x00\x00\x02\x00%s\x00\x00", i,
-				long[:512]))
+			bind := message1(msgBind,
+				fmt.Sprintf("p%d\x00\x00\x00\x00\x00\x01\x00\x00\x02\x00%s\x00\x00", i, long[:512]))
 			return said{client: message1(msgParse, "\x00i\x00\x00\x00") + bind + message1(msgSync, "")}
 		}},
 		{"savepoints", 300_000, said{message1(msgQuery, "b\x00"),
@@ -65,8 +65,8 @@ func TestHostilePeersMakeASessionKeepLittle(t *testing.T) {
 				fmt.Sprintf("SNOTICE\x00VNOTICE\x00C00000\x00M%d %s\x00\x00", i, long[:512]))}
 		}},
 		{"notifications", 300_000, said{}, func(i int) said {
-			return said{server: message1(msgNotificationResponse, fmt.Sprintf("\x00\x00\x00\x01c%d\x00%s\x00", i,
-				long[:512]))}
+			return said{server: message1(msgNotificationResponse,
+				fmt.Sprintf("\x00\x00\x00\x01c%d\x00%s\x00", i, long[:512]))}
 		}},
 		{"rows", 300_000, said{message1(msgQuery, "x\x00"), message1(msgRowDescription, "\x00\x00")}, func(int) said {
 			return said{server: message1(msgDataRow, "\x00\x00")}

@@ -36,8 +36,8 @@ func (w *wrongPlanner) Plan(text []byte, env sqlpostgres.Session) *sqlpostgres.S
 		made := *script
 		made.Pieces = []string{strings.Replace(sent, "'x'", wrongColumns, 1)}
 		if from := strings.Index(sent, "SELECT id"); w.shuffled && from >= 0 {
-			made.Pieces = []string{sent[:from] + "SELECT isotap_1, isotap_2, isotap_3, id, x, n FROM (" + sent[from:] +
-				") q"}
+			made.Pieces = []string{sent[:from] +
+				"SELECT isotap_1, isotap_2, isotap_3, id, x, n FROM (" + sent[from:] + ") q"}
 		}
 		w.wrong[script] = &made
 	}
@@ -139,8 +139,8 @@ func TestClientsNamesAreNotTakenForIsotaps(t *testing.T) {
 		"SELECT *, (SELECT s.c FROM (SELECT * FROM own) s(a, b, c)) FROM t JOIN own USING (id)",
 		"SELECT d.* FROM (SELECT * FROM own) d, t WHERE t.id = 1", "WITH w AS (SELECT * FROM own) SELECT * FROM w",
 		"UPDATE own SET isotap_carried_1 = 3 RETURNING *", "TABLE own"} {
-		own = append(own, query(sql), send(1, parse("", sql), bind("", "", []int16{1}), describe(ofPortal, ""),
-			execute("", 0), syncs))
+		own = append(own, query(sql), send(1, parse("", sql), bind("", "", []int16{1}),
+			describe(ofPortal, ""), execute("", 0), syncs))
 	}
 	own = append(own, queries("BEGIN", "DECLARE c CURSOR FOR SELECT id, 5 AS isotap_1 FROM t WHERE id = 1", "FETCH c",
 		"DECLARE d CURSOR FOR SELECT * FROM own", "FETCH d", "COMMIT",

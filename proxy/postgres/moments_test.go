@@ -76,8 +76,8 @@ func TestStatementsSentTogetherBeganWhenSent(t *testing.T) {
 			}
 			for i, st := range inserts {
 				if st.Start != c.sent || i > 0 && st.End <= inserts[i-1].End {
-					t.Errorf("INSERT %d ran from %d to %d, want from %d on, and one after the other", i+1, st.Start,
-						st.End, c.sent)
+					t.Errorf("INSERT %d ran from %d to %d, want from %d on, and one after the other",
+						i+1, st.Start, st.End, c.sent)
 				}
 			}
 		})

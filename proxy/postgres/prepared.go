@@ -90,8 +90,8 @@ func (s *Session) executing(f form, text []byte) form {
 	}
 	p := s.names.bySQL[plan.Session.Prepared.Name]
 	switch {
-	case p == nil, !s.pipeline.idle(), len(text) > maxExecution, s.txn.status == txnFailed, s.settings.stale,
-		!s.settings.known:
+	case p == nil, !s.pipeline.idle(), len(text) > maxExecution, s.txn.status == txnFailed,
+		s.settings.stale, !s.settings.known:
 		return f
 	case s.settings.env.Backslashes != p.env.Backslashes, s.settings.env.Encoding != p.env.Encoding:
 		return f // it was read otherwise

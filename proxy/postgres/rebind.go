@@ -89,8 +89,8 @@ func (s *Session) rerun(name string, p *portal) {
 	s.toServer = appendNamed(s.toServer, msgClose, ofPortal, name)
 	s.expect(pendingReply{kind: pendingParse, own: true, silent: true, name: own, statement: idle})
 	s.sendParse(own, &statement{text: idle.text, types: []byte{0, 0}}, &idle.form)
-	s.expect(pendingReply{kind: pendingBind, own: true, silent: true, name: name, from: own, statement: idle,
-		portal: spent})
+	s.expect(pendingReply{kind: pendingBind, own: true, silent: true, name: name, from: own,
+		statement: idle, portal: spent})
 	b, start := beginMessage(s.toServer, msgBind)
 	b = append(append(append(b, name...), 0), own...)
 	s.toServer = endMessage(append(b, 0, 0, 0, 0, 0, 0, 0), start)

@@ -52,8 +52,10 @@ func (s *Session) readsCursors(m message) bool {
 
 // sameSnapshot asks whether a snapshot of now sees what the oldest one of the session does: every transaction before
 // the number had ended then that none has ended from, now.
-const sameSnapshot = "SELECT (SELECT a.backend_xmin::pg_catalog.text::pg_catalog.int8 FROM pg_catalog.pg_stat_get_activity(pg_catalog.pg_backend_pid()) AS a) " +
-	"OPERATOR(pg_catalog.=) (pg_catalog.txid_snapshot_xmax(pg_catalog.txid_current_snapshot()) OPERATOR(pg_catalog.%) 4294967296)"
+const sameSnapshot = "SELECT (SELECT a.backend_xmin::pg_catalog.text::pg_catalog.int8 " +
+	"FROM pg_catalog.pg_stat_get_activity(pg_catalog.pg_backend_pid()) AS a) " +
+	"OPERATOR(pg_catalog.=) (pg_catalog.txid_snapshot_xmax(pg_catalog.txid_current_snapshot()) " +
+	"OPERATOR(pg_catalog.%) 4294967296)"
 
 // beginsRedeclaring begins to declare cursors anew, if there are any. Nothing is pending.
 func (s *Session) beginsRedeclaring() bool {
@@ -119,7 +121,7 @@ func (s *Session) redeclared(cursors map[string]*portal, a *answer) {
 
 func (s *Session) noteFailed(a *answer) {
 	if a.failed != nil {
-		s.note("cannot declare a cursor anew that the server is to read (SQLSTATE %s: %s)", a.failed.code,
-			a.failed.message)
+		s.note("cannot declare a cursor anew that the server is to read (SQLSTATE %s: %s)",
+			a.failed.code, a.failed.message)
 	}
 }

@@ -78,8 +78,8 @@ func fatal(state, why, hint string) []byte { return errorResponse("FATAL", state
 
 // errorResponse is an ErrorResponse of isotap's own. The hint may be empty.
 func errorResponse(severity, state, why, hint string) []byte {
-	e := pgproto3.ErrorResponse{Severity: severity, SeverityUnlocalized: severity, Code: state, Message: why,
-		Hint: hint}
+	e := pgproto3.ErrorResponse{Severity: severity, SeverityUnlocalized: severity,
+		Code: state, Message: why, Hint: hint}
 	return encoded(&e)
 }
 

@@ -84,8 +84,10 @@ const schemas = "CASE WHEN pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.<>
 	" OPERATOR(pg_catalog.!~*) 'pg_temp' OR " +
 	"EXISTS (SELECT FROM pg_catalog.unnest(pg_catalog.string_to_array(pg_catalog.regexp_replace(" + searchPath +
 	", 'pg_temp.*$', '', 'i'), ',')) AS item " +
-	"WHERE CASE WHEN item OPERATOR(pg_catalog.~*) '^ *(\"[^\"]+\"|[a-z_$][a-z0-9_$]*) *$' THEN pg_catalog.has_schema_privilege(pg_catalog.to_regnamespace(" +
-	"CASE WHEN item OPERATOR(pg_catalog.~) '[$]user' THEN pg_catalog.quote_ident(current_user) ELSE pg_catalog.btrim(item) END)::pg_catalog.oid, 'USAGE') END) " +
+	"WHERE CASE WHEN item OPERATOR(pg_catalog.~*) '^ *(\"[^\"]+\"|[a-z_$][a-z0-9_$]*) *$' " +
+	"THEN pg_catalog.has_schema_privilege(pg_catalog.to_regnamespace(" +
+	"CASE WHEN item OPERATOR(pg_catalog.~) '[$]user' THEN pg_catalog.quote_ident(current_user) " +
+	"ELSE pg_catalog.btrim(item) END)::pg_catalog.oid, 'USAGE') END) " +
 	"THEN pg_catalog.current_schemas(true) ELSE '{" + noSchemas + "}' END"
 
 const searchPath = "pg_catalog.current_setting('search_path')"

@@ -106,7 +106,8 @@ func (s *Session) clientUpgraded(with *tls.ConnectionState, failed error) {
 	case failed != nil:
 		s.phase = phaseClosed // there is no way left to tell the client
 	case s.direct && with.NegotiatedProtocol != ALPN:
-		s.note("a client began TLS without asking, and without the application protocol %s: it was turned away, as servers do", ALPN)
+		s.note("a client began TLS without asking, and without the application protocol %s: it was turned away, "+
+			"as servers do", ALPN)
 		s.phase = phaseClosed
 	}
 	s.clientLeg.tls = failed == nil

@@ -61,8 +61,8 @@ func recorded(k history.Kind) bool {
 }
 
 func (t *transaction) newTxn(start int64, level history.Level) *history.Txn {
-	open := &history.Txn{ID: t.nextID(), Session: t.session, Level: t.implicitOr(level), Start: start,
-		Stmts: t.usual.Room()}
+	open := &history.Txn{ID: t.nextID(), Session: t.session, Level: t.implicitOr(level),
+		Start: start, Stmts: t.usual.Room()}
 	if t.block {
 		open.Level = t.level
 	}

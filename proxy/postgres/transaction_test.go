@@ -58,8 +58,7 @@ func TestTransactionHasTheLevelThatItIsGiven(t *testing.T) {
 			history.Serializable},
 		{"the one that the server runs",
 			func(x *transaction) {
-				x.beginBlock(1, history.ReadUncommitted,
-					history.Serializable)
+				x.beginBlock(1, history.ReadUncommitted, history.Serializable)
 			}, history.ReadCommitted},
 		{"SET TRANSACTION's in a block", func(x *transaction) {
 			x.beginBlock(1, history.LevelUnknown, history.ReadCommitted)

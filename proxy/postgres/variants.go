@@ -36,8 +36,8 @@ func (s *Session) chooseVariant(name string, st *statement, p *portal, long bool
 		return s.variantNamed(st, p.form)
 	}
 	p.reason = cmp.Or(p.reason, history.ReasonPreparedBefore)
-	if s.txn.status == txnFailed || !st.form.rewritten { // in a failed transaction nothing can be prepared, and all is refused
-		return name
+	if s.txn.status == txnFailed || !st.form.rewritten {
+		return name // in a failed transaction nothing can be prepared, and all is refused
 	}
 	p.form = form{script: st.form.script, reason: p.reason}
 	return s.original(st)
@@ -106,8 +106,8 @@ func (s *Session) variantNamed(st *statement, f form) string {
 	}
 	name := s.names.ownName()
 	st.variants = append(st.variants, variant{name, f})
-	s.expect(pendingReply{kind: pendingParse, own: true, silent: true, name: name, statement: &statement{form: f},
-		of: st})
+	s.expect(pendingReply{kind: pendingParse, own: true, silent: true, name: name,
+		statement: &statement{form: f}, of: st})
 	s.sendParse(name, st, &f)
 	return name
 }

@@ -103,7 +103,8 @@ func (i *importer) line(ctx context.Context, n int, b []byte) error {
 	case i.writer == nil:
 		return errNoRun
 	case l.After != "":
-		return errors.New("this is what isotap analyze --follow reads, of a part of a run: isotap export writes what can be imported")
+		return errors.New("this is what isotap analyze --follow reads, of a part of a run: " +
+			"isotap export writes what can be imported")
 	case l.Session != nil:
 		return i.session(ctx, l.Session)
 	case l.Definition != nil:

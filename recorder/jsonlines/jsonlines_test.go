@@ -121,8 +121,8 @@ func fill(v reflect.Value, n *int) {
 	case *history.TxnID:
 		*at = history.MakeTxnID(7, uint32(*n))
 		return
-	case *history.Status, *history.Level, *history.Conflicts, *history.Kind, *history.Locking, *history.Observation,
-		*history.Op:
+	case *history.Status, *history.Level, *history.Conflicts, *history.Kind, *history.Locking,
+		*history.Observation, *history.Op:
 		v.SetUint(1)
 		return
 	}

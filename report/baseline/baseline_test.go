@@ -114,8 +114,8 @@ func TestFileIsSortedAndReadsBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []Entry{newEntry(violation), newEntry(found("a", "shop.t1")), newEntry(found("b", "shop.t1")),
-			newEntry(many)}
+		want := []Entry{newEntry(violation), newEntry(found("a", "shop.t1")),
+			newEntry(found("b", "shop.t1")), newEntry(many)}
 		if !reflect.DeepEqual(f.Findings, want) {
 			t.Errorf("got %+v, want %+v", f.Findings, want)
 		}

@@ -84,8 +84,8 @@ func TestParseCaptureRefusesWhatIsNotAnEntry(t *testing.T) {
 	} {
 		entries, _, err := ParseCapture([]byte(tc.in))
 		if err == nil || !strings.Contains(err.Error(), tc.err) || len(entries) != tc.entries {
-			t.Errorf("ParseCapture(%q) = %v, %v; want %d entries and an error with %q", tc.in, entries, err, tc.entries,
-				tc.err)
+			t.Errorf("ParseCapture(%q) = %v, %v; want %d entries and an error with %q", tc.in,
+				entries, err, tc.entries, tc.err)
 		}
 	}
 }

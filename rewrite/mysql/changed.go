@@ -211,7 +211,8 @@ func (v verb) altered(i int) ([]rewrite.TableName, bool) {
 			if to = place + 1; v.is(to, "TO", "AS") || v.st.mark(v.from+to, "=") {
 				to++
 			}
-		case v.st.is(at, "TABLE"): // EXCHANGE PARTITION p WITH TABLE t, CONVERT PARTITION p TO TABLE t, CONVERT TABLE t TO PARTITION p
+		case v.st.is(at, "TABLE"):
+			// EXCHANGE PARTITION p WITH TABLE t, CONVERT PARTITION p TO TABLE t, CONVERT TABLE t TO PARTITION p
 			to = place + 1
 		}
 		if to >= 0 {

@@ -16,8 +16,9 @@ import (
 // [ParseImages].
 const (
 	ImageInit = ", @isotap_i = _binary'', @isotap_j = _binary'', @isotap_k = _binary'0'"
-	ImageRead = ", CONCAT(CONCAT(IFNULL(@isotap_j, _binary''), IFNULL(@isotap_i, _binary'')), LEFT((@isotap_i := _binary''), 0), " +
-		"LEFT((@isotap_j := _binary''), 0), LEFT((@isotap_k := _binary'0'), 0)) AS isotap_images"
+	ImageRead = ", CONCAT(CONCAT(IFNULL(@isotap_j, _binary''), IFNULL(@isotap_i, _binary'')), " +
+		"LEFT((@isotap_i := _binary''), 0), LEFT((@isotap_j := _binary''), 0), " +
+		"LEFT((@isotap_k := _binary'0'), 0)) AS isotap_images"
 )
 
 var imageBuffer = buffer{"@isotap_i", "@isotap_j", "@isotap_k", "_binary''"}

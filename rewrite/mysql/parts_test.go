@@ -70,8 +70,8 @@ func TestLongTextsAreNotParsed(t *testing.T) {
 		p := New(testSchema(), Options{}).Plan(c.text, testSession())
 		if p.Observation != history.Opaque || p.Reason != history.ReasonSize || p.Kind == history.Insert == c.ends ||
 			p.Txn.Ends != c.ends || p.Schema.Changes != c.ends || p.Upstream.Pieces != nil {
-			t.Errorf("a text of %d bytes is %v %v (%s), ends %v", len(c.text), p.Kind, p.Observation, p.Reason,
-				p.Txn.Ends)
+			t.Errorf("a text of %d bytes is %v %v (%s), ends %v", len(c.text), p.Kind,
+				p.Observation, p.Reason, p.Txn.Ends)
 		}
 	}
 	if p := New(testSchema(), Options{}).Plan(insert+",(?,?)", testSession()); p.Params != 2 {

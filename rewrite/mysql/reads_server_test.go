@@ -309,8 +309,8 @@ func TestRandomReadsAreTheSame(t *testing.T) {
 			if s.session.Dialect == MySQL {
 				continue
 			}
-			query = "SELECT " + group + ", " + pick(aggregates...) + " AS a FROM " + from + where + " GROUP BY " +
-				group + " WITH ROLLUP"
+			query = "SELECT " + group + ", " + pick(aggregates...) + " AS a FROM " + from + where +
+				" GROUP BY " + group + " WITH ROLLUP"
 		}
 		if s.session.Dialect == MySQL && strings.Contains(query, "GROUP BY") &&
 			(strings.Contains(query, "MIN(") || strings.Contains(query, "MAX(")) {

@@ -55,8 +55,8 @@ func TestLargeStatementsAreRewritten(t *testing.T) {
 	p := r.Plan("INSERT INTO item (id, name) VALUES (1, NULL)"+strings.Repeat(", (2, 'x')", 30000), testSession())
 	if p.Writes.Inserts != 30001 || p.Shape != "INSERT INTO item (id, name) VALUES (?, ?)" ||
 		len(p.Args) != shape.MaxArgs {
-		t.Errorf("%v (%s), %d rows, shape %s, %d arguments", p.Observation, p.Reason, p.Writes.Inserts, p.Shape,
-			len(p.Args))
+		t.Errorf("%v (%s), %d rows, shape %s, %d arguments", p.Observation, p.Reason,
+			p.Writes.Inserts, p.Shape, len(p.Args))
 	}
 	p = r.Plan("SELECT name FROM item WHERE id = 1"+strings.Repeat(" OR id = 2", 20000), testSession())
 	if p.Observation != history.Exact {

@@ -188,8 +188,8 @@ func (pl *planner) accompany(arms []arm, operators []int) {
 		return
 	}
 	c := &planner{rewriter: pl.rewriter, session: pl.session, st: pl.st,
-		plan: &Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Exact,
-			Params: pl.plan.Params}}}
+		plan: &Plan{Statement: rewrite.Statement{Kind: history.Select,
+			Observation: history.Exact, Params: pl.plan.Params}}}
 	for _, e := range pl.edits {
 		if e.plain {
 			c.edits = append(c.edits, e)

@@ -182,8 +182,8 @@ func (s *shaper) literal(i int) bool {
 	case mysqltoken.String, mysqltoken.Number, mysqltoken.Placeholder:
 		return true
 	case mysqltoken.Word:
-		return s.st.is(i, "NULL", "TRUE", "FALSE") && i > 0 && s.st.Tokens[i-1].Kind == mysqltoken.Mark &&
-			!s.st.mark(i-1, ")")
+		return s.st.is(i, "NULL", "TRUE", "FALSE") && i > 0 &&
+			s.st.Tokens[i-1].Kind == mysqltoken.Mark && !s.st.mark(i-1, ")")
 	}
 	return false
 }
@@ -203,7 +203,6 @@ func (s *shaper) signHere(i int) bool {
 // origin returns the place in the client's program that a comment names.
 func (st *statement) origin() string {
 	return rewrite.Origin(st.SQL, len(st.Tokens), func(i int) (start, end int) {
-		return st.Tokens[i].Start,
-			st.Tokens[i].End
+		return st.Tokens[i].Span()
 	})
 }

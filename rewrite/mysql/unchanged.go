@@ -292,8 +292,7 @@ func (j *judge) sameString(name string, value []Piece) ([]Piece, error) {
 	default:
 		return nil, refusal(history.ReasonAssignment)
 	}
-	return slices.Concat([]Piece{text("CAST(" + name + " AS BINARY) <=> " + open)}, value,
-		[]Piece{text(end)}), nil
+	return slices.Concat([]Piece{text("CAST(" + name + " AS BINARY) <=> " + open)}, value, []Piece{text(end)}), nil
 }
 
 func integerType(kind string) bool {

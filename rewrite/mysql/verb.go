@@ -162,9 +162,9 @@ func (st *statement) classify(p *Plan, s *Session) {
 		(st.Separated || len(ranges) == 0 || st.Tokens[0].Start > st.executable())
 	misread := (st.Broken() || !s.lexable(st.SQL)) && strings.IndexByte(st.SQL, ';') >= 0
 	if hidden || misread {
-		p.Kind, p.Txn.SetsNext = history.Other, true
-		p.Txn.Ends, p.Session.Changes, p.Schema.Changes, p.Schema.Changed, p.Schema.References = true, true, true, nil,
-			nil
+		p.Kind = history.Other
+		p.Txn.SetsNext, p.Txn.Ends, p.Session.Changes = true, true, true
+		p.Schema.Changes, p.Schema.Changed, p.Schema.References = true, nil, nil
 		if !misread && s.lexable(st.SQL) {
 			st.hiddenChanges(p, s)
 		}

@@ -334,7 +334,8 @@ func (l *listener) oneOf(list []ast.ExprNode) valueKind {
 // Functions of which the server does not warn, whatever the values are: with arguments of any kind and a text for a
 // result, or a number; with numbers; with a moment and then texts.
 var (
-	textFunctions   = set("concat concat_ws lower lcase upper ucase trim ltrim rtrim reverse replace md5 sha sha1 left right substr substring mid")
+	textFunctions = set("concat concat_ws lower lcase upper ucase trim ltrim rtrim reverse replace md5 sha sha1 " +
+		"left right substr substring mid")
 	countFunctions  = set("length octet_length bit_length char_length character_length ascii crc32 instr isnull")
 	numberFunctions = set("abs ceil ceiling floor round truncate sign")
 	partFunctions   = set("year month day dayofmonth quarter hour minute second")

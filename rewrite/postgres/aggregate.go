@@ -144,8 +144,8 @@ func (rel *relation) grouped() bool {
 // oneRow reports whether the block gives one row, whatever its tables hold, but for functions that return sets, and the
 // same one wherever a join shows it.
 func (b *block) oneRow() bool {
-	return b.grouped && !b.lateral && b.n.GroupClause == nil && b.n.HavingClause == nil && b.n.LimitCount == nil &&
-		b.n.LimitOffset == nil
+	return b.grouped && !b.lateral && b.n.GroupClause == nil && b.n.HavingClause == nil &&
+		b.n.LimitCount == nil && b.n.LimitOffset == nil
 }
 
 // keys returns the names of the block's columns by which its rows are picked, whether before it groups them or

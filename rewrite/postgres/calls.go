@@ -65,8 +65,8 @@ func (pl *planner) tellsItsText() bool {
 			continue
 		}
 		switch name {
-		case "current_query", "pg_stat_activity", "pg_stat_get_activity", "pg_stat_get_backend_activity", "pg_cursors",
-			"pg_prepared_statements":
+		case "current_query", "pg_stat_activity", "pg_stat_get_activity", "pg_stat_get_backend_activity",
+			"pg_cursors", "pg_prepared_statements":
 			return true
 		}
 		if pl.st.mark(i+1, "(") && pl.functions(name) == TellingFunction {

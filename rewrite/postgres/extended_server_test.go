@@ -52,8 +52,8 @@ func TestPreparedStatementsLookTheSame(t *testing.T) {
 			t.Errorf("%s: the plan has %d parameters, the statement %d", c.text, p.Params, len(want.ParamOIDs))
 		}
 		if p.Result.Reply == rewrite.Unchanged || len(got.Fields) != len(want.Fields)+p.HiddenColumns() {
-			t.Errorf("%s: %d columns beside %d are not those of %v", c.text, len(got.Fields), len(want.Fields),
-				p.Result.Sources)
+			t.Errorf("%s: %d columns beside %d are not those of %v", c.text, len(got.Fields),
+				len(want.Fields), p.Result.Sources)
 			continue
 		}
 		if len(gotRows) == 0 || len(want.Fields) > 0 && len(gotRows) != len(wantRows) {

@@ -210,8 +210,8 @@ func (w *walker) derived(n *ast.RangeSubselect, nullable bool) error {
 	return nil
 }
 
-// lateralBlocks looks at a query in the FROM clause. A LATERAL one may name the relations that stand before it; any may name
-// what the block itself may name around.
+// lateralBlocks looks at a query in the FROM clause. A LATERAL one may name the relations that stand before it; any may
+// name what the block itself may name around.
 func (w *walker) lateralBlocks(lateral bool, query *ast.SelectStmt) ([]*block, error) {
 	outer := w.outer
 	defer func() { w.outer = outer }()

@@ -166,8 +166,8 @@ func (id *identity) rowID(s *source) { id.add(ItemKeyUUID, s.columnOf(rewrite.Ro
 const tagBytes = 16
 
 // tag is the expression for the tag of a row that is written now.
-const tag = "pg_catalog.int8send(pg_catalog.txid_current()) OPERATOR(pg_catalog.||) pg_catalog.pg_lsn_send(" +
-	logPosition + ")"
+const tag = "pg_catalog.int8send(pg_catalog.txid_current()) OPERATOR(pg_catalog.||) " +
+	"pg_catalog.pg_lsn_send(" + logPosition + ")"
 
 // DefaultWListBytes is how long a row's list may grow unless it is said otherwise.
 const DefaultWListBytes = 240
@@ -180,8 +180,9 @@ const unbounded = 1 << 30
 func RowIDDefinition(version int) string {
 	id := "pg_catalog.gen_random_uuid()"
 	if version < 13 {
-		id = "pg_catalog.md5(pg_catalog.random()::pg_catalog.text OPERATOR(pg_catalog.||) pg_catalog.clock_timestamp()::pg_catalog.text " +
-			"OPERATOR(pg_catalog.||) pg_catalog.random()::pg_catalog.text)::pg_catalog.uuid"
+		id = "pg_catalog.md5(pg_catalog.random()::pg_catalog.text OPERATOR(pg_catalog.||) " +
+			"pg_catalog.clock_timestamp()::pg_catalog.text OPERATOR(pg_catalog.||) " +
+			"pg_catalog.random()::pg_catalog.text)::pg_catalog.uuid"
 	}
 	return rewrite.RowIDColumn + " pg_catalog.uuid DEFAULT " + id
 }
@@ -200,8 +201,8 @@ func (s *source) appended() string {
 	list := s.columnOf(rewrite.WListColumn)
 	if bytes := s.table.WListBytes; bytes > 0 {
 		keep := max(bytes/tagBytes-1, 1) * tagBytes
-		list = "pg_catalog.substr(" + list + ", pg_catalog.octet_length(" + list + ") OPERATOR(pg_catalog.-) " +
-			strconv.Itoa(keep-1) + ")"
+		list = "pg_catalog.substr(" + list + ", pg_catalog.octet_length(" + list +
+			") OPERATOR(pg_catalog.-) " + strconv.Itoa(keep-1) + ")"
 	}
 	return list + " OPERATOR(pg_catalog.||) " + tag
 }

@@ -114,8 +114,8 @@ func TestWritesTellTheVersionsThatTheyLeave(t *testing.T) {
 			tw.both("BEGIN")
 			before := tw.ask("SELECT pg_current_wal_insert_lsn()")
 			rows := tw.one(c.text)
-			tw.equal("places", tell(rows, ItemNewTID, ItemKeyInt), tw.ask("SELECT ctid, id FROM "+c.table+" WHERE "+
-				c.where))
+			tw.equal("places", tell(rows, ItemNewTID, ItemKeyInt),
+				tw.ask("SELECT ctid, id FROM "+c.table+" WHERE "+c.where))
 			if _, told := rows[0][ItemNewXID]; told {
 				tw.equal("writers", tell(rows, ItemNewXID), tw.ask("SELECT xmin FROM "+c.table+" WHERE "+c.where))
 			}

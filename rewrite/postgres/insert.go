@@ -206,8 +206,8 @@ func (w *write) repeats(q *ast.SelectStmt, from, to int) bool {
 	if err != nil || u.function || u.volatile {
 		return false
 	}
-	alike := q.GroupClause == nil && q.HavingClause == nil && q.DistinctClause == nil && q.SortClause == nil &&
-		q.WindowClause == nil
+	alike := q.GroupClause == nil && q.HavingClause == nil && q.DistinctClause == nil &&
+		q.SortClause == nil && q.WindowClause == nil
 	if !w.session.Serializable {
 		return true
 	}

@@ -104,8 +104,7 @@ func (id *identity) definite() []string {
 	out := slices.Clone(id.exprs)
 	for i, item := range id.items {
 		switch item {
-		case ItemTID, ItemXID, ItemNewTID, ItemNewXID, ItemTag,
-			ItemNewTags:
+		case ItemTID, ItemXID, ItemNewTID, ItemNewXID, ItemTag, ItemNewTags:
 			out[i] = "COALESCE((" + out[i] + ")::pg_catalog.text, '')"
 		}
 	}

@@ -102,8 +102,7 @@ func testSchema() tables {
 			t.Partitioned, t.Leaves = true, map[uint32]string{7: "public.far"}
 		}),
 		"public.v": with(table("public.v", "id int4"), func(t *Table) {
-			t.View, t.OtherSources = true,
-				history.ReasonView
+			t.View, t.OtherSources = true, history.ReasonView
 		}),
 		"public.items": view(table("public.items", "id int4, name text"), history.Reason{},
 			Base{Table: rewrite.TableName{Schema: "public", Table: "item"}, Key: []string{"id"}}),

@@ -12,8 +12,8 @@ import (
 	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
 
-// returnsImages reports whether writes of a table show the rows that they leave. Reading or writing these as text must call
-// nothing but the server's own functions: isotap's login may have more rights than the client's.
+// returnsImages reports whether writes of a table show the rows that they leave. Reading or writing these as text must
+// call nothing but the server's own functions: isotap's login may have more rights than the client's.
 func (pl *planner) returnsImages(t *Table) bool {
 	return pl.rewriter.options.Predicates && pl.session.utf8() && !pl.session.Backslashes && !t.Partitioned &&
 		t.Root == "" && len(t.Leaves) == 0 && !t.View && !t.Foreign && !t.Materialized &&

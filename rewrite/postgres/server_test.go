@@ -125,8 +125,8 @@ func run(t *testing.T, c *pgconn.PgConn, text string) (replies []reply, failure 
 		one := reply{Tag: r.CommandTag.String()}
 		for _, f := range r.FieldDescriptions {
 			oid := min(f.DataTypeOID, firstUserOID) // the client's own types differ between the twins
-			one.Columns = append(one.Columns, fmt.Sprintf("%s %d %d %t %d", f.Name, oid, f.TypeModifier, f.TableOID > 0,
-				f.TableAttributeNumber))
+			one.Columns = append(one.Columns,
+				fmt.Sprintf("%s %d %d %t %d", f.Name, oid, f.TypeModifier, f.TableOID > 0, f.TableAttributeNumber))
 		}
 		for _, row := range r.Rows {
 			values := []string{}

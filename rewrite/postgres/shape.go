@@ -112,8 +112,8 @@ func (s *shaper) literal(i int) bool {
 	case pgtoken.String, pgtoken.Number, pgtoken.Param:
 		return true
 	case pgtoken.Word:
-		return s.st.is(i, "NULL", "TRUE", "FALSE") && i > 0 && s.st.toks[i-1].Kind != pgtoken.Word &&
-			!s.st.mark(i-1, ")")
+		return s.st.is(i, "NULL", "TRUE", "FALSE") && i > 0 &&
+			s.st.toks[i-1].Kind != pgtoken.Word && !s.st.mark(i-1, ")")
 	}
 	return false
 }
@@ -139,7 +139,6 @@ func (s *shaper) signHere(i int) bool {
 // origin returns the place in the client's program that a comment names.
 func (st *statement) origin() string {
 	return rewrite.Origin(st.text, len(st.toks), func(i int) (start, end int) {
-		return st.toks[i].Start,
-			st.toks[i].End
+		return st.toks[i].Span()
 	})
 }

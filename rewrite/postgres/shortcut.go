@@ -221,8 +221,8 @@ func (r *reading) otherLocks(b *block, u *usage) (history.Reason, error) {
 	for _, rel := range b.rels {
 		switch {
 		case len(rel.sights) == 0:
-		case rel.sights[0].nullable && !rel.used(shown), rel.base != nil && covered(rel.base, computed) &&
-			!b.readsAll(rel):
+		case rel.sights[0].nullable && !rel.used(shown), rel.base != nil &&
+			covered(rel.base, computed) && !b.readsAll(rel):
 			return plan, nil
 		}
 	}

@@ -248,7 +248,8 @@ func (pl *planner) told() string {
 	}
 	sources[1].Joint, sources[1].Whole = len(sources)-1, true
 	pl.plan.Result.Sources = append(pl.plan.Result.Sources, sources...)
-	return "CASE WHEN pg_catalog.count(*) OVER () OPERATOR(pg_catalog.>) 0 AND pg_catalog.row_number() OVER () OPERATOR(pg_catalog.=) 1 THEN " + array + " END"
+	return "CASE WHEN pg_catalog.count(*) OVER () OPERATOR(pg_catalog.>) 0 AND pg_catalog.row_number() OVER () " +
+		"OPERATOR(pg_catalog.=) 1 THEN " + array + " END"
 }
 
 // partsOf returns the expressions of the WITH clause as they go upstream.

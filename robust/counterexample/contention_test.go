@@ -172,7 +172,7 @@ func (l *load) under(t *testing.T, definitions, fill string) *analyzer.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d findings; of %d statements %d were observed exactly", len(result.Findings), result.Coverage.Statements,
-		result.Coverage.Exact)
+	t.Logf("%d findings; of %d statements %d were observed exactly", len(result.Findings),
+		result.Coverage.Statements, result.Coverage.Exact)
 	return result
 }

@@ -83,8 +83,8 @@ func TestValuesAreSuchThatStatementsFindTheirRows(t *testing.T) {
 	} {
 		t.Run(c.family.String()+" "+c.typ+" "+c.where, func(t *testing.T) {
 			w, tables := compiled(t, c.family, strings.Replace(keyed, "%s", c.typ, 1),
-				"Add (:id, :v, :w): SELECT n INTO :n FROM t WHERE "+c.where+"; UPDATE t SET n = :m WHERE "+c.where+
-					"; COMMIT;")
+				"Add (:id, :v, :w): SELECT n INTO :n FROM t WHERE "+c.where+
+					"; UPDATE t SET n = :m WHERE "+c.where+"; COMMIT;")
 			s := written(t, w, tables)
 			if text := strings.Join(s.Setup, "\n"); !strings.Contains(text, c.row) {
 				t.Errorf("%q is not in %s", c.row, text)

@@ -40,7 +40,8 @@ func (f *filling) row(t robust.Tuple) (*row, error) {
 	case table == nil:
 		return nil, fmt.Errorf("the table of %s is not known", t)
 	case table.Schema != "":
-		return nil, fmt.Errorf("%s is a table of schema %s: a scenario has tables of its own schema alone, so that it is played on no others", table.Name, table.Schema)
+		return nil, fmt.Errorf("%s is a table of schema %s: a scenario has tables of its own schema alone, "+
+			"so that it is played on no others", table.Name, table.Schema)
 	}
 	r := &row{table: table, id: t.String(), cells: map[string]string{}}
 	f.byName[t] = r

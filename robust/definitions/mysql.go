@@ -164,8 +164,10 @@ func (r *mysqlReading) foreignKeys(ctx context.Context) error {
 			continue
 		}
 		table := quote(first[0])
-		r.reference(table, fmt.Sprintf("ALTER TABLE %s ADD CONSTRAINT %s FOREIGN KEY (%s) REFERENCES %s (%s) ON DELETE %s ON UPDATE %s", table, quote(first[1]),
-			strings.Join(columns, ", "), quote(first[3]), strings.Join(references, ", "), rule[0], rule[1]))
+		r.reference(table, fmt.Sprintf("ALTER TABLE %s ADD CONSTRAINT %s FOREIGN KEY (%s) REFERENCES %s (%s) "+
+			"ON DELETE %s ON UPDATE %s",
+			table, quote(first[1]), strings.Join(columns, ", "), quote(first[3]), strings.Join(references, ", "),
+			rule[0], rule[1]))
 	}
 	return err
 }

@@ -281,8 +281,8 @@ func TestKeysAndReferencesComeFromDefinitions(t *testing.T) {
 		}
 		var have []string
 		for _, f := range s.Functions() {
-			have = append(have, fmt.Sprintf("%s: %s%v -> %s%v", f.Name, f.Child.Name, f.ChildColumns, f.Parent.Name,
-				f.ParentColumns))
+			have = append(have, fmt.Sprintf("%s: %s%v -> %s%v", f.Name, f.Child.Name, f.ChildColumns,
+				f.Parent.Name, f.ParentColumns))
 		}
 		want := []string{"item_shop: item[shop_id] -> shop[id]",
 			"sale(shop_id,no): sale[shop_id no] -> item[shop_id no]", "bare_shop: bare[a] -> shop[id]"}

@@ -235,7 +235,8 @@ func (s *scope) own(e *expr) *bound {
 	return nil
 }
 
-// keyed finds the key that conditions give the whole of, if the query is of one table alone, and the rest of the conditions.
+// keyed finds the key that conditions give the whole of, if the query is of one table alone, and the rest of the
+// conditions.
 func (s *scope) keyed(where []expr) (key []string, rest []expr) {
 	if len(s.sources) != 1 || s.sources[0].table == nil {
 		return nil, nil

@@ -34,8 +34,10 @@ type query struct {
 	rows          [][]expr
 	removes       bool // WHEN … THEN DELETE of MERGE
 	conflict      conflict
-	inner         []*query // what is read beside: the parts of a UNION, WITH, the source of INSERT … SELECT, subqueries outside of expressions
-	with          []named
+	// inner is what is read beside: the parts of a UNION, WITH, the source of INSERT … SELECT, subqueries outside of
+	// expressions.
+	inner []*query
+	with  []named
 }
 
 // named is a query that WITH names.

@@ -182,7 +182,8 @@ var errNothingKnown = errors.New("it used no row that is known of")
 // unread makes of a statement that cannot be read all that it may have done to the tables whose rows it used.
 func (u *usage) unread(n *node, err error) robust.Part {
 	s := u.m.shapes[n.shape]
-	fp := &footprint.Footprint{Notes: []string{fmt.Sprintf("not read (%v): it is taken to use all of the tables whose rows it used", err)}}
+	fp := &footprint.Footprint{Notes: []string{fmt.Sprintf("not read (%v): it is taken to use all of the tables "+
+		"whose rows it used", err)}}
 	seen := map[*footprint.Table]bool{}
 	for _, sighted := range u.found[n] {
 		for _, name := range sighted.call.tables {

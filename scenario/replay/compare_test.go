@@ -31,8 +31,7 @@ func TestCompareSeesEveryField(t *testing.T) {
 		{"row order where it is open", func(t *Trace) { t.Results[0].Rows = swapped(t.Results[0].Rows) }, ""},
 		{"row order under ORDER BY", func(t *Trace) { t.Results[1].Rows = swapped(t.Results[1].Rows) }, "2 rows"},
 		{"NULL and its name", func(t *Trace) {
-			t.Results[0].Rows = [][]Value{{{Text: "1"}, {Text: "NULL"}},
-				t.Results[0].Rows[1]}
+			t.Results[0].Rows = [][]Value{{{Text: "1"}, {Text: "NULL"}}, t.Results[0].Rows[1]}
 		}, "1 rows"},
 		{"a row too many", func(t *Trace) { t.Results[0].Rows = append(t.Results[0].Rows, t.Results[0].Rows[0]) },
 			"1 rows"},

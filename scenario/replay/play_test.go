@@ -384,8 +384,8 @@ func TestRunnersAtOnceLearnOfWaits(t *testing.T) {
 		r, _ := newRunner(t, dbms.MySQLFamily)
 		all = append(all, r)
 	}
-	waits := script("A: BEGIN", "A: UPDATE t SET v = 11 WHERE id = 1", "B: UPDATE t SET v = 12 WHERE id = 1",
-		"A: COMMIT")
+	waits := script("A: BEGIN", "A: UPDATE t SET v = 11 WHERE id = 1",
+		"B: UPDATE t SET v = 12 WHERE id = 1", "A: COMMIT")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var done sync.WaitGroup

@@ -33,7 +33,8 @@ var Kinds = []Kind{
 	{"queue", "jobs that workers take with FOR UPDATE SKIP LOCKED; planted: they only read them", true, newQueue},
 	{"smallbank", "SmallBank: five programs on savings and checking accounts: skews that snapshot isolation permits",
 		false, newSmallbank},
-	{"auction", "the Auction of Vandevoort et al., robust against READ COMMITTED; planted: bids without the call: lost update", true, newAuction},
+	{"auction", "the Auction of Vandevoort et al., robust against READ COMMITTED; " +
+		"planted: bids without the call: lost update", true, newAuction},
 	{"list-append", "Elle's list-append: transactions that read lists and append to them: read skew", false,
 		newAppending},
 	{"tpcc", "TPC-C, a warehouse for each of the scale; planted: Payment adds up on its own side: lost update", true,

@@ -155,8 +155,8 @@ func TestMistakesShowWithFewAndWithManyClients(t *testing.T) {
 		for _, tt := range []struct{ clients, programs int }{{minClients, 2}, {30, len(programs)}} {
 			o := run(t, f.shop(t), Config{Clients: tt.clients, Transactions: tt.clients * 30})
 			if len(o.Programs) != tt.programs || o.Clients != tt.clients {
-				t.Errorf("%d clients ran %d programs, want %d and %d", o.Clients, len(o.Programs), tt.clients,
-					tt.programs)
+				t.Errorf("%d clients ran %d programs, want %d and %d", o.Clients,
+					len(o.Programs), tt.clients, tt.programs)
 			}
 			if o.LostUnits() <= 0 {
 				t.Errorf("%d clients lost %d units", tt.clients, o.LostUnits())

@@ -112,11 +112,13 @@ func (l line) order(ctx context.Context, tx workload.Handle, at place, order, nu
 	if l.supplier != at.warehouse {
 		remote = 1
 	}
-	if err := tx.Exec(ctx, "UPDATE stock SET s_quantity = ?, s_ytd = s_ytd + ?, s_order_cnt = s_order_cnt + 1, s_remote_cnt = s_remote_cnt + ? WHERE s_w_id = ? AND s_i_id = ?",
+	if err := tx.Exec(ctx, "UPDATE stock SET s_quantity = ?, s_ytd = s_ytd + ?, s_order_cnt = s_order_cnt + 1, "+
+		"s_remote_cnt = s_remote_cnt + ? WHERE s_w_id = ? AND s_i_id = ?",
 		quantity, l.quantity, remote, l.supplier, l.item); err != nil {
 		return err
 	}
-	return tx.Exec(ctx, "INSERT INTO order_line (ol_w_id, ol_d_id, ol_o_id, ol_number, ol_i_id, ol_supply_w_id, ol_delivered, ol_quantity, ol_amount) VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?)",
+	return tx.Exec(ctx, "INSERT INTO order_line (ol_w_id, ol_d_id, ol_o_id, ol_number, ol_i_id, ol_supply_w_id, "+
+		"ol_delivered, ol_quantity, ol_amount) VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?)",
 		at.warehouse, at.district, order, number, l.item, l.supplier, l.quantity, int64(l.quantity)*price)
 }
 
@@ -149,7 +151,8 @@ func (w *supplier) payment(ctx context.Context, c *workload.Client) error {
 		if err != nil {
 			return err
 		}
-		if err := tx.Exec(ctx, "UPDATE customer SET c_balance = c_balance - ?, c_ytd_payment = c_ytd_payment + ?, c_payment_cnt = c_payment_cnt + 1 WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?",
+		if err := tx.Exec(ctx, "UPDATE customer SET c_balance = c_balance - ?, c_ytd_payment = c_ytd_payment + ?, "+
+			"c_payment_cnt = c_payment_cnt + 1 WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?",
 			amount, amount, at.warehouse, at.district, id); err != nil {
 			return err
 		}
@@ -166,7 +169,8 @@ func (w *supplier) payment(ctx context.Context, c *workload.Client) error {
 				return err
 			}
 		}
-		return tx.Exec(ctx, "INSERT INTO history (h_c_w_id, h_c_d_id, h_c_id, h_w_id, h_d_id, h_amount) VALUES (?, ?, ?, ?, ?, ?)", at.warehouse, at.district, id, at.warehouse, at.district, amount)
+		return tx.Exec(ctx, "INSERT INTO history (h_c_w_id, h_c_d_id, h_c_id, h_w_id, h_d_id, h_amount) "+
+			"VALUES (?, ?, ?, ?, ?, ?)", at.warehouse, at.district, id, at.warehouse, at.district, amount)
 	})
 }
 
@@ -202,7 +206,8 @@ func (w *supplier) orderStatus(ctx context.Context, c *workload.Client) error {
 		if err != nil {
 			return err
 		}
-		order, err := tx.Int(ctx, "SELECT o_id FROM orders WHERE o_w_id = ? AND o_d_id = ? AND o_c_id = ? ORDER BY o_id DESC LIMIT 1", at.warehouse, at.district, id)
+		order, err := tx.Int(ctx, "SELECT o_id FROM orders WHERE o_w_id = ? AND o_d_id = ? AND o_c_id = ? "+
+			"ORDER BY o_id DESC LIMIT 1", at.warehouse, at.district, id)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
@@ -231,7 +236,8 @@ func (w *supplier) delivery(ctx context.Context, c *workload.Client) error {
 
 // deliver delivers a district's oldest open order, if it has one.
 func deliver(ctx context.Context, tx workload.Handle, at place, carrier int) error {
-	order, err := tx.Int(ctx, "SELECT no_o_id FROM new_order WHERE no_w_id = ? AND no_d_id = ? ORDER BY no_o_id LIMIT 1 FOR UPDATE", at.warehouse, at.district)
+	order, err := tx.Int(ctx, "SELECT no_o_id FROM new_order WHERE no_w_id = ? AND no_d_id = ? "+
+		"ORDER BY no_o_id LIMIT 1 FOR UPDATE", at.warehouse, at.district)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
@@ -255,11 +261,13 @@ func deliver(ctx context.Context, tx workload.Handle, at place, carrier int) err
 		at.warehouse, at.district, order); err != nil {
 		return err
 	}
-	amount, err := tx.Int(ctx, "SELECT SUM(ol_amount) FROM order_line WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?", at.warehouse, at.district, order)
+	amount, err := tx.Int(ctx, "SELECT SUM(ol_amount) FROM order_line WHERE ol_w_id = ? AND ol_d_id = ? "+
+		"AND ol_o_id = ?", at.warehouse, at.district, order)
 	if err != nil {
 		return err
 	}
-	return tx.Exec(ctx, "UPDATE customer SET c_balance = c_balance + ?, c_delivery_cnt = c_delivery_cnt + 1 WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?", amount, at.warehouse, at.district, customer)
+	return tx.Exec(ctx, "UPDATE customer SET c_balance = c_balance + ?, c_delivery_cnt = c_delivery_cnt + 1 "+
+		"WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?", amount, at.warehouse, at.district, customer)
 }
 
 // stockLevel is 2.8: how many items of the last twenty orders are short.
@@ -271,7 +279,8 @@ func (w *supplier) stockLevel(ctx context.Context, c *workload.Client) error {
 		if err != nil {
 			return err
 		}
-		_, err = tx.Int(ctx, "SELECT COUNT(DISTINCT s_i_id) FROM order_line JOIN stock ON s_i_id = ol_i_id AND s_w_id = ol_w_id"+
+		_, err = tx.Int(ctx, "SELECT COUNT(DISTINCT s_i_id) FROM order_line "+
+			"JOIN stock ON s_i_id = ol_i_id AND s_w_id = ol_w_id"+
 			" WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id >= ? AND ol_o_id < ? AND s_quantity < ?", at.warehouse,
 			at.district, next-20, next, threshold)
 		return err

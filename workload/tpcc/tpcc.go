@@ -37,7 +37,8 @@ func New(warehouses int, plant bool) workload.Workload { return &supplier{wareho
 func (w *supplier) Setup() (tables, statements []string) {
 	tables = []string{
 		"CREATE TABLE warehouse (w_id INT PRIMARY KEY, w_tax INT NOT NULL, w_ytd INT NOT NULL)",
-		"CREATE TABLE district (d_w_id INT, d_id INT, d_tax INT NOT NULL, d_ytd INT NOT NULL, d_next_o_id INT NOT NULL, PRIMARY KEY (d_w_id, d_id))",
+		"CREATE TABLE district (d_w_id INT, d_id INT, d_tax INT NOT NULL, d_ytd INT NOT NULL, " +
+			"d_next_o_id INT NOT NULL, PRIMARY KEY (d_w_id, d_id))",
 		`CREATE TABLE customer (c_w_id INT, c_d_id INT, c_id INT, c_first VARCHAR(16) NOT NULL, c_last VARCHAR(16) NOT NULL, c_credit VARCHAR(2) NOT NULL,
 			c_discount INT NOT NULL, c_balance INT NOT NULL, c_ytd_payment INT NOT NULL, c_payment_cnt INT NOT NULL, c_delivery_cnt INT NOT NULL,
 			c_data VARCHAR(500) NOT NULL, PRIMARY KEY (c_w_id, c_d_id, c_id))`,
@@ -76,7 +77,8 @@ func fill(id int) []string {
 	for d := range districts {
 		d++
 		statements = append(statements,
-			workload.Rows("customer (c_w_id, c_d_id, c_id, c_first, c_last, c_credit, c_discount, c_balance, c_ytd_payment, c_payment_cnt, c_delivery_cnt, c_data)", customers, func(c int) string {
+			workload.Rows("customer (c_w_id, c_d_id, c_id, c_first, c_last, c_credit, c_discount, c_balance, "+
+				"c_ytd_payment, c_payment_cnt, c_delivery_cnt, c_data)", customers, func(c int) string {
 				credit := "GC"
 				if c%10 == 0 {
 					credit = "BC"
@@ -89,7 +91,8 @@ func fill(id int) []string {
 			}),
 			workload.Rows("new_order (no_w_id, no_d_id, no_o_id)", open,
 				func(o int) string { return fmt.Sprintf("(%d, %d, %d)", id, d, orders-open+o) }),
-			workload.Rows("order_line (ol_w_id, ol_d_id, ol_o_id, ol_number, ol_i_id, ol_supply_w_id, ol_delivered, ol_quantity, ol_amount)", orders*firstLines, func(l int) string {
+			workload.Rows("order_line (ol_w_id, ol_d_id, ol_o_id, ol_number, ol_i_id, ol_supply_w_id, ol_delivered, "+
+				"ol_quantity, ol_amount)", orders*firstLines, func(l int) string {
 				order, line := (l-1)/firstLines+1, (l-1)%firstLines+1
 				amount, delivered := 0, 1 // as in the standard, what was delivered before the beginning costs nothing
 				if order > orders-open {
@@ -116,7 +119,8 @@ func carrier(order int) string {
 // district without open orders has nothing to say in the second and third. The eighth and the tenth are of sums over
 // all.
 var conditions = []struct{ name, query string }{
-	{"1: W_YTD is the sum of D_YTD", "SELECT COUNT(*) FROM warehouse WHERE w_ytd <> (SELECT SUM(d_ytd) FROM district WHERE d_w_id = w_id)"},
+	{"1: W_YTD is the sum of D_YTD", "SELECT COUNT(*) FROM warehouse " +
+		"WHERE w_ytd <> (SELECT SUM(d_ytd) FROM district WHERE d_w_id = w_id)"},
 	{"2: D_NEXT_O_ID, the last order", `SELECT COUNT(*) FROM district WHERE d_next_o_id - 1 <> (SELECT MAX(o_id) FROM orders WHERE o_w_id = d_w_id AND o_d_id = d_id)
 		OR d_next_o_id - 1 <> (SELECT MAX(no_o_id) FROM new_order WHERE no_w_id = d_w_id AND no_d_id = d_id)`},
 	{"3: NEW-ORDER without gaps", `SELECT COUNT(*) FROM district WHERE (SELECT MAX(no_o_id) - MIN(no_o_id) + 1 FROM new_order WHERE no_w_id = d_w_id AND no_d_id = d_id)
@@ -125,7 +129,8 @@ var conditions = []struct{ name, query string }{
 		<> (SELECT COUNT(*) FROM order_line WHERE ol_w_id = d_w_id AND ol_d_id = d_id)`},
 	{"5: open orders have no carrier", `SELECT COUNT(*) FROM orders WHERE (o_carrier_id IS NULL)
 		<> (EXISTS (SELECT no_o_id FROM new_order WHERE no_w_id = o_w_id AND no_d_id = o_d_id AND no_o_id = o_id))`},
-	{"8: W_YTD is what was paid", "SELECT COUNT(*) FROM warehouse WHERE w_ytd <> (SELECT COALESCE(SUM(h_amount), 0) FROM history WHERE h_w_id = w_id)"},
+	{"8: W_YTD is what was paid", "SELECT COUNT(*) FROM warehouse " +
+		"WHERE w_ytd <> (SELECT COALESCE(SUM(h_amount), 0) FROM history WHERE h_w_id = w_id)"},
 	{"10: balances: delivered, not paid", `SELECT COUNT(*) FROM (SELECT SUM(c_balance) AS owed FROM customer) AS c
 		WHERE owed <> (SELECT COALESCE(SUM(ol_amount), 0) FROM order_line WHERE ol_delivered = 1) - (SELECT COALESCE(SUM(h_amount), 0) FROM history)`},
 }

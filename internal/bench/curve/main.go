@@ -65,7 +65,8 @@ func run(ctx context.Context, s settings) error {
 		defer pprof.StopCPUProfile()
 	}
 	runtime.GOMAXPROCS(s.cores)
-	fmt.Printf("| history, on %d of %d processors | rows | seconds | of processor | transactions per second of it | bytes each, at most |\n"+
+	fmt.Printf("| history, on %d of %d processors | rows | seconds | of processor | transactions per second of "+
+		"it | bytes each, at most |\n"+
 		"| --- | --- | --- | --- | --- | --- |\n", s.cores, runtime.NumCPU())
 	for _, n := range s.sizes {
 		for _, rows := range []int{n / 100, n} {
