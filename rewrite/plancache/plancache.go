@@ -1,7 +1,7 @@
-// Package plancache keeps what a rewriter made of the texts that it was given last, by the text and the
-// settings of the session that it was read under: the plans themselves, templates for texts that differ from
-// them in their literals only, and which shapes of statements read too many rows to collect their identities.
-// The rewriters of both protocol families stand on it.
+// Package plancache keeps what a rewriter made of the texts that it was given last, by the text and the settings of the
+// session that it was read under: the plans themselves, templates for texts that differ from them in their literals
+// only, with the places of their pieces (anchor.go), and which shapes of statements read too many rows to collect their
+// identities. The rewriters of both protocol families stand on it.
 package plancache
 
 import (
