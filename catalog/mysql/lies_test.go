@@ -3,7 +3,6 @@ package mysql
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -106,9 +105,9 @@ func lieAt(t *testing.T, what string, at int, lie lies.MySQLLie, plain bool,
 		t.Fatal(err)
 	}
 	target.Address = relay.Addr
-	err = unpanicked(func() error { return use(t.Context(), target) })
+	err = lies.Unpanicked(func() error { return use(t.Context(), target) })
 	question, lied := relay.Lied()
-	if p := (*panicked)(nil); errors.As(err, &p) {
+	if p := (*lies.Panic)(nil); errors.As(err, &p) {
 		t.Fatalf("%s, a lie in place of answer %d (%s): %v", what, at, head(question), err)
 	}
 	if u := (*catalog.UnexpectedAnswer)(nil); plain && lied && reads(question) &&
@@ -126,20 +125,6 @@ func lieAt(t *testing.T, what string, at int, lie lies.MySQLLie, plain bool,
 func reads(text string) bool {
 	text = strings.TrimLeft(text, "\x00\x01")
 	return strings.HasPrefix(text, "SELECT") || strings.HasPrefix(text, "SHOW")
-}
-
-// panicked is what a panic of ours becomes here, so that the others are tried as well.
-type panicked struct{ value any }
-
-func (p *panicked) Error() string { return fmt.Sprint("panic: ", p.value) }
-
-func unpanicked(do func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &panicked{v}
-		}
-	}()
-	return do()
 }
 
 // TestUnexpectedAnswerNamesTheQuery tells every reader's mistake by the query's purpose, and drops the connection.

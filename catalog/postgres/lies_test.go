@@ -88,9 +88,9 @@ func lieAt(t *testing.T, to dsn.Target, what string, at int, lie lies.PostgresLi
 	t.Helper()
 	relay := lies.PostgreSQL(t, to.Address, at, lie)
 	to.Address = relay.Addr
-	err := unpanicked(func() error { return use(t.Context(), to) })
+	err := lies.Unpanicked(func() error { return use(t.Context(), to) })
 	_, lied := relay.Lied()
-	var p *panicked
+	var p *lies.Panic
 	switch {
 	case errors.As(err, &p):
 		t.Fatalf("%s, a lie in place of answer %d: %v", what, at, err)
@@ -98,20 +98,6 @@ func lieAt(t *testing.T, to dsn.Target, what string, at int, lie lies.PostgresLi
 		t.Fatalf("%s, without a lie: %v", what, err)
 	}
 	return lied
-}
-
-// panicked is what a panic of ours becomes here, so that the others are tried as well.
-type panicked struct{ value any }
-
-func (p *panicked) Error() string { return fmt.Sprint("panic: ", p.value) }
-
-func unpanicked(do func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &panicked{v}
-		}
-	}()
-	return do()
 }
 
 // TestUnexpectedAnswerNamesTheQuery tells a lie by the query's purpose, and drops the connection.

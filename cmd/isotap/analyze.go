@@ -76,10 +76,7 @@ func analyzeCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := out.write(c, result); err != nil {
-			return err
-		}
-		return out.status(result)
+		return out.report(c, result)
 	}
 	return c
 }

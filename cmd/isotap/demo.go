@@ -44,10 +44,7 @@ func demoCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := out.write(c, result); err != nil {
-			return err
-		}
-		return out.status(result)
+		return out.report(c, result)
 	}
 	return c
 }

@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.uber.org/zap"
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/monitor"
+	"github.com/isotap/isotap/internal/proxyserver"
 	"github.com/isotap/isotap/report"
 )
 
@@ -40,6 +42,18 @@ func (w *watching) check() error {
 	if w.window <= 0 || w.limit <= 0 {
 		return fmt.Errorf("--live-window and --live-limit must be more than 0")
 	}
+	return nil
+}
+
+// watch has what a proxy records watched, where that is asked for, and findings told to out.
+func (w *watching) watch(o *proxyserver.Options, out io.Writer) error {
+	if !w.on || o.Off {
+		return nil
+	}
+	if err := w.check(); err != nil {
+		return err
+	}
+	o.Watch = w.options(out, func(err error) { o.Logger.Error("live", zap.Error(err)) })
 	return nil
 }
 

@@ -154,6 +154,14 @@ func (o *output) fails(f *analyzer.Finding) bool {
 	return o.failOn == "hazard" || o.failOn == "violation" && f.Class == analyzer.Violation
 }
 
+// report writes the result, and returns the exit status that it stands for.
+func (o *output) report(c *cobra.Command, r *analyzer.Result) error {
+	if err := o.write(c, r); err != nil {
+		return err
+	}
+	return o.status(r)
+}
+
 // status is the error that gives the exit status the findings deserve that the baseline does not know.
 func (o *output) status(r *analyzer.Result) error {
 	if slices.ContainsFunc(report.New(r), o.fails) {

@@ -45,15 +45,12 @@ func proxyCommand() *cobra.Command {
 		if o.Logger, level, err = newLogger(s.LogLevel); err != nil {
 			return err
 		}
-		if live.on && !o.Off {
-			if err := live.check(); err != nil {
-				return err
-			}
-			o.Watch = live.options(c.OutOrStdout(), func(err error) { o.Logger.Error("live", zap.Error(err)) })
-			if o.Predicates {
-				fmt.Fprintln(c.ErrOrStderr(),
-					"isotap: findings by predicates are not told while they are made, but when the proxy ends")
-			}
+		if err := live.watch(&o, c.OutOrStdout()); err != nil {
+			return err
+		}
+		if o.Watch != nil && o.Predicates {
+			fmt.Fprintln(c.ErrOrStderr(),
+				"isotap: findings by predicates are not told while they are made, but when the proxy ends")
 		}
 		srv, err := proxyserver.Start(c.Context(), o)
 		if err != nil {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-	"go.uber.org/zap"
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/internal/analysis"
@@ -88,11 +87,8 @@ func runCommand() *cobra.Command {
 		if o.Logger, _, err = newLogger(s.LogLevel); err != nil {
 			return err
 		}
-		if live.on && !o.Off {
-			if err := live.check(); err != nil {
-				return err
-			}
-			o.Watch = live.options(c.ErrOrStderr(), func(err error) { o.Logger.Error("live", zap.Error(err)) })
+		if err := live.watch(&o, c.ErrOrStderr()); err != nil {
+			return err
 		}
 		if instrument && !o.Off {
 			if err := instrumentTarget(c, &o); err != nil {

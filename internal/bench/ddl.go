@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/isotap/isotap/internal/jsondoc"
 )
 
 // ddlLoad is the value of -load for statements that define tables.
@@ -117,15 +115,7 @@ func runDDL(ctx context.Context, s settings, out, progress io.Writer) error {
 		}
 		reports = append(reports, r)
 	}
-	if s.json {
-		return jsondoc.Write(out, "the measurements", reports)
-	}
-	for _, r := range reports {
-		if _, err := io.WriteString(out, r.table()+"\n"); err != nil {
-			return err
-		}
-	}
-	return nil
+	return printReports(s, out, reports)
 }
 
 // ddlEngineReport measures one engine, with more and more tables on its server.

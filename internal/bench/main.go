@@ -179,6 +179,11 @@ func run(ctx context.Context, s settings, out, progress io.Writer) error {
 	if len(reports) == 0 {
 		return fmt.Errorf("no load has %q in its name", s.load)
 	}
+	return printReports(s, out, reports)
+}
+
+// printReports prints what was measured, as JSON or as a table for each engine.
+func printReports[R interface{ table() string }](s settings, out io.Writer, reports []R) error {
 	if s.json {
 		return jsondoc.Write(out, "the measurements", reports)
 	}

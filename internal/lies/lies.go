@@ -2,6 +2,7 @@
 package lies
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -86,4 +87,19 @@ func start(t testing.TB, server string, at int, serve func(r *Relay, client, ser
 func pass(to, from net.Conn) {
 	_, _ = io.Copy(to, from) // that it ends is all that matters
 	to.Close()
+}
+
+// A Panic is the error that a panic becomes, so that the other lies are tried as well.
+type Panic struct{ Value any }
+
+func (p *Panic) Error() string { return fmt.Sprint("panic: ", p.Value) }
+
+// Unpanicked returns the error of what it does, or a [Panic].
+func Unpanicked(do func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &Panic{v}
+		}
+	}()
+	return do()
 }
