@@ -219,7 +219,9 @@ func computes(family dbms.Family, shape string) bool {
 		return false
 	}
 	column := strings.Trim(m[1], "`\"")
-	return slices.ContainsFunc(wordsOf(family, m[2]), func(w word) bool { return w.name && strings.EqualFold(w.text, column) })
+	return slices.ContainsFunc(wordsOf(family, m[2]), func(w word) bool {
+		return w.name && strings.EqualFold(w.text, column)
+	})
 }
 
 // parameter is what stands for a value in a shape.
