@@ -1,8 +1,7 @@
 // Package sqltoken reads texts that hold SQL of either family: statements, the definitions of tables, and programs with
 // variables (:name), which [Scan] cuts; statements of servers, which are [Statement]'s; and the shapes of recorded
-// statements, which are [Shape]'s. The tokens are those
-// of the family's own tokenizer, mysqltoken or pgtoken, of as few kinds as such a reader needs. What a statement means is
-// left to its family's grammar.
+// statements, which are [Shape]'s. The tokens are those of the family's own tokenizer, mysqltoken or pgtoken, of as few
+// kinds as such a reader needs. What a statement means is left to its family's grammar.
 package sqltoken
 
 import (

@@ -49,11 +49,11 @@ func (st *statement) split() [][2]int {
 // maxParts is how many statements a text may have that is cut into them.
 const maxParts = 1000
 
-// parts returns the ends of the statements of the text, as Upstream.Parts has them. From the first one on of which it is
-// not certain that it means alone what it means in the text, the rest is one part; nil where that is all. A text with
-// empty statements is not cut: they are errors. Nor is one that asks for files, or runs statements that are not in it:
-// their errors may be those of syntax, though the statement has been at work. TiDB reads all of a text before it runs
-// any of it.
+// parts returns the ends of the statements of the text, as Upstream.Parts has them. From the first one on of which it
+// is not certain that it means alone what it means in the text, the rest is one part; nil where that is all. A text
+// with empty statements is not cut: they are errors. Nor is one that asks for files, or runs statements that are not in
+// it: their errors may be those of syntax, though the statement has been at work. TiDB reads all of a text before it
+// runs any of it.
 func (st *statement) parts(s *Session) []int {
 	if s.Dialect == TiDB || st.Placeholders > 0 || st.find(0, len(st.Tokens), -1, "LOAD", "CALL", "EXECUTE") >= 0 {
 		return nil
