@@ -5,7 +5,7 @@
 // The sessions own no socket. The driver here knows no protocol. It gives each connection one goroutine, which reads
 // the side whose turn it is, feeds the session and writes what it answered: proxy.go accepts clients,
 // local.go judges whether clients may be connected to a server on this host, logins.go bounds those that have
-// not logged in, clientconn.go runs a connection, read.go reads from the side that speaks next, nonblocking.go writes
+// not logged in, clientconn.go runs a connection and reads from the side that speaks next, nonblocking.go writes
 // to a server that may not read, compress.go and tls.go change what a side is spoken over, meter.go counts,
 // reloadable.go changes settings while the proxy runs, drain.go ends it.
 package proxy

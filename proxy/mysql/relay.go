@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
+	"weak"
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
@@ -399,4 +403,420 @@ func (s *Session) misplanned(p *sqlmysql.Plan) {
 		s.note("a statement was planned wrong, and goes unobserved from now on; the client did not see the columns "+
 			"that isotap added: %s", p.Shape)
 	}
+}
+
+// A server without invisible columns (TiDB) would show isotap's to the client. The rewriter takes the
+// stars out of statements (sqlmysql.Upstream.Plain); what it cannot read, the text that EXECUTE runs for one,
+// may show the columns all the same, and then they are cut out of the result by their names. So are, on
+// every server, the identities that a star of a rewritten statement carries (sqlmysql.Result.Carried), and whatever a
+// plan that is wrong would show (see isOwn).
+
+// A columnMask is which columns of a result are isotap's, beyond those at its end that the plan hides. The head of the
+// result, the number of columns and their definitions, is held back until that is known: rows may be masked only then.
+type columnMask struct {
+	from    int    // where the head begins in the session's output
+	columns []int  // that the client does not see, in ascending order
+	types   []byte // of all columns, for binary rows
+	// wrong says that the plan does not know of some of them, shifted that those at the end are not where it has them.
+	wrong, shifted bool
+}
+
+func (c *columnMask) hides(column int) bool { return slices.Contains(c.columns, column) }
+
+// maskRow returns a row without the columns that the client does not see.
+func (c *columnMask) maskRow(row []byte, of *reply) ([]byte, error) {
+	if len(c.columns) == 0 {
+		return row, nil
+	}
+	cut := c.maskTextRow
+	if of.binary {
+		cut = c.maskBinaryRow
+	}
+	r := reader{b: row}
+	out := cut(&r, of.fields+len(c.columns))
+	if r.err != nil {
+		return nil, fmt.Errorf("parse row: %w", r.err)
+	}
+	return out, nil
+}
+
+func (c *columnMask) maskTextRow(r *reader, fields int) []byte {
+	var out []byte
+	for i := range fields {
+		from := r.pos
+		r.lenencBytes()
+		if !c.hides(i) && r.err == nil {
+			out = append(out, r.b[from:r.pos]...)
+		}
+	}
+	return out
+}
+
+func (c *columnMask) maskBinaryRow(r *reader, fields int) []byte {
+	r.uint8()
+	nulls := r.bytes((fields + 9) / 8)
+	if r.err != nil {
+		return nil
+	}
+	out := append([]byte{gomysql.OK_HEADER}, make([]byte, (fields-len(c.columns)+9)/8)...)
+	kept := 0
+	for i := range fields {
+		from := r.pos
+		null := isNull(nulls, i)
+		if !null {
+			skipBinary(r, c.types[i])
+		}
+		switch {
+		case c.hides(i) || r.err != nil:
+			continue
+		case null:
+			out[1+(kept+2)/8] |= 1 << ((kept + 2) % 8)
+		default:
+			out = append(out, r.b[from:r.pos]...)
+		}
+		kept++
+	}
+	return out
+}
+
+var carriedPrefix = []byte(rewrite.CarriedPrefix)
+
+// holdsColumn reports whether the name of one of isotap's columns stands in a text.
+func holdsColumn(text []byte) bool {
+	return bytes.Contains(text, rowIDColumn) || bytes.Contains(text, wListColumn)
+}
+
+var rowIDColumn, wListColumn = []byte(rewrite.RowIDColumn), []byte(rewrite.WListColumn)
+
+// isotapColumn reports whether a column definition is that of an auxiliary column.
+func isotapColumn(definition []byte) bool {
+	r := reader{b: definition}
+	for range 5 { // catalog, schema, table, original table, name
+		r.lenencBytes()
+	}
+	name := string(r.lenencBytes())
+	return name == rewrite.RowIDColumn || name == rewrite.WListColumn
+}
+
+// binaryTail reads the hidden values of a row whose visible part is behind the reader.
+type binaryTail struct {
+	nulls []byte // the NULL bitmap; nil in a text row
+}
+
+func (t binaryTail) value(r *reader, column int) []byte {
+	if t.nulls != nil && isNull(t.nulls, column) {
+		return nil
+	}
+	return r.lenencBytes()
+}
+
+// isNull reads the NULL bitmap of a binary row, whose first two bits mean nothing.
+func isNull(nulls []byte, column int) bool {
+	return nulls[(column+2)/8]&(1<<((column+2)%8)) != 0
+}
+
+// trimBinary appends the first columns of a binary row to row as a row of their own, with the NULL
+// bitmap that belongs to their number, and leaves r at the value behind them.
+func trimBinary(row []byte, r *reader, types []byte, columns int) ([]byte, binaryTail, error) {
+	r.uint8()
+	nulls := r.bytes((len(types) + 9) / 8)
+	if r.err != nil {
+		return nil, binaryTail{}, fmt.Errorf("parse binary row: %w", r.err)
+	}
+	start := r.pos
+	for i := range columns {
+		if !isNull(nulls, i) {
+			skipBinary(r, types[i])
+		}
+	}
+	if r.err != nil {
+		return nil, binaryTail{}, fmt.Errorf("parse binary row: %w", r.err)
+	}
+	size := (columns + 9) / 8
+	row = append(row, markOK)
+	row = append(row, nulls[:size]...)
+	// Bits of hidden columns can stand in the bitmap's last byte.
+	if used := uint(columns+2) % 8; used != 0 {
+		row[len(row)-1] &= 1<<used - 1
+	}
+	return append(row, r.b[start:r.pos]...), binaryTail{nulls: nulls}, nil
+}
+
+// maskDescription returns a row of a statement that describes tables as the client is to see it, without
+// isotap's columns; nil for a row that the client does not see. kind is what the statement describes.
+func maskDescription(row []byte, kind rewrite.Reply, of *reply) ([]byte, error) {
+	if kind == rewrite.Listing {
+		named, err := namesColumn(row, of)
+		if named {
+			row = nil
+		}
+		return row, err
+	}
+	if of.fields < 2 {
+		return row, nil
+	}
+	value, from, to, err := secondText(row, of.binary, of.fields)
+	if err != nil {
+		return nil, err
+	}
+	text := string(value)
+	cut := withoutColumns(text)
+	if cut == text {
+		return row, nil
+	}
+	b := append([]byte(nil), row[:from]...)
+	b = append(appendLenenc(b, uint64(len(cut))), cut...)
+	return append(b, row[to:]...), nil
+}
+
+// namesColumn reports whether a value of the row is the name of an auxiliary column.
+func namesColumn(row []byte, of *reply) (bool, error) {
+	r := reader{b: row}
+	var nulls []byte
+	if of.binary {
+		r.uint8()
+		nulls = r.bytes((of.fields + 9) / 8)
+	}
+	named := false
+	for i := 0; i < of.fields && r.err == nil; i++ {
+		if nulls != nil && isNull(nulls, i) {
+			continue
+		}
+		start := r.pos
+		if nulls == nil {
+			r.lenencBytes()
+		} else {
+			skipBinary(&r, of.types[i])
+		}
+		if r.pos-start == 1+len(rewrite.RowIDColumn) { // both names are equally long
+			value := string(row[start+1 : r.pos])
+			named = named || value == rewrite.RowIDColumn || value == rewrite.WListColumn
+		}
+	}
+	if r.err != nil {
+		return false, fmt.Errorf("parse row: %w", r.err)
+	}
+	return named, nil
+}
+
+// secondText reads the second value of a row whose first two are strings, and returns where it lies. A
+// binary row begins with a zero and the NULL bitmap of all fields.
+func secondText(row []byte, binary bool, fields int) (value []byte, from, to int, err error) {
+	r := reader{b: row}
+	var nulls []byte
+	if binary {
+		r.uint8()
+		nulls = r.bytes((fields + 9) / 8)
+	}
+	for i := range 2 {
+		from, value = r.pos, nil
+		if nulls == nil || !isNull(nulls, i) {
+			value = r.lenencBytes()
+		}
+	}
+	if r.err != nil {
+		return nil, 0, 0, fmt.Errorf("parse row: %w", r.err)
+	}
+	return value, from, r.pos, nil
+}
+
+// withoutColumns cuts the lines of isotap's columns out of a CREATE TABLE statement as SHOW CREATE TABLE
+// prints it: one definition a line, with a comma behind all but the last.
+func withoutColumns(definition string) string {
+	lines := strings.Split(definition, "\n")
+	kept := lines[:0]
+	for _, line := range lines {
+		if strings.HasPrefix(line, "  `"+rewrite.RowIDColumn+"` ") ||
+			strings.HasPrefix(line, "  `"+rewrite.WListColumn+"` ") {
+			continue
+		}
+		if n := len(kept); strings.HasPrefix(line, ")") && n > 1 {
+			kept[n-1] = strings.TrimSuffix(kept[n-1], ",")
+		}
+		kept = append(kept, line)
+	}
+	return strings.Join(kept, "\n")
+}
+
+// statementDone takes the end of a statement's reply, stage by stage. Each stage needs what those before it have left.
+func (s *Session) statementDone(x *exchange) error {
+	defer s.identities.forget() // its rows are the statement's by then
+	o := x.stmt
+	if x.retry {
+		s.refuse(o, x.err)
+		return s.runOriginal(o, x)
+	}
+	if s.partDone(x) {
+		return nil
+	}
+
+	// What the reply says of the statement. The plan is judged last: where it is wrong, nothing of that holds.
+	s.takeResult(o, x)
+	s.access(o, x)
+	if x.mask.wrong {
+		o.misplanned()
+	}
+
+	// What the client may ask about the statement, before anything of isotap's own runs and changes the answer.
+	s.counts.take(&x.reply, x.okInstead)
+	s.conditions.take(&x.reply, o.plan, x.added)
+
+	// The statement goes into its transaction. What comes later of it is added to it there.
+	s.txn.record(o, s.now)
+	s.captures.await(o, x.failed, x.ok.lastInsertID, s.settings.literals.increment)
+	s.effects(o, x)
+
+	// The transaction may end with the statement. It must know by then which answers it has to wait for.
+	s.readVariables(o, x)
+	s.settle(o, x)
+
+	// Queries of isotap's own: a companion runs only where the transaction goes on, captures are read only once it
+	// has ended.
+	s.runCompanion(o, x)
+	s.holdForRecording()
+	return nil
+}
+
+// takeResult takes how many rows the statement had, and its error.
+func (s *Session) takeResult(o *observed, x *exchange) {
+	o.stmt.Rows, o.stmt.Affected = x.rows, x.ok.affected
+	if x.okInstead {
+		o.stmt.Rows, o.stmt.Affected = 0, x.rows
+	}
+	if x.opens(x.ok) {
+		// The client need not fetch all of it, nor in this transaction.
+		o.downgrade(history.Inexact, history.ReasonCursor)
+		if x.hidden+len(x.mask.columns) > 0 {
+			x.prepared.cursor = &cursor{o, x.types, x.fields, x.hidden, x.mask}
+		}
+	}
+	if x.failed {
+		o.stmt.Error = history.Error{Code: x.err.code, SQLState: x.err.state}
+		if s.cfg.Args { // the server quotes values: Duplicate entry 'ann@example.com' for key 'email'
+			o.stmt.Error.Message = x.err.message
+		}
+		o.stmt.Void = true
+	}
+}
+
+// access derives from a reply what the statement read or wrote.
+func (s *Session) access(o *observed, x *exchange) {
+	if !o.rewritten {
+		return
+	}
+	if o.plan.Result.Reply != rewrite.Unchanged {
+		// A DELETE that failed deleted nothing, whatever it had returned by then.
+		if o.plan.Kind != history.Delete || !x.failed {
+			s.takeIdentities(o, x.ok.warnings > 0)
+		}
+		return
+	}
+	if x.failed {
+		return
+	}
+	o.takeCounts(&x.reply, s.caps&gomysql.CLIENT_FOUND_ROWS != 0)
+	o.addInserted(&s.txn.unrecorded)
+}
+
+// takeIdentities gives a statement the rows whose identities came out of its reply. Those of its kind that read too
+// much for an array are left alone from then on.
+func (s *Session) takeIdentities(o *observed, warned bool) {
+	if s.identities.judgeArrays(o, warned) {
+		s.cfg.Planner.TooLarge(o.plan.Shape)
+	}
+	s.identities.take(o)
+}
+
+// effects takes what a statement changed for those after it.
+func (s *Session) effects(o *observed, x *exchange) {
+	plan := o.plan
+	if plan.Session.Changes {
+		s.settings.stale = true
+	}
+	s.txn.followNext(o, x.failed)
+	s.settings.tempTables = sqlmysql.AddTempTables(s.settings.tempTables, plan.Schema.CreatesTemp)
+	if !x.failed {
+		s.settings.tempTables = sqlmysql.DropTempTables(s.settings.tempTables, plan.Schema.DropsTemp)
+	}
+	s.settings.env.TempTables = s.settings.tempTables
+	if plan.Schema.Changes {
+		changed := &session.Schema{Tables: plan.Schema.Changed, References: plan.Schema.References,
+			Triggers: plan.Schema.Triggers}
+		// CREATE TABLE IF NOT EXISTS warns where there is a table, which may look different.
+		if o.rewritten && !x.failed && x.ok.warnings == 0 && len(plan.Schema.Created) > 0 {
+			changed.Created = plan.Schema.Created[1:]
+		}
+		s.events = append(s.events, session.Event{Schema: changed})
+	}
+}
+
+// settle has the transaction take a finished statement's end, and does what follows.
+func (s *Session) settle(o *observed, x *exchange) {
+	if !s.watches() {
+		return
+	}
+	ended, then := s.txn.settle(o, &x.reply, s.now)
+	s.handOver(ended)
+	switch then {
+	case askServer:
+		s.askTransaction(o.plan, func() { s.handOver(s.txn.settleError(o, &x.reply, s.now)) })
+	case giveUpCaptures:
+		s.loseCaptures(history.ReasonLostSavepoint)
+	}
+}
+
+// askTransaction asks the server, by a ping, whether it still has a transaction open. settles is the plan of
+// the statement whose error is the reason to ask; nil when there is none.
+func (s *Session) askTransaction(settles *sqlmysql.Plan, then func()) {
+	s.send(&exchange{grammar: okReply, settles: settles, done: func(*exchange) error {
+		s.counts.rowCountGone = true
+		then()
+		return nil
+	}}, []byte{gomysql.COM_PING})
+}
+
+// endOpen ends the session's transaction, if there is one.
+func (s *Session) endOpen(status history.Status) { s.handOver(s.txn.end(status, s.now)) }
+
+// handOver has a transaction recorded that has ended, once the entries of its statements are read. Nil is none.
+func (s *Session) handOver(t *history.Txn) {
+	if t != nil {
+		s.events = s.captures.handOver(t, s.events)
+	}
+}
+
+// holdForRecording keeps the reply back that ends a transaction, where all that the transaction wrote is to be stored
+// before the client hears of it.
+func (s *Session) holdForRecording() {
+	if !s.cfg.Durable || len(s.captures.ended) == 0 {
+		return
+	}
+	s.holding = true
+	if len(s.captures.unread) > 0 {
+		s.keepConditions()
+	}
+	s.readCaptures()
+}
+
+const maxRefused = 1000
+
+// refuse remembers that the server does not take the statement as rewritten.
+func (s *Session) refuse(o *observed, e serverError) {
+	if s.refused == nil || len(s.refused) >= maxRefused {
+		s.refused = make(map[weak.Pointer[sqlmysql.Plan]]history.Reason)
+	}
+	s.refused[weak.Make(o.plan)] = history.ReasonRefused.With(strconv.Itoa(int(e.code)))
+}
+
+// runOriginal runs the statement as the client wrote it, after the server refused the rewritten one.
+func (s *Session) runOriginal(o *observed, x *exchange) error {
+	o.rewritten = false
+	o.downgrade(history.Opaque, s.refused[weak.Make(o.plan)])
+	if x.prepared != nil {
+		s.command = bytes.Clone(s.original)
+		s.resumed = o
+		return nil
+	}
+	s.sendFor(s.statement(o), s.original, len(s.original))
+	return nil
 }

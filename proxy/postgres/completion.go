@@ -1,9 +1,12 @@
 package postgres
 
 import (
+	"slices"
+
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/rewrite"
+
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -371,4 +374,12 @@ func closed(p *sqlpostgres.Plan, portal *portal, literal history.LiteralSettings
 		}
 	}
 	return out
+}
+
+// ended hands over a transaction that has ended.
+func (s *Session) ended(t *history.Txn) {
+	if !slices.ContainsFunc(s.events, func(e session.Event) bool { return e.Txn != nil }) {
+		s.ackAt = s.replyAt
+	}
+	s.events = append(s.events, session.Event{Txn: t})
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
@@ -128,25 +127,6 @@ func (s *Session) describedCut(x *pendingReply, description []byte, hidden int) 
 // guards reports whether a result has been given columns by isotap: what a form reads under its plan.
 func guards(f *form, plan *sqlpostgres.Plan, hidden int) bool {
 	return hidden > 0 || f != nil && f.rewritten && plan != nil && plan.Result.Reply != rewrite.Unchanged
-}
-
-// defend returns the layout of a result that was described, and sees to it that its plan is used no more if it is
-// wrong.
-func (s *Session) defend(f *form, plan *sqlpostgres.Plan, description []byte, hidden int) layout {
-	if !guards(f, plan, hidden) {
-		return layout{hidden: hidden}
-	}
-	l := s.descriptions.layout(description, hidden)
-	if !l.wrong {
-		s.clear(f)
-		return l
-	}
-	s.events = append(s.events, session.Event{Misplanned: true})
-	if plan != nil && s.planner != nil && s.planner.Misplanned(plan.Shape) {
-		s.note("a statement was planned wrong, and goes unobserved from now on; the client did not see the columns "+
-			"that isotap added: %s", plan.Shape)
-	}
-	return l
 }
 
 // clear notes that a script shows nothing but what its plan has.

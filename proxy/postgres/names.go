@@ -33,28 +33,6 @@ type statement struct {
 	forgotten bool
 }
 
-// A form is a text as it went upstream.
-type form struct {
-	script    *sqlpostgres.Script // nil: nothing is known of the text
-	rewritten bool                // the script's pieces went upstream, not the client's text
-	reason    history.Reason      // why they did not, where they would have been there
-	namesOurs bool                // the text may name a column of isotap's
-	bare      bool                // the client's text went, for the server has refused the plain one
-	// runs is the prepared statement of isotap's own that an EXECUTE runs, and instead the one that the client named.
-	runs, instead string
-}
-
-// upstream is the script whose pieces went upstream; nil where the client's own text did.
-func (f *form) upstream() *sqlpostgres.Script {
-	switch {
-	case f.script == nil, f.bare:
-		return nil
-	case f.rewritten:
-		return f.script
-	}
-	return f.script.Plain
-}
-
 // A portal is a statement that was bound to its parameters, or a cursor that SQL declared.
 type portal struct {
 	form   form              // that runs
@@ -211,30 +189,6 @@ func (n *names) deallocated(tag, shape string) {
 		return
 	}
 	n.unsure = true
-}
-
-// hidden is the number of columns that the form adds to a statement's result, under its plan.
-func (f *form) hidden(plan *sqlpostgres.Plan) int {
-	if !f.rewritten || plan == nil {
-		return 0
-	}
-	return plan.HiddenColumns()
-}
-
-// plan is the plan of the statement at that place in the text; nil where there is none.
-func (f *form) plan(at int) *sqlpostgres.Plan {
-	if f.script == nil || at >= len(f.script.Statements) {
-		return nil
-	}
-	return f.script.Statements[at]
-}
-
-// statements are the plans of the text's statements.
-func (f *form) statements() []*sqlpostgres.Plan {
-	if f.script == nil {
-		return nil
-	}
-	return f.script.Statements
 }
 
 // A variant is another form of a client's statement.

@@ -2,10 +2,17 @@ package postgres
 
 import (
 	"bytes"
+	"encoding/binary"
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/session"
+	"github.com/isotap/isotap/rewrite"
+	"github.com/jackc/pgx/v5/pgproto3"
+
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -153,3 +160,265 @@ func (c *resultInProgress) retagged(m message, absent bool) message {
 
 // trims reports whether rows of the statement whose result comes in are changed.
 func (c *resultInProgress) trims() bool { return c.hidden > 0 || len(c.cut) > 0 }
+
+// A layout is where columns of isotap's stand in a result.
+type layout struct {
+	hidden int   // at its end, as the plan has it
+	cut    []int // before these
+	wrong  bool  // the plan does not know of some
+	known  bool  // it was read off a description
+}
+
+// A descriptionReader reads bodies of RowDescription messages, one after the other, into the same memory. It keeps
+// nothing of a body.
+type descriptionReader struct{ last pgproto3.RowDescription }
+
+// maxDescribed is how many fields a reader keeps the memory for.
+const maxDescribed = 64
+
+// read returns the fields of a description; none where it cannot be read. Call forget once they were looked at.
+func (r *descriptionReader) read(body []byte) []pgproto3.FieldDescription {
+	if r.last.Decode(body) != nil {
+		return nil
+	}
+	return r.last.Fields
+}
+
+// forget lets go of the body: the names of fields are parts of it.
+func (r *descriptionReader) forget() {
+	if cap(r.last.Fields) > maxDescribed {
+		r.last.Fields = nil
+	}
+	clear(r.last.Fields)
+}
+
+// layout returns where columns of isotap's stand in a result that by its plan has so many of them at its end.
+func (r *descriptionReader) layout(body []byte, hidden int) layout {
+	defer r.forget()
+	l := layout{hidden: hidden, known: true}
+	fields := r.read(body)
+	atEnd := 0
+	for i := range fields {
+		ours := rewrite.IsColumn(string(fields[i].Name))
+		switch {
+		case i >= len(fields)-hidden && ours:
+			atEnd++
+		case ours:
+			l.cut, l.wrong = append(l.cut, i), true
+		}
+	}
+	if l.wrong && atEnd < hidden { // the client's own stand among them: nothing is where the plan has it
+		l = layout{known: true, wrong: true}
+		for i := range fields {
+			if rewrite.IsColumn(string(fields[i].Name)) {
+				l.cut = append(l.cut, i)
+			}
+		}
+	}
+	return l
+}
+
+// exposed returns the places of isotap's columns among the visible columns of a description, which has hidden ones
+// behind them.
+func (r *descriptionReader) exposed(body []byte, hidden int) (places []int) {
+	defer r.forget()
+	fields := r.read(body)
+	for i := range max(len(fields)-hidden, 0) {
+		switch name, oid := string(fields[i].Name), fields[i].DataTypeOID; {
+		case name == rewrite.RowIDColumn && oid == oidUUID, name == rewrite.WListColumn && oid == oidBytea:
+			places = append(places, i)
+		}
+	}
+	return places
+}
+
+// skipField passes over a field of a description, skipValue over a value of a row.
+func skipField(r *reader) {
+	r.cString()
+	r.bytes(fieldBytes)
+}
+
+func skipValue(r *reader) {
+	if n := int32(r.uint32()); n > 0 {
+		r.bytes(int(n))
+	}
+}
+
+// fieldBytes is how long a field of a RowDescription is behind its name.
+const fieldBytes = 4 + 2 + 4 + 2 + 4 + 2
+
+// trimDescription passes a RowDescription on without its last fields, and without those that are cut.
+func (s *Session) trimDescription(x *pendingReply, m message, hidden int, cut []int) error {
+	r := reader{b: m.body}
+	visible := r.uint16() - hidden
+	if visible < 0 {
+		return fmt.Errorf("%w: %d fields where isotap alone asked for %d", errUnexpected, visible+hidden, hidden)
+	}
+	for range visible {
+		skipField(&r)
+	}
+	if r.err != nil {
+		return fmt.Errorf("parse a description: %w", r.err)
+	}
+	if len(cut) > 0 {
+		s.forwardWithout(x, m, visible, cut, skipField)
+	} else {
+		s.forwardCut(x, m, visible, r.pos)
+	}
+	return nil
+}
+
+// forwardCut passes on what a message says of its first columns, which ends at byte end of its body.
+func (s *Session) forwardCut(x *pendingReply, m message, columns, end int) {
+	if x.silent {
+		return
+	}
+	b, start := beginMessage(s.toClient, m.kind)
+	b = binary.BigEndian.AppendUint16(b, uint16(columns))
+	s.toClient = endMessage(append(b, m.body[2:end]...), start)
+}
+
+// trimRow takes the identities out of a row, and passes on the rest of it.
+func (s *Session) trimRow(x *pendingReply, m message) error {
+	c := &s.result
+	r := reader{b: m.body}
+	visible := r.uint16() - c.hidden
+	if visible < 0 {
+		return fmt.Errorf("%w: a row of %d values where isotap alone asked for %d", errUnexpected, visible+c.hidden,
+			c.hidden)
+	}
+	for range visible {
+		skipValue(&r)
+	}
+	end := r.pos
+	if c.hidden > 0 {
+		s.seen.row(&r, c.plan, c.format)
+	}
+	switch {
+	case r.err != nil:
+		return fmt.Errorf("parse a row: %w", r.err)
+	case s.seen.absent:
+		c.rows--
+	case c.swallow:
+	case len(c.cut) > 0:
+		s.forwardWithout(x, m, visible, c.cut, skipValue)
+	default:
+		s.forwardCut(x, m, visible, end)
+	}
+	return nil
+}
+
+// findHiddenFields looks for such columns in the result of a statement that was sent as the client wrote it.
+func (s *Session) findHiddenFields(c *resultInProgress, description []byte) {
+	switch {
+	case c.cursor != nil:
+		s.compare(c, description)
+		return
+	case c.hidden > 0:
+		return
+	}
+	if f := s.names.confirmed.executed(c.plan); f != nil {
+		c.hidden = f.hidden(f.plan(0))
+	} else {
+		c.hidden = s.names.hiddenFields(c.plan, description)
+	}
+	if c.hidden > 0 {
+		c.swallow = len(description) > 1 && c.hidden == int(binary.BigEndian.Uint16(description))
+		c.plan = withoutSources(c.plan)
+	}
+}
+
+// compare reports whether a description has the hidden columns of the cursor that is read. A function may have
+// opened another one under its name.
+func (s *Session) compare(c *resultInProgress, description []byte) {
+	if c.hidden == 0 { // a column so named is the client's own
+		return
+	}
+	if n := s.names.hiddenFields(c.plan, description); n != c.hidden {
+		c.hidden, c.cursor, c.plan = n, nil,
+			&sqlpostgres.Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Opaque,
+				Reason: history.ReasonCursor, Shape: c.plan.Shape}}
+	}
+}
+
+// A statement with parts that write goes upstream within a SELECT. Its reply is made what the statement's own would be.
+
+// named returns an error about a form that names the SELECT as one that names the client's statement: "cannot execute
+// SELECT in a read-only transaction".
+func named(x *pendingReply, f *form, m message, e *serverError) message {
+	if f == nil || e.code != sqlstateReadOnlyTransaction {
+		return m
+	}
+	p := f.plan(x.at)
+	if p == nil || f.hidden(p) == 0 || p.Result.Tag == "" {
+		return m
+	}
+	verb, _, _ := strings.Cut(p.Result.Tag, " ")
+	text := strings.Replace(e.message, "SELECT", verb, 1)
+	return withText(m, e, text)
+}
+
+// defend returns the layout of a result that was described, and sees to it that its plan is used no more if it is
+// wrong.
+func (s *Session) defend(f *form, plan *sqlpostgres.Plan, description []byte, hidden int) layout {
+	if !guards(f, plan, hidden) {
+		return layout{hidden: hidden}
+	}
+	l := s.descriptions.layout(description, hidden)
+	if !l.wrong {
+		s.clear(f)
+		return l
+	}
+	s.events = append(s.events, session.Event{Misplanned: true})
+	if plan != nil && s.planner != nil && s.planner.Misplanned(plan.Shape) {
+		s.note("a statement was planned wrong, and goes unobserved from now on; the client did not see the columns "+
+			"that isotap added: %s", plan.Shape)
+	}
+	return l
+}
+
+// A form is a text as it went upstream.
+type form struct {
+	script    *sqlpostgres.Script // nil: nothing is known of the text
+	rewritten bool                // the script's pieces went upstream, not the client's text
+	reason    history.Reason      // why they did not, where they would have been there
+	namesOurs bool                // the text may name a column of isotap's
+	bare      bool                // the client's text went, for the server has refused the plain one
+	// runs is the prepared statement of isotap's own that an EXECUTE runs, and instead the one that the client named.
+	runs, instead string
+}
+
+// upstream is the script whose pieces went upstream; nil where the client's own text did.
+func (f *form) upstream() *sqlpostgres.Script {
+	switch {
+	case f.script == nil, f.bare:
+		return nil
+	case f.rewritten:
+		return f.script
+	}
+	return f.script.Plain
+}
+
+// hidden is the number of columns that the form adds to a statement's result, under its plan.
+func (f *form) hidden(plan *sqlpostgres.Plan) int {
+	if !f.rewritten || plan == nil {
+		return 0
+	}
+	return plan.HiddenColumns()
+}
+
+// plan is the plan of the statement at that place in the text; nil where there is none.
+func (f *form) plan(at int) *sqlpostgres.Plan {
+	if f.script == nil || at >= len(f.script.Statements) {
+		return nil
+	}
+	return f.script.Statements[at]
+}
+
+// statements are the plans of the text's statements.
+func (f *form) statements() []*sqlpostgres.Plan {
+	if f.script == nil {
+		return nil
+	}
+	return f.script.Statements
+}

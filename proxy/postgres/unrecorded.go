@@ -2,11 +2,9 @@ package postgres
 
 import (
 	"errors"
-	"slices"
 	"syscall"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/proxy/session"
 )
 
 // noSuchPortal is what the server gets in the place of a statement that is refused: as a text it has an error in its
@@ -42,14 +40,6 @@ func haltedError(why error) message {
 	}
 	raw := errorResponse("ERROR", state, "isotap begins no transaction that it cannot record: "+why.Error(), "")
 	return message{kind: msgErrorResponse, body: raw[headBytes:], raw: raw}
-}
-
-// ended hands over a transaction that has ended.
-func (s *Session) ended(t *history.Txn) {
-	if !slices.ContainsFunc(s.events, func(e session.Event) bool { return e.Txn != nil }) {
-		s.ackAt = s.replyAt
-	}
-	s.events = append(s.events, session.Event{Txn: t})
 }
 
 // Unrecorded puts an error in the place of what would acknowledge a transaction that was not stored, and ends the

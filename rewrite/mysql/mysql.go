@@ -32,22 +32,21 @@
 //
 //   - Known already? cache.go finds the plan by text, or makes it of one whose literals differ.
 //     Both depend on the session's settings, its dialect and version (session.go).
-//   - Reading: package mysqltoken cuts the text into tokens, statement.go asks for these; verb.go tells what the
-//     statement is, transaction.go what it does to the transaction and the session, changed.go which tables DDL
-//     changes, shape.go what is left without literals, beyond.go which clauses are there that TiDB's parser does not
-//     know.
-//   - plan.go has what comes out of all this, the plan. planner.go has what all of them share: the plan in the making,
-//     and refusals (the reason for being opaque); table.go what they know of tables. mysql.go decides.
-//   - parse.go has TiDB's parser read what the lexer cut, query.go what is known of a query.
-//   - Reads: select.go; sources.go finds the tables of a FROM clause, block.go and with.go pass the
-//     identities of queries in it outwards, usage.go looks for what else the statement
+//   - Reading: package mysqltoken cuts the text into tokens, text.go asks for these, has TiDB's parser read what they
+//     are, and puts pieces into the text; verb.go tells what the statement is, transaction.go what it does to the
+//     transaction and the session, changed.go which tables DDL changes, shape.go what is left without literals,
+//     beyond.go which clauses are there that TiDB's parser does not know.
+//   - plan.go has what comes out of all this, the plan, and what all of them share: the plan in the making, refusals
+//     (the reason for being opaque), and what they know of tables. mysql.go decides.
+//   - Reads: select.go, which has what is known of a query and passes the identities of queries in its FROM clause
+//     outwards, with.go those of common table expressions. sources.go finds the tables, usage.go looks for what else the statement
 //     holds, aggregate.go collects identities in arrays unless warnings.go finds that the client might hear other
 //     warnings for it, setop.go is for UNION, DISTINCT and their kind.
 //   - Writes: insert.go makes row ids, update.go and updatejoin.go tag rows with the capture of assign.go, delete.go
 //     collects what goes. unchanged.go tells from assignments alone whether they leave a row as it is.
 //   - ddl.go defines the columns. On TiDB, which has no invisible ones, mask.go and star.go keep them out of what the
 //     client's statement means.
-//   - splice.go puts the pieces into the text, hole.go fills them in when it is sent.
+//   - hole.go fills the pieces in when the text is sent.
 //   - In mode predicates choice.go finds the condition by which a statement chooses rows, and image.go has writes
 //     collect the values that they leave.
 //   - Afterwards the session reads with capture.go what was collected, and what SHOW WARNINGS asks for.

@@ -1,8 +1,13 @@
 package postgres
 
 import (
+	"strings"
+	"time"
+
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/sqltoken/pgtoken"
+	"github.com/multigres/multigres/go/common/parser/ast"
 )
 
 // A Plan says how one statement of a [Script] is observed. It is immutable once built: plans are cached by text and
@@ -216,3 +221,264 @@ const (
 	// CloseCursor forgets it.
 	CloseCursor
 )
+
+// A Table is what the rewriter must know of one table or view.
+type Table struct {
+	rewrite.Table
+	Columns []Column // the client's own, in order; without isotap's
+	Indexes []Index
+	// TellsText says that a trigger, a column's default or a view's query may ask for the text of the statement
+	// that runs.
+	TellsText bool
+	// Unread says that nothing is known of the table: it was changed, and could not be read since.
+	Unread bool
+	OID    uint32
+	// Stored are all columns in the server's order, isotap's with them; nil where there are none of isotap's.
+	Stored []string
+	// Spelled is the table's name as the server reads it wherever it stands: "public"."item".
+	Spelled string
+	// Rows is about how many rows the table had, with those that inherit from it, when the schema was read. 0: not
+	// known.
+	Rows int64
+	// Key are the columns whose values tell the rows apart, in this order: the primary key, or where it cannot
+	// (it is checked late, or equal values of it may look different) a unique index; nil when there is none.
+	Key []string
+	// Partitioned says that the table holds no rows itself, Root names the partitioned table at the top
+	// (history.Row.Table) of a partition, and Leaves are the tables that hold a table's rows, by oid, where
+	// there are others than itself: partitions and tables that inherit.
+	Partitioned bool
+	Root        string
+	Leaves      map[uint32]string
+	// OtherStorage says that some of the rows are not kept as versions that have a ctid and an xmin (an access
+	// method other than heap).
+	OtherStorage bool
+	// Materialized and Foreign say what a table is that is no ordinary one.
+	Materialized, Foreign bool
+	// Bases are, of a View, tables of which each of its rows tells by their key which row it was made of. Beside is
+	// the reason why there may be others that it was made of; empty where there are none.
+	Bases        []Base
+	OtherSources history.Reason
+	// Unlogged says that the write-ahead log does not tell of its rows.
+	Unlogged bool
+	// Rules says that the table has rewrite rules, RowSecurity that it has row security switched on (and
+	// Forced: for its owner too).
+	Rules, RowSecurity, RowSecurityForced bool
+}
+
+// A Base is a table that rows of a view are made of.
+type Base struct {
+	Table rewrite.TableName
+	Only  bool     // without those that inherit from it
+	Key   []string // the view's columns that hold the values of the table's key, or NULL where there is no row of it
+}
+
+// A Column of a table.
+type Column struct {
+	rewrite.Column
+	// Custom says that functions of the database's own may be called when a value is read or written as text: its
+	// type is no enumeration, nor one that the server brings along.
+	Custom bool
+}
+
+// An Index of a table.
+type Index struct {
+	rewrite.Index
+	// Orders are the operators by whose results the index gives rows in order, as a distance.
+	Orders []string
+}
+
+// Column finds a column by its name as the server spells it; nil when there is none.
+func (t *Table) Column(name string) *Column { return rewrite.ColumnNamed(t.Columns, name) }
+
+// Options change how statements are rewritten.
+type Options struct {
+	// StrictPlans leaves a SELECT alone when the wider select list could make the server choose another
+	// plan, and with it another order, or other rows under LIMIT.
+	StrictPlans bool
+	// CollectFor bounds the time, from when a statement was sent, in which its aggregates collect identities. 0: two
+	// seconds.
+	CollectFor time.Duration
+	// Columns has rows known by isotap's columns in the tables that carry them, and puts these into CREATE TABLE.
+	Columns bool
+	// WListBytes is how long the lists of tables created by clients may grow; 0: without bound.
+	WListBytes int
+	// Predicates has writes show the rows that they leave, and tells by which conditions statements choose rows.
+	Predicates bool
+}
+
+// A Rewriter plans statements. It is safe for concurrent use.
+type Rewriter struct {
+	schema  Schema
+	options Options
+}
+
+// New returns a rewriter for the tables of schema.
+func New(schema Schema, o Options) *Rewriter { return &Rewriter{schema: schema, options: o} }
+
+// exposes reports whether any table may have columns of isotap's: CREATE TABLE may be giving them to the first one.
+func (r *Rewriter) exposes() bool { return r.options.Columns || r.schema.Exposes() }
+
+// A draft is a text on its way to a script.
+type draft struct {
+	text       string
+	toks       []pgtoken.Token
+	statements []statement
+	unreadable history.Reason // why the text cannot be looked at more closely
+	plans      []*Plan
+	// plain are the edits that hide isotap's columns, edits all of them; observes says that there are others.
+	plain, edits []edit
+	observes     bool
+}
+
+// A planner makes the plan of one statement.
+type planner struct {
+	rewriter *Rewriter
+	session  Session
+	st       *statement
+	plan     *Plan
+	edits    []edit
+	ctes     []string // names that WITH gives to queries
+	silent   []string // those of them whose rows are no rows of tables: they were just written, or made
+	// parts are the statements of the WITH clause that write, shared the names of its queries that these read.
+	parts  []*part
+	shared []string
+	// part is the one that the statement is; nil: it stands for itself.
+	part     *part
+	versions versionNames
+	// tags are the lists of assignments that a tag was put before, as the client wrote them.
+	tags [][]ast.Node
+	// of is the query of which the statement tells what it reads, in its place: by one array. Nil: it is the client's.
+	of *ast.SelectStmt
+	// masked says that the text is not the client's any more: isotap's columns were taken out of it.
+	masked bool
+	// whole is why all of the statement has to go as it is, whatever of it could be observed; empty: it need not.
+	whole history.Reason
+}
+
+// A refusal is the reason why a statement is opaque: its plan gets it as its Reason.
+type refusal history.Reason
+
+func (r refusal) Error() string { return history.Reason(r).String() }
+
+// reasonOf returns the reason in an error of the planner's, which are refusals and bars.
+func reasonOf(err error) history.Reason {
+	switch err := err.(type) {
+	case refusal:
+		return history.Reason(err)
+	case *bar:
+		return err.reason
+	}
+	return history.ReasonUnparsable
+}
+
+// opaque makes p the plan of a statement that goes as it is and is not observed.
+func opaque(p *Plan, reason history.Reason) {
+	p.Observation, p.Reason = history.Opaque, reason
+	p.Result.Reply, p.Result.Sources = rewrite.Unchanged, nil
+}
+
+// downgrade makes the plan inexact; the first reason stays.
+func (pl *planner) downgrade(reason history.Reason) {
+	if pl.plan.Observation == history.Exact {
+		pl.plan.Observation, pl.plan.Reason = history.Inexact, reason
+	}
+}
+
+// nothing is the plan of a statement that reads and writes no row that could be observed.
+func (pl *planner) nothing() {
+	pl.plan.Observation = history.Nothing
+}
+
+// A bar says that a query must stay as it is.
+type bar struct {
+	node   ast.Node
+	reason history.Reason
+}
+
+func (b *bar) Error() string { return b.reason.String() }
+
+// A part is a statement of a WITH clause that writes. Its rows get one more column, an array of the identities that
+// each of them has. What names the part must not see that column: it gets a query under the part's name.
+type part struct {
+	def      *ast.CommonTableExpr
+	at       commonPlace
+	number   int
+	used     bool // the statement names it
+	observed bool
+	// names are those of the columns that it gives to what names it.
+	names []string
+	// query is the part as it goes upstream, calls what its plan says of that.
+	query   ast.Stmt
+	calls   bool
+	edits   []edit
+	sources []Source
+}
+
+// An edit puts text in the place of the client's bytes from start to end; most edits replace nothing.
+type edit struct {
+	start, end int
+	text       string
+	// What is put there instead of text is a copy of the client's bytes [from, to), if there are any.
+	from, to int
+}
+
+// A commonPlace is where a common table expression stands: its name, and the parentheses around its statement.
+type commonPlace struct{ name, opening, closing int }
+
+// withNames are those of a WITH clause that a statement sees: of queries that read tables, and of all others.
+type withNames struct{ reading, silent []string }
+
+// reserved refuses names that could mean a column of isotap's.
+func (st *statement) reserved() error {
+	for i := range st.toks {
+		if n, ok := st.ident(i); ok && strings.HasPrefix(n, rewrite.NamePrefix) {
+			return refusal(history.ReasonOwnName)
+		}
+	}
+	return nil
+}
+
+// A Script is the plan of one text. Scripts are shared and must not be changed.
+type Script struct {
+	// Statements are the plans of the text's statements in the order of their replies. Their Pieces are nil.
+	Statements []*Plan
+	// Pieces of the text that goes upstream. Nil: it goes byte for byte as the client wrote it.
+	Pieces []string
+	// Splices tell where Pieces depart from the client's text, in order.
+	Splices []Splice
+
+	// Plain is what goes upstream where Pieces do not, in the place of the client's text, which would show
+	// isotap's columns. Nil: the client's text does.
+	Plain *Script
+
+	text  string // the client's
+	model *Script
+}
+
+// Model is the script after which this one was made: their texts differ in plain literals only, so that what the
+// server takes or refuses of one it does of the other. Of a script that was made after none it is the script itself.
+func (s *Script) Model() *Script {
+	if s == nil || s.model == nil {
+		return s
+	}
+	return s.model
+}
+
+// AppendWritten adds the client's text to b, without what would show isotap's columns.
+func (s *Script) AppendWritten(b []byte) []byte {
+	if s.Plain != nil {
+		return s.Plain.Append(b)
+	}
+	return append(b, s.text...)
+}
+
+// Append adds the text that goes upstream to b.
+func (s *Script) Append(b []byte) []byte {
+	if s.Pieces == nil {
+		return append(b, s.text...)
+	}
+	for _, piece := range s.Pieces {
+		b = append(b, piece...)
+	}
+	return b
+}

@@ -4,11 +4,14 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/pgtree"
+	"github.com/isotap/isotap/rewrite"
 )
 
 // A reading is one attempt to have a SELECT tell which versions its rows are made of.
@@ -232,5 +235,634 @@ func (r *reading) prove() error {
 	if !reflect.DeepEqual(tree, ast.Stmt(r.tree)) {
 		return refusal(history.ReasonUnparsable)
 	}
+	return nil
+}
+
+// all returns the sights of all blocks.
+func all(blocks []*block) []*sight {
+	var out []*sight
+	for _, b := range blocks {
+		out = append(out, b.sights...)
+	}
+	return out
+}
+
+// query looks at a query in whose place sc says what names mean, and returns the blocks whose rows are its rows.
+// What these cannot show is missed.
+func (r *reading) query(n *ast.SelectStmt, sc *scope) ([]*block, error) {
+	r.known[n] = true
+	sc, err := r.enter(n.WithClause, sc)
+	if err != nil {
+		return nil, err
+	}
+	if n.Op == ast.SETOP_NONE {
+		b, err := r.block(n, sc)
+		if err != nil {
+			return nil, err
+		}
+		return []*block{b}, nil
+	}
+	if n == r.tree && n.Op == ast.SETOP_UNION && !n.All {
+		return r.union(n, sc)
+	}
+	blocks, err := r.operands(n, sc)
+	if err != nil {
+		return nil, err
+	}
+	u, err := r.inspect(n.SortClause, n.LimitCount, n.LimitOffset)
+	if err != nil {
+		return nil, err
+	}
+	r.missBeside(u)
+	for _, b := range blocks {
+		reason := b.unfit(n, blocks[0])
+		if reason.IsZero() && r.st.is(r.places.queries[b.n].from, "TABLE") && len(unionColumns(blocks)) == 0 {
+			reason = history.ReasonSetOperation // an error about its types has no place, and would have one in a SELECT
+		}
+		if !reason.IsZero() && len(all(blocks)) > 0 {
+			r.drop(blocks)
+			r.miss(reason)
+		}
+	}
+	return blocks, nil
+}
+
+// unfit returns the reason why a block cannot show anything as a part of a set operation, of which first is the
+// first block.
+func (b *block) unfit(operation *ast.SelectStmt, first *block) history.Reason {
+	switch {
+	case !b.fixed.IsZero():
+		return b.fixed
+	case b.unique:
+		return history.ReasonDistinct
+	case b.columns() != first.columns(), !b.counted(), !first.counted():
+		return history.ReasonSetOperation // an error, whose place depends on what the columns are
+	case beyond(operation.SortClause, b.columns()):
+		return history.ReasonOrderByPosition
+	}
+	return history.Reason{}
+}
+
+// drop has blocks show nothing.
+func (r *reading) drop(blocks []*block) {
+	for _, b := range blocks {
+		b.sights = nil
+	}
+}
+
+// operands returns the blocks of both sides of a set operation. Only UNION ALL keeps each of their rows.
+func (r *reading) operands(n *ast.SelectStmt, sc *scope) ([]*block, error) {
+	left, err := r.query(n.Larg, sc)
+	if err != nil {
+		return nil, err
+	}
+	right, err := r.query(n.Rarg, sc)
+	if err != nil {
+		return nil, err
+	}
+	blocks := append(left, right...)
+	if err := uncarried(blocks); err != nil {
+		return nil, err
+	}
+	if n.Op != ast.SETOP_UNION || !n.All {
+		if len(all(blocks)) > 0 {
+			r.miss(history.ReasonSetOperation)
+		}
+		r.drop(blocks)
+		for _, b := range blocks {
+			b.fixed = history.ReasonSetOperation
+		}
+	}
+	return blocks, nil
+}
+
+// carrier is the query that a carried sight is from.
+func (b *block) carrier(s *sight) ast.Node {
+	for _, rel := range b.rels {
+		for _, other := range rel.sights {
+			if other == s {
+				return rel.node
+			}
+		}
+	}
+	return nil
+}
+
+// missBeside takes note of what a query does beside reading its own tables.
+func (r *reading) missBeside(u *usage) {
+	if r.readsBeside(u) {
+		r.miss(history.ReasonSubquery)
+	}
+	if u.function {
+		r.miss(history.ReasonFunction)
+	}
+}
+
+// block looks at a query without set operators.
+func (r *reading) block(n *ast.SelectStmt, sc *scope) (*block, error) {
+	b := &block{n: n, outer: r.outer, lateral: r.lateral > 0}
+	if len(nodes(n.ValuesLists)) > 0 {
+		u, err := r.inspect(n.ValuesLists, n.SortClause, n.LimitCount, n.LimitOffset)
+		if err == nil {
+			r.missBeside(u)
+		}
+		b.fixed = history.ReasonValuesStatement
+		return b, err
+	}
+	u, err := r.inspect(n.TargetList, n.DistinctClause, n.FromClause, n.WhereClause, n.GroupClause, n.HavingClause,
+		n.WindowClause,
+		n.SortClause, n.LimitCount, n.LimitOffset)
+	if err != nil {
+		return nil, err
+	}
+	if b.rels, err = r.relations(n, sc); err != nil {
+		return nil, err
+	}
+	b.grouped = u.aggregate || n.GroupClause != nil || n.HavingClause != nil || r.inPlace(n)
+	b.unique = n.DistinctClause != nil && len(nodes(n.DistinctClause)) == 0
+	if err := r.removable(b); err != nil {
+		return nil, err
+	}
+	for _, rel := range b.rels {
+		b.sights = append(b.sights, rel.sights...)
+	}
+	if err := r.see(b, u); err != nil {
+		return nil, err
+	}
+	r.missBeside(u)
+	return b, nil
+}
+
+// inPlace reports whether a query stands in the place of one of the client's.
+func (r *reading) inPlace(n *ast.SelectStmt) bool { return r.of != nil && n == r.tree }
+
+// see decides what of its rows' identities a block shows.
+func (r *reading) see(b *block, u *usage) error {
+	if len(b.sights) == 0 {
+		return nil
+	}
+	reason, err := r.hindrance(b, u)
+	switch {
+	case err != nil:
+		return err
+	case !reason.IsZero():
+		return r.hide(b, reason)
+	}
+	if err := r.starred(b); err != nil {
+		return err
+	}
+	r.lowerBlock(b, u)
+	if b.grouped || b.unique {
+		r.collect(b)
+	}
+	return nil
+}
+
+// hide has a block show nothing.
+func (r *reading) hide(b *block, reason history.Reason) error {
+	for _, rel := range b.rels {
+		if rel.base == nil && len(rel.sights) > 0 {
+			return &bar{rel.node, reason} // a star may hold what it passes outwards
+		}
+	}
+	r.miss(reason)
+	b.sights = nil
+	return nil
+}
+
+// hindrance returns the reason why a block cannot show what it reads.
+func (r *reading) hindrance(b *block, u *usage) (history.Reason, error) {
+	n := b.n
+	wide := len(nodes(n.TargetList))
+	switch {
+	case !b.grouped && u.reachesOut(b.rels):
+		return history.ReasonAggregate, nil
+	case u.unsure && !b.grouped && r.mayAggregate(b):
+		return history.ReasonFunction, nil
+	case beyond(n.SortClause, b.columns()), beyond(n.GroupClause, b.columns()), beyond(n.DistinctClause, b.columns()):
+		return history.ReasonOrderByPosition, nil
+	case wide > maxTargets:
+		return history.ReasonColumns, nil
+	case b.looksUp() && (r.rewriter.options.StrictPlans || r.plan.Session.Cursor != nil),
+		b.n.LockingClause == nil && slices.ContainsFunc(b.rels, func(rel *relation) bool {
+			return rel.base != nil &&
+				r.byDistance(b, rel.base, u)
+		}):
+		return history.ReasonPlan, nil
+	case r.session.Serializable, r.rewriter.options.StrictPlans, r.plan.Session.Cursor != nil:
+		if reason, err := r.otherPlan(b, u); !reason.IsZero() || err != nil {
+			return reason, err
+		}
+	}
+	if b.unique {
+		if reason := b.ungroupable(u); !reason.IsZero() {
+			return reason, nil
+		}
+	}
+	if b.grouped || b.unique {
+		if reason := r.ends(b, u); !reason.IsZero() {
+			return reason, nil
+		}
+		return b.tooMuch(), nil
+	}
+	return history.Reason{}, nil
+}
+
+// lowerBlock takes note of what the block reads and does not show.
+func (r *reading) lowerBlock(b *block, u *usage) {
+	limited := b.n.LimitCount != nil || b.n.LimitOffset != nil
+	for _, rel := range b.rels {
+		if rel.grouped() && !rel.whole && (limited || r.hides(b, rel)) {
+			r.miss(history.ReasonGroupsLeftOut)
+		}
+	}
+	switch {
+	case b.n.HavingClause != nil, limited && (b.n.GroupClause != nil || b.unique):
+		r.miss(history.ReasonGroupsLeftOut)
+	case len(nodes(b.n.DistinctClause)) > 0:
+		r.miss(history.ReasonDistinct) // the rows that others were preferred to
+	case u.window && (limited || b.n != r.tree):
+		r.miss(history.ReasonWindowFunction) // its values came from rows that are not among the result's
+	}
+}
+
+// mayAggregate reports whether a function of which it is not known whether it aggregates stands where an aggregate
+// may. It is none if the select list holds a column as it is.
+func (r *reading) mayAggregate(b *block) bool {
+	for _, t := range nodes(b.n.TargetList) {
+		item, ok := t.(*ast.ResTarget)
+		if !ok {
+			continue
+		}
+		if ref, ok := bare(item.Val).(*ast.ColumnRef); ok && b.own(ref) {
+			return false
+		}
+	}
+	u, err := r.inspect(b.n.TargetList, b.n.SortClause)
+	return err != nil || u.unsure
+}
+
+// own reports whether a reference is surely to a column of the block's own base tables.
+func (b *block) own(ref *ast.ColumnRef) bool {
+	names := fields(ref)
+	for _, rel := range b.rels {
+		if rel.base == nil || len(rel.base.names) == 0 {
+			continue
+		}
+		switch {
+		case names[0] == "*", len(names) == 2 && names[0] == rel.ref, len(names) == 1 && rel.base.has(names[0]):
+			return true
+		}
+	}
+	return false
+}
+
+// starred looks for stars in the select list that hold columns which queries pass outwards: these must be the
+// last columns, behind the client's.
+func (r *reading) starred(b *block) error {
+	held := make(map[string]bool)
+	list := nodes(b.n.TargetList)
+	for i, item := range list {
+		ref := star(item)
+		if ref == nil {
+			continue
+		}
+		names := fields(ref)
+		if !b.expands(ref) {
+			continue // it shows a relation of a block around: see wholeRow
+		}
+		r.stars[ref] = true
+		for k, rel := range b.rels {
+			if len(rel.sights) == 0 || rel.base != nil || !rel.within(ref) {
+				continue
+			}
+			last := i == len(list)-1 && (len(names) > 1 || k == len(b.rels)-1)
+			if b.grouped || b.unique || !last {
+				return &bar{rel.node, history.ReasonDerivedStar}
+			}
+			for _, s := range rel.sights {
+				if s.repeated {
+					return &bar{rel.node, history.ReasonJoinedAggregate} // the star shows it however long it is
+				}
+				if held[s.names[0]] {
+					return &bar{rel.node, history.ReasonDerivedStar}
+				}
+				held[s.names[0]], s.carried = true, true
+			}
+		}
+	}
+	return nil
+}
+
+// A sight is what can be seen of the rows of one base table: expressions of a block, or in the place of its
+// columns one array.
+type sight struct {
+	source Source
+	exprs  []string
+	types  []string // of the expressions, as CAST spells them
+	// text is the identity as an array's element; empty where there are arrays already.
+	text     string
+	nullable bool // there may be no row
+	carried  bool // a star at the end of the select list holds the columns
+	names    []string
+	single   bool // an array of one identity at most
+	repeated bool // a join may show one array in many rows
+	lookup   bool // the row is looked up by its key, beside the rows of a view
+}
+
+// A block is one SELECT without set operators.
+type block struct {
+	n       *ast.SelectStmt
+	rels    []*relation
+	outer   []*relation    // those of the blocks around that it can name, innermost first: what a LATERAL query refers to
+	grouped bool           // its rows stand for several
+	unique  bool           // DISTINCT, to become GROUP BY
+	lateral bool           // it may be computed anew for each row of what stands before it
+	fixed   history.Reason // why nothing can be added to its columns
+	union   []*block       // those of a UNION, to become a grouping
+	sights  []*sight
+}
+
+// A relation is an item of a FROM clause that has columns.
+type relation struct {
+	node ast.Node // what is barred when its columns are in the way
+	ref  string   // the name that its columns are qualified by; may be empty
+	// base is the table, if it is one that is observed.
+	base   *source
+	sights []*sight
+	// names are those of a query's own columns; open says that there may be others.
+	names []string
+	open  bool
+	// count is how many columns of the client's it surely has; counted says that there are no more.
+	count   int
+	counted bool
+	added   int // columns of isotap's
+	// keys are those of a grouping query's columns that it groups by, whole says that it gives one row.
+	keys  []string
+	whole bool
+}
+
+// A scope is what names of tables may mean beside tables: the expressions of a WITH clause, as far as a query
+// sees them, and those around it.
+type scope struct {
+	up     *scope
+	common []*common
+}
+
+// A common is a common table expression. It is looked at when a FROM clause first names it, and changed once
+// however often it is named: one that nothing names is not read.
+type common struct {
+	def       *ast.CommonTableExpr
+	sc        *scope // what its own query sees
+	recursive bool   // it names itself
+	looking   bool
+	known     bool
+	once      bool // it is named once
+	shows     []*sight
+	as        relation // its columns
+}
+
+// has reports whether the relation may have a column of that name.
+func (rel *relation) has(name string) bool {
+	return rel.open || slices.Contains(rel.names, name) || rel.base != nil && rel.base.has(name)
+}
+
+// held returns the relations whose columns a star of the block's select list holds: the block's own, or, where its
+// qualifier names none of these, one of a block around, whose columns a star of a LATERAL query shows.
+func (b *block) held(star *ast.ColumnRef) []*relation {
+	within := func(rels []*relation) []*relation {
+		return slices.DeleteFunc(slices.Clone(rels), func(rel *relation) bool { return !rel.within(star) })
+	}
+	if own := within(b.rels); len(own) > 0 || len(fields(star)) == 1 {
+		return own
+	}
+	if around := within(b.outer); len(around) > 0 {
+		return around[:1]
+	}
+	return nil
+}
+
+// expands reports whether a star of the block's select list is of the block's own relations.
+func (b *block) expands(star *ast.ColumnRef) bool {
+	return len(fields(star)) == 1 || slices.ContainsFunc(b.rels, func(rel *relation) bool { return rel.within(star) })
+}
+
+// columns is how many columns the client's select list surely has.
+func (b *block) columns() int {
+	if slices.ContainsFunc(nodes(b.n.FromClause), merges) {
+		return len(nodes(b.n.TargetList))
+	}
+	n := 0
+	for _, item := range nodes(b.n.TargetList) {
+		held := 0
+		if ref := star(item); ref != nil {
+			for _, rel := range b.held(ref) {
+				held += rel.count
+			}
+		}
+		n += max(held, 1)
+	}
+	return n
+}
+
+// counted reports whether the client's select list surely has no more columns than that.
+func (b *block) counted() bool {
+	return len(nodes(b.n.ValuesLists)) == 0 && !slices.ContainsFunc(nodes(b.n.TargetList), func(item ast.Node) bool {
+		ref := star(item)
+		if ref == nil {
+			return false
+		}
+		held := b.held(ref)
+		return len(held) == 0 || slices.ContainsFunc(nodes(b.n.FromClause), merges) ||
+			slices.ContainsFunc(held, func(rel *relation) bool { return !rel.counted })
+	})
+}
+
+// within reports whether a star holds the relation's columns.
+func (rel *relation) within(star *ast.ColumnRef) bool {
+	names := fields(star)
+	return len(names) == 1 || names[len(names)-2] == rel.ref
+}
+
+// outputs returns the names of the block's columns, as far as they are known; open says that there may be others.
+func (b *block) outputs() (names []string, open bool) {
+	if b.n.TargetList == nil || len(nodes(b.n.ValuesLists)) > 0 {
+		return nil, true
+	}
+	for _, item := range nodes(b.n.TargetList) {
+		if ref := star(item); ref != nil {
+			held := b.held(ref)
+			open = open || len(held) == 0
+			for _, rel := range held {
+				open = open || rel.open
+				names = append(names, rel.columnNames()...)
+			}
+			continue
+		}
+		t, ok := item.(*ast.ResTarget)
+		if !ok {
+			return nil, true
+		}
+		name := t.Name
+		if ref, ok := bare(t.Val).(*ast.ColumnRef); ok && name == "" {
+			all := fields(ref)
+			name = all[len(all)-1]
+		}
+		open = open || name == "" // it has a name of the server's choice
+		names = append(names, name)
+	}
+	return names, open
+}
+
+// columnNames are the names of the relation's columns that are known.
+func (rel *relation) columnNames() []string {
+	if rel.base != nil {
+		return rel.base.names
+	}
+	return rel.names
+}
+
+// merges reports whether an item of a FROM clause joins columns of two tables to one.
+func merges(item ast.Node) bool {
+	j, ok := bare(item).(*ast.JoinExpr)
+	return ok && (j.IsNatural || j.UsingClause != nil || merges(j.Larg) || merges(j.Rarg))
+}
+
+// beyond reports whether a clause may name a column by a position behind the client's own columns.
+func beyond(clause *ast.NodeList, columns int) bool {
+	for _, item := range nodes(clause) {
+		if s, ok := item.(*ast.SortBy); ok {
+			item = s.Node
+		}
+		if c, ok := bare(item).(*ast.A_Const); ok {
+			if i, ok := c.Val.(*ast.Integer); ok && i.IVal > columns {
+				return true
+			}
+		}
+		if set, ok := item.(*ast.GroupingSet); ok && beyond(set.Content, columns) {
+			return true
+		}
+	}
+	return false
+}
+
+// carriedFirst puts what a star carries before what is added behind it.
+func carriedFirst(shown []*sight) []*sight {
+	var carried, added []*sight
+	for _, s := range shown {
+		if s.carried {
+			carried = append(carried, s)
+		} else {
+			added = append(added, s)
+		}
+	}
+	return append(carried, added...)
+}
+
+// joint makes all sights of the statement's only block one array, with an element for each if there are several.
+func (r *reading) joint(b *block) error {
+	item := b.sights[0].exprs[0]
+	if len(b.sights) > 1 {
+		var elements []string
+		for _, s := range b.sights {
+			elements = append(elements, "pg_catalog.array_to_string("+s.exprs[0]+", '"+ElementSeparator+"')")
+		}
+		item = "ARRAY[" + strings.Join(elements, ", ") + "]"
+	}
+	for _, s := range b.sights {
+		r.plan.Result.Sources = append(r.plan.Result.Sources, s.source)
+	}
+	return r.addItems(b, item)
+}
+
+// append puts the identities behind the columns of the client's result.
+func (r *reading) append(blocks []*block, shown []*sight) error {
+	if r.of != nil {
+		return r.joint(blocks[0])
+	}
+	var added []*sight
+	for _, s := range carriedFirst(shown) {
+		if s.carried {
+			r.plan.Result.Sources = append(r.plan.Result.Sources, s.source)
+		} else {
+			added = append(added, s)
+		}
+	}
+	count := 0
+	for _, s := range added {
+		s.names = nil
+		for range s.exprs {
+			count++
+			s.names = append(s.names, rewrite.NamePrefix+strconv.Itoa(count))
+		}
+		r.plan.Result.Sources = append(r.plan.Result.Sources, s.source)
+	}
+	r.plan.Result.Reply = rewrite.Trimmed
+	return r.extend(blocks, added)
+}
+
+// extend adds sights to the select lists of the blocks that they are seen from, and NULLs to those of the others.
+func (r *reading) extend(blocks []*block, added []*sight) error {
+	for _, b := range blocks {
+		var items []string
+		width := len(nodes(b.n.TargetList))
+		for _, rel := range b.rels {
+			width += rel.count + rel.added
+		}
+		for _, s := range added {
+			own := false
+			for _, mine := range b.sights {
+				own = own || mine == s
+			}
+			for i, e := range s.exprs {
+				if !own {
+					e = "NULL::" + s.types[i]
+				}
+				items = append(items, e+" AS "+s.names[i])
+			}
+		}
+		if width+len(items) > maxTargets {
+			return refusal(history.ReasonColumns)
+		}
+		if err := r.addItems(b, strings.Join(items, ", ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addItems adds items to the select list of a block.
+func (r *reading) addItems(b *block, items string) error {
+	if b.union != nil {
+		return r.groupUnion(b, items)
+	}
+	if b.unique {
+		if err := r.groupInstead(b); err != nil {
+			return err
+		}
+	}
+	if items == "" {
+		return nil
+	}
+	wanted, err := parse("SELECT " + items)
+	if err != nil {
+		return err
+	}
+	n, at := b.n, r.places.queries[b.n]
+	switch {
+	case r.st.is(at.from, "TABLE"):
+		t := r.st.toks[at.from]
+		r.edits = append(r.edits, edit{start: t.Start, end: t.End, text: "SELECT *, " + items + " FROM"})
+	case len(nodes(n.TargetList)) > 0:
+		r.insertAfter(at.listEnd, ", "+items)
+	default:
+		r.insertAfter(at.listEnd, " "+items)
+	}
+	r.changes = append(r.changes, func() {
+		if n.TargetList == nil {
+			n.TargetList = ast.NewNodeList()
+		}
+		n.TargetList.Items = append(n.TargetList.Items, wanted.(*ast.SelectStmt).TargetList.Items...)
+	})
 	return nil
 }

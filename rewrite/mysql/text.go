@@ -6,6 +6,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/pingcap/tidb/pkg/parser"
+	"github.com/pingcap/tidb/pkg/parser/ast"
+	parsermysql "github.com/pingcap/tidb/pkg/parser/mysql"
+	_ "github.com/pingcap/tidb/pkg/parser/test_driver" // the literals' types: the parser does not run without a driver
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/guard"
+	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
@@ -216,4 +224,163 @@ func unquoted(ident string) string {
 	}
 	q := ident[:1]
 	return strings.ReplaceAll(ident[1:len(ident)-1], q+q, q)
+}
+
+// parse returns the tree of the only statement in the text.
+func (pl *planner) parse() (ast.StmtNode, error) {
+	trees, err := pl.parseAll()
+	if err != nil || len(trees) != 1 {
+		return nil, refusal(history.ReasonUnparsable)
+	}
+	return trees[0], nil
+}
+
+// parseAll returns the trees of the statements in the text.
+func (pl *planner) parseAll() ([]ast.StmtNode, error) {
+	if !pl.read {
+		pl.read = true
+		pl.beyond = pl.st.beyondParser(pl.session)
+		text := pl.st.without(pl.st.parserText(), pl.beyond.rowAlias, pl.beyond.returning)
+		pl.into = pl.st.intoVariables(pl.session)
+		text = pl.st.without(pl.st.beyondRead(pl.session).known(pl.st, text), pl.into)
+		windows := pl.session.Dialect == TiDB
+		pl.trees, pl.failure = pl.rewriter.trees(text, pl.session, windows)
+		if pl.failure != nil && !windows && pl.st.mayHaveWindows() {
+			pl.trees, pl.failure = pl.rewriter.trees(text, pl.session, true)
+		}
+	}
+	return pl.trees, pl.failure
+}
+
+// trees returns the trees of the statements in a text. Where window functions are known, MariaDB's
+// unreserved words (rank, groups, ...) are reserved.
+func (r *Rewriter) trees(text string, s *Session, windows bool) (nodes []ast.StmtNode, err error) {
+	p := r.parsers.Get().(*parser.Parser)
+	defer rewrite.Turn(len(text))()
+	p.SetMariaDB(s.Dialect != TiDB)
+	p.EnableWindowFunc(windows)
+	p.SetStrictDoubleTypeCheck(false)
+	p.SetSQLMode(s.parserMode())
+	whole := guard.Whole(func() { nodes, _, err = p.ParseSQL(text) })
+	if !whole { // the parser is in an unknown state and must not come back to the pool
+		return nil, refusal(history.ReasonUnparsable)
+	}
+	nodes = slices.Clone(nodes) // the slice is the parser's, who takes it for the next text
+	r.parsers.Put(p)
+	return nodes, err
+}
+
+// parserMode returns the part of sql_mode that TiDB's parser understands.
+func (s *Session) parserMode() parsermysql.SQLMode {
+	var m parsermysql.SQLMode
+	if s.ANSIQuotes {
+		m |= parsermysql.ModeANSIQuotes
+	}
+	if s.NoBackslashEscapes {
+		m |= parsermysql.ModeNoBackslashEscapes
+	}
+	if s.PipesAsConcat {
+		m |= parsermysql.ModePipesAsConcat
+	}
+	return m
+}
+
+// insertAt puts pieces into the text.
+func (pl *planner) insertAt(pos int, pieces ...Piece) {
+	pl.edits = append(pl.edits, edit{start: pos, end: pos, pieces: pieces})
+}
+
+func text(s string) Piece { return Piece{Text: s} }
+
+var tagPiece = Piece{Hole: TagHole}
+
+// after returns the place right behind token i, and the gap that pieces put there need at their end: a blank where the
+// next byte would run into them, otherwise nothing.
+func (pl *planner) after(i int) (pos int, gap string) {
+	pos = pl.st.Tokens[i].End
+	if pos < len(pl.st.SQL) && mysqltoken.IsWord(pl.st.SQL[pos]) {
+		gap = " "
+	}
+	return pos, gap
+}
+
+// assemble turns the edits into the plan's pieces, or makes the plan opaque when the result would be
+// more than the server takes.
+func (pl *planner) assemble() {
+	if len(pl.edits) == 0 {
+		return
+	}
+	slices.SortStableFunc(pl.edits, func(a, b edit) int { return a.start - b.start })
+	p, src := pl.plan, pl.st.SQL
+	if pl.assemblePlain(); !slices.ContainsFunc(pl.edits, func(e edit) bool { return !e.plain }) {
+		return
+	}
+	pos, size := 0, len(src)
+	for _, e := range pl.edits {
+		if pos < e.start {
+			p.Upstream.Pieces = append(p.Upstream.Pieces, text(src[pos:e.start]))
+		}
+		p.Upstream.Deprecated -= strings.Count(src[e.start:e.end], ":=")
+		for _, piece := range e.pieces {
+			p.Upstream.Deprecated += strings.Count(piece.Text, ":=")
+			p.Upstream.Pieces = append(p.Upstream.Pieces, piece)
+			size += len(piece.Text)
+			if piece.Hole != NoHole {
+				size += holeSize
+			}
+		}
+		pos = e.end
+	}
+	if pos < len(src) {
+		p.Upstream.Pieces = append(p.Upstream.Pieces, text(src[pos:]))
+	}
+	pl.hide()
+	switch {
+	case p.Params+len(p.Upstream.Hidden) > maxParams:
+		opaque(p, history.ReasonParameters)
+	case size >= pl.session.maxPacket() && !p.Upstream.Substitutes:
+		opaque(p, history.ReasonMaxPacket)
+	}
+}
+
+// assemblePlain makes the plan's plain form of the edits that belong to it.
+func (pl *planner) assemblePlain() {
+	var b strings.Builder
+	pos := 0
+	for _, e := range pl.edits {
+		if !e.plain {
+			continue
+		}
+		b.WriteString(pl.st.SQL[pos:e.start])
+		for _, piece := range e.pieces {
+			b.WriteString(piece.Text)
+		}
+		pos = e.end
+	}
+	if b.Len() > 0 && b.Len()+len(pl.st.SQL)-pos < pl.session.maxPacket() {
+		b.WriteString(pl.st.SQL[pos:])
+		pl.plan.Upstream.Plain = b.String()
+	}
+}
+
+// hide numbers the parameters that the holes become in a prepared statement.
+func (pl *planner) hide() {
+	if pl.plan.Upstream.Substitutes {
+		return
+	}
+	tok, before, hidden := 0, 0, 0
+	for _, e := range pl.edits {
+		for ; tok < len(pl.st.Tokens) && pl.st.Tokens[tok].Start < e.start; tok++ {
+			if pl.st.Tokens[tok].Kind == mysqltoken.Placeholder {
+				before++
+			}
+		}
+		for _, piece := range e.pieces {
+			if piece.Hole == TagHole || piece.Hole == RowIDHole || piece.Hole == CopyHole {
+				pl.plan.Upstream.Hidden = append(pl.plan.Upstream.Hidden,
+					Hidden{Index: before + hidden, Hole: piece.Hole, Ordinal: piece.Ordinal})
+				hidden++
+			}
+		}
+	}
 }
