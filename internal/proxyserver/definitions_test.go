@@ -18,12 +18,12 @@ import (
 
 // TestTheRecordingHoldsTheTables has a test suite make a database, use it and drop it again.
 func TestTheRecordingHoldsTheTables(t *testing.T) {
-	for family, server := range map[string]func() string{
-		"mysql":      func() string { return testdb.Current(t).URL() },
-		"postgresql": func() string { return testdb.PostgreSQL(t).URL() },
+	for family, server := range map[string]func(t *testing.T) string{
+		"mysql":      func(t *testing.T) string { return testdb.Current(t).URL() },
+		"postgresql": func(t *testing.T) string { return testdb.PostgreSQL(t).URL() },
 	} {
 		t.Run(family, func(t *testing.T) {
-			target, err := dsn.Parse(server())
+			target, err := dsn.Parse(server(t))
 			require.NoError(t, err)
 			recording := filepath.Join(t.TempDir(), "rec")
 			srv, err := Start(t.Context(), Options{Upstream: target, Listen: "127.0.0.1:0", Recording: recording,
