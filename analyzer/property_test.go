@@ -116,8 +116,8 @@ func wantAll(t *testing.T, counts map[Anomaly]int, anomalies ...Anomaly) {
 	}
 }
 
-// TestFindsG0OrG1WhereNotPL2: finds G0 or G1 exactly where history is not PL2.
-func TestFindsG0OrG1WhereNotPL2(t *testing.T) {
+// TestFindsG0OrG1UnlessPL2: finds G0 or G1 exactly where history is not PL2.
+func TestFindsG0OrG1UnlessPL2(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}

@@ -13,10 +13,10 @@ import (
 // is left out. That is no SQL of PostgreSQL's, where ? is a part of operators, so a shape is cut by these rules of its
 // own:
 //
-//   - A value's ? is a Placeholder; no other token is. In PostgreSQL it is told from an operator's by its place: a value
-//     stands where an operand is due, an operator between two operands. a=? ends with a value, in a ? ? the first is an
-//     operator (jsonb's), and so it is in a ?| ?. Operators that are neither PostgreSQL's own nor of the extensions that
-//     come with it are not known, and a ? between two words alone is taken for a value.
+//   - A value's ? is a Placeholder; no other token is. In PostgreSQL it is told from an operator's by its place: a
+//     value stands where an operand is due, an operator between two operands. a=? ends with a value, in a ? ? the
+//     first is an operator (jsonb's), and so it is in a ?| ?. Operators that are neither PostgreSQL's own nor of the
+//     extensions that come with it are not known, and a ? between two words alone is taken for a value.
 //   - What stands in double quotes is a name in the MySQL family too: a string would have become a ?.
 //   - Two dashes begin a comment as the family's servers have it; ?--? of MySQL's has two values.
 //   - A colon is a token by itself, whatever stands behind it.
@@ -74,8 +74,8 @@ func Fill(shape string, values []int, texts []string) string {
 	return b.String()
 }
 
-// Name returns the name that a token of a shape or statement is, as it is written between its quotes if it has any, and where that
-// begins. A keyword is one, too; a string, an operator and a value are none.
+// Name returns the name that a token of a shape or statement is, as it is written between its quotes if it has any, and
+// where that begins. A keyword is one, too; a string, an operator and a value are none.
 func (t Token) Name() (name string, start int, ok bool) {
 	switch {
 	case t.Kind == Word:

@@ -260,8 +260,8 @@ func TestVersionsAreFoundByTheirPlaces(t *testing.T) {
 	}
 }
 
-// TestTupleIDsOfARewrittenTableTellNothing: places in a table written anew tell no order.
-func TestTupleIDsOfARewrittenTableTellNothing(t *testing.T) {
+// TestRewrittenTablesTupleIDsTellNothing: places in a table written anew tell no order.
+func TestRewrittenTablesTupleIDsTellNothing(t *testing.T) {
 	writer := client{status: yes, shown: []shown{{1, update, "5", left(110, 7, 10)}, {2, read, "5", at(110, 7)},
 		{3, update, "5", left(110, 8, 20)},
 		{4, insert, "", left(110, 9, 30)}}}

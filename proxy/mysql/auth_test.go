@@ -67,8 +67,8 @@ func TestSafeLegsPasswordIsEncryptedForTheOther(t *testing.T) {
 	}
 }
 
-// TestPlainLegsPasswordIsDecryptedForASafeOne: password of a plain leg is decrypted for a safe one.
-func TestPlainLegsPasswordIsDecryptedForASafeOne(t *testing.T) {
+// TestPlainLegsPasswordIsDecryptedForSafeOne: password of a plain leg is decrypted for a safe one.
+func TestPlainLegsPasswordIsDecryptedForSafeOne(t *testing.T) {
 	over := legs{server: leg{tls: true}}
 	a := asksPassword(t, over)
 	p, err := a.fromClient([]byte{sha2KeyRequest}, over)

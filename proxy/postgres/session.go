@@ -17,22 +17,22 @@
 //   - In: lifecycle.go takes the bytes of either side, by the phase that the session is in.
 //   - Login: login.go relays the startup and the authentication, tls.go has either leg begin TLS, binding.go
 //     sees to logins that are bound to it, refuse.go says why a client is not served.
-//   - Messages of the client: command.go has the stages of a message, has texts planned, and has Query; extended.go has the messages of the
-//     extended protocol, and rebind.go portals that are bound once more. prepared.go has EXECUTE run what isotap
-//     prepared, and redeclare.go the server read cursors as the client declared them. variants.go chooses among the
-//     forms of a prepared statement, questions.go asks the server on isotap's own account, and unrecorded.go refuses
-//     what could not be recorded.
+//   - Messages of the client: command.go has the stages of a message, has texts planned, and has Query; extended.go
+//     has the messages of the extended protocol, and rebind.go portals that are bound once more. prepared.go has
+//     EXECUTE run what isotap prepared, and redeclare.go the server read cursors as the client declared them.
+//     variants.go chooses among the forms of a prepared statement, questions.go asks the server on isotap's own
+//     account, and unrecorded.go refuses what could not be recorded.
 //   - Replies: reply.go reads them, result.go has the result that comes in, the form that its statement went in, and
 //     takes hidden columns out of rows; identity.go and array.go read the identities in these, and value.go their
-//     parts. exposed.go takes out columns of isotap's that no plan has.
-//     failure.go maps errors back to the client's text; after some resend.go sends again what the client wrote.
+//     parts. exposed.go takes out columns of isotap's that no plan has. failure.go maps errors back to the client's
+//     text; after some resend.go sends again what the client wrote.
 //   - After the reply: completion.go has the stages of a statement that is done, and lost.go ends what is open
 //     when the server is gone.
 //   - Parts: session.go puts them together. pipeline.go has the replies to come, retry.go what may have to be sent
-//     again and what is known of rewritten texts, settings.go what texts are read under. names.go has what
-//     names of statements and portals mean, cursor.go those of SQL's cursors, preparations.go those of SQL's PREPARE;
-//     bind.go has the parameters, pieces.go what was fetched in pieces. transaction.go has the transaction and what it changed of the tables,
-//     twophase.go those that have left their session.
+//     again and what is known of rewritten texts, settings.go what texts are read under. names.go has what names of
+//     statements and portals mean, cursor.go those of SQL's cursors, preparations.go those of SQL's PREPARE; bind.go
+//     has the parameters, pieces.go what was fetched in pieces. transaction.go has the transaction and what it changed
+//     of the tables, twophase.go those that have left their session.
 //   - Bytes: message.go cuts them into messages, and passes on in pieces what is long and needs no look. protocol.go
 //     names the protocol's letters and codes.
 //

@@ -39,9 +39,9 @@
 //   - plan.go has what comes out of all this, the plan, and what all of them share: the plan in the making, refusals
 //     (the reason for being opaque), and what they know of tables. mysql.go decides.
 //   - Reads: select.go, which has what is known of a query and passes the identities of queries in its FROM clause
-//     outwards, with.go those of common table expressions. sources.go finds the tables, usage.go looks for what else the statement
-//     holds, aggregate.go collects identities in arrays unless warnings.go finds that the client might hear other
-//     warnings for it, setop.go is for UNION, DISTINCT and their kind.
+//     outwards, with.go those of common table expressions. sources.go finds the tables, usage.go looks for what else
+//     the statement holds, aggregate.go collects identities in arrays unless warnings.go finds that the client might
+//     hear other warnings for it, setop.go is for UNION, DISTINCT and their kind.
 //   - Writes: insert.go makes row ids, update.go and updatejoin.go tag rows with the capture of assign.go, delete.go
 //     collects what goes. unchanged.go tells from assignments alone whether they leave a row as it is.
 //   - ddl.go defines the columns. On TiDB, which has no invisible ones, mask.go and star.go keep them out of what the
