@@ -31,7 +31,7 @@ import (
 
 // A Recorder takes what the sessions did. Its methods may be called from many goroutines; Txn blocks
 // while the recorder has more than it can hold, and for a committed transaction under
-// Config.Durable until it is on disk.
+// Config.Durable until it is on disk, if there is anything in it that a crash must not lose.
 type Recorder interface {
 	Session(ctx context.Context, s history.Session) error
 	Txn(ctx context.Context, t *history.Txn) error

@@ -9,7 +9,8 @@ import (
 )
 
 // captures is the session's side of capture inside the statement (ADR 7): a write collects
-// what it replaced in session variables on the server, and isotap reads them once per transaction.
+// what it replaced in session variables on the server, and isotap reads them before the transaction ends, of several
+// statements at once.
 //
 // A statement that collected entries is first unread, then in one batch of reading, then in neither. A transaction that
 // has ended is handed over as soon as none of its statements is in either: until then it is in ended.

@@ -242,7 +242,8 @@ func (s *Session) FromServer(now int64, p []byte) error {
 }
 
 // Output returns the bytes to send to each side and forgets them. They are valid until the session is
-// given bytes again. While a reply waits for the recording toClient is empty.
+// given bytes again. While a reply waits for the recording, or
+// the head of a result for the rest of its head, toClient is empty.
 func (s *Session) Output() (toClient, toServer []byte) {
 	toServer, s.toServer = s.toServer, txnstate.Reusable(s.toServer)
 	if !s.holding && !s.holdingHead {

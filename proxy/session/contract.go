@@ -32,7 +32,7 @@ type Event struct {
 	Txn *history.Txn
 	// User is the name the client logged in with.
 	User *string
-	// Schema says that what the session's plans rest on must be read again before the session goes on.
+	// Schema says that what the session's plans rest on has changed: whoever plans by it next must see it as it is.
 	Schema *Schema
 	// Fault is a panic that cost no more than an observation.
 	Fault *Fault

@@ -54,7 +54,7 @@ type Upstream struct {
 	// means what the client's text would mean if they were not there. Where Pieces do not go upstream, it does in the
 	// place of the client's text. Empty: there is no need.
 	Plain string
-	// Hidden are in order of Index; empty for a text without TagHole and RowIDHole.
+	// Hidden are in order of Index; empty for a text without holes.
 	Hidden []Hidden
 	// Copies are the client's parameters that Hidden ones repeat. What isotap adds holds for values of their types
 	// only: with others the statement must go upstream as the client wrote it.

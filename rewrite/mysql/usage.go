@@ -30,7 +30,7 @@ type usage struct {
 	filter bool // in WHERE or ON, where no aggregate can belong to the statement itself
 }
 
-// inspectSelect looks through a SELECT, but not into derived tables, which are not observed anyway.
+// inspectSelect looks through a SELECT, but not into derived tables: these are looked at as queries of their own.
 func (pl *planner) inspectSelect(n *ast.SelectStmt) *usage {
 	u := &usage{list: true, table: pl.baseTable}
 	n.Fields.Accept(u)
