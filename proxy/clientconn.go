@@ -120,7 +120,8 @@ func (l *clientConn) log() *zap.Logger {
 	return l.proxy.cfg.Logger.With(zap.Uint32("session", uint32(l.info.ID)))
 }
 
-// fromClient feeds the session what the client sent, behind what it sent before.
+// fromClient feeds the session what the client sent. Nothing is read of the client while something of before is
+// buffered.
 func (l *clientConn) fromClient(ctx context.Context, r readResult) {
 	if len(r.bytes) > 0 {
 		l.buffered = r.bytes

@@ -43,7 +43,7 @@ type encoder struct {
 	priors  *priorSet // nil: every list is written out
 	ids     idState
 	tags    tagState
-	place   history.TupleID // what the next place is told from
+	tupleID history.TupleID // what the next one is told from
 	scratch []byte          // a group of accesses
 }
 
@@ -77,7 +77,7 @@ func (e *encoder) session(b []byte, s *history.Session) []byte {
 // txn appends a transaction's value to b; its run, session and counter are in the key.
 func (e *encoder) txn(b []byte, t *history.Txn) []byte {
 	e.ids = idState{}
-	e.place = history.TupleID{}
+	e.tupleID = history.TupleID{}
 	e.tags = tagState{own: t.ID, base: t.ID.Seq()}
 	flags := byte(t.Conflicts) << conflictsShift
 	if t.Implicit {
@@ -150,7 +150,7 @@ func (e *encoder) stmt(b []byte, s *history.Stmt, at int64, num uint32) []byte {
 	b = binary.AppendUvarint(b, uint64(len(s.Accesses)))
 	b = e.accesses(b, s.Accesses)
 	if s.TupleIDs != nil {
-		b = appendTupleIDs(b, &e.place, s.TupleIDs, len(s.Accesses))
+		b = appendTupleIDs(b, &e.tupleID, s.TupleIDs, len(s.Accesses))
 	}
 	if flags&flagPredicates != 0 {
 		b = e.predicates(b, s)

@@ -621,11 +621,11 @@ func (q *queue) wake() {
 
 // txnSize estimates the memory that a transaction takes while it waits.
 func txnSize(t *history.Txn) int64 {
-	const txnBytes, stmtBytes, accessBytes, tagBytes, placeBytes = 120, 280, 104, 16, 48
+	const txnBytes, stmtBytes, accessBytes, tagBytes, tupleIDBytes = 120, 280, 104, 16, 48
 	size := int64(txnBytes + stmtBytes*len(t.Stmts))
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
-		size += int64(accessBytes*len(s.Accesses) + placeBytes*len(s.TupleIDs))
+		size += int64(accessBytes*len(s.Accesses) + tupleIDBytes*len(s.TupleIDs))
 		for j := range s.Accesses {
 			size += int64(tagBytes * len(s.Accesses[j].Prior))
 		}

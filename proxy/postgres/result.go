@@ -135,7 +135,8 @@ func (c *resultInProgress) fetch(n namespace, query bool) {
 	}
 }
 
-// wraps returns the plan of the statement whose result comes in, if it is such a one; nil otherwise.
+// wraps returns the plan of the statement whose result comes in, if it is one with parts that write and went within a
+// SELECT; nil otherwise.
 func (c *resultInProgress) wraps() *sqlpostgres.Plan {
 	if p := c.plan; p != nil && p.Result.Tag != "" && c.hidden > 0 {
 		return p
@@ -308,7 +309,7 @@ func (s *Session) trimRow(x *pendingReply, m message) error {
 	return nil
 }
 
-// findHiddenFields looks for such columns in the result of a statement that was sent as the client wrote it.
+// findHiddenFields looks for hidden columns in the result of a statement that was sent as the client wrote it.
 func (s *Session) findHiddenFields(c *resultInProgress, description []byte) {
 	switch {
 	case c.cursor != nil:
@@ -328,8 +329,8 @@ func (s *Session) findHiddenFields(c *resultInProgress, description []byte) {
 	}
 }
 
-// compare reports whether a description has the hidden columns of the cursor that is read. A function may have
-// opened another one under its name.
+// compare takes a result for an unobserved one where its description lacks hidden columns of the cursor that is read:
+// a function may have opened another one under its name.
 func (s *Session) compare(c *resultInProgress, description []byte) {
 	if c.hidden == 0 { // a column so named is the client's own
 		return

@@ -57,7 +57,7 @@ const (
 	predicateBytes = 200
 	textBytes      = 16
 	tagBytes       = 16
-	// AccessBytes is what an access takes with its place and image, but for their texts.
+	// AccessBytes is what an access takes with its tuple id and image, but for their texts.
 	AccessBytes = 200
 )
 

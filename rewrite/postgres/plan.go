@@ -440,7 +440,7 @@ func (st *statement) reserved() error {
 
 // A Script is the plan of one text. Scripts are shared and must not be changed.
 type Script struct {
-	// Statements are the plans of the text's statements in the order of their replies. Their Pieces are nil.
+	// Statements are the plans of the text's statements in the order of their replies.
 	Statements []*Plan
 	// Pieces of the text that goes upstream. Nil: it goes byte for byte as the client wrote it.
 	Pieces []string
@@ -482,3 +482,39 @@ func (s *Script) Append(b []byte) []byte {
 	}
 	return b
 }
+
+// A Schema tells the rewriter what the tables look like. Implementations are safe for concurrent use; the
+// tables they return are never changed afterwards.
+type Schema interface {
+	// Table finds a table or view; nil when there is none of that name. An empty schema name finds nothing: the
+	// rewriter goes through the session's search path.
+	Table(schema, name string) *Table
+	// Reads reports whether a role may read every column of the table, system columns included, without row
+	// security coming between: what is added to its statements must not fail, or hide rows.
+	Reads(role string, t *Table) bool
+	// Tags reports whether a role that reads a table may write isotap_wlist there.
+	Tags(role string, t *Table) bool
+	// Exposes reports whether any table or view has columns of isotap's.
+	Exposes() bool
+	// ReadsCursors reports whether a function that the server does not bring along may read a cursor by its name.
+	ReadsCursors() bool
+	// Functions returns what the functions of a name are that the server does not bring along, in any schema.
+	Functions(name string) FunctionKind
+}
+
+// FunctionKind says what all functions of one name are.
+type FunctionKind byte
+
+// The kinds.
+const (
+	NoFunction        FunctionKind = iota // there is none
+	PlainFunction                         // none aggregates
+	AggregateFunction                     // all aggregate, and none is answered from an end of an index
+	MixedFunction                         // neither is so
+	TellingFunction                       // one may ask for the text of the statement that runs
+	FetchingFunction                      // none aggregates, and one may read a cursor by its name
+)
+
+// A Splice is a place where the client's text was changed: at byte At, counted in the client's text, Cut
+// bytes of it are left out and Added bytes stand there instead.
+type Splice struct{ At, Cut, Added int }

@@ -15,9 +15,9 @@
 //
 //   - Known already? cache.go finds the script by its text, or makes it of one whose literals differ.
 //   - Reading: package pgtoken cuts the text into tokens, text.go these into statements, and tells what each is; it
-//     has the grammar's side as well, and puts pieces into the text. transaction.go tells what a statement does to the
+//     has the grammar's side as well, finds the queries in the text, and puts pieces into it. transaction.go tells what a statement does to the
 //     transaction and the session's settings, ddl.go which tables a definition changes; shape.go leaves the literals
-//     out. proof.go asks the grammar whether what was added is all that changed.
+//     out. proof.go asks the grammar whether a RETURNING clause is all that was added.
 //   - plan.go has what comes out of all this, a plan for each statement and the script that holds them, and what all
 //     of them share: the plan in the making, refusals (the reason for being opaque), and what they know of tables;
 //     session.go what they know of the session. rewriter.go decides, calls.go knows who calls functions, or may show
@@ -26,8 +26,7 @@
 //   - from.go finds the tables that names mean, and those of a FROM clause; identity.go spells what identifies
 //     their rows, usage.go looks for what else a statement holds.
 //   - Reads: reading.go tries and proves, goes down into queries, counts their columns and adds to them; from.go goes
-//     into what stands in FROM and beside views, with.go into common table expressions; place.go finds the queries in
-//     the text; aggregate.go and union.go see to rows that stand for several, select.go and shortcut.go to what the
+//     into what stands in FROM and beside views, with.go into common table expressions; aggregate.go and union.go see to rows that stand for several, select.go and shortcut.go to what the
 //     server might not have read, and to errors of indexes.
 //   - Cursors: cursor.go, whose queries are reads. What SQL prepares: prepared.go.
 //   - Writes: write.go has what they share; insert.go, update.go; returning.go adds their RETURNING clause,
@@ -38,39 +37,3 @@
 //
 // A [Rewriter] and a [Cache] are safe for concurrent use.
 package postgres
-
-// A Schema tells the rewriter what the tables look like. Implementations are safe for concurrent use; the
-// tables they return are never changed afterwards.
-type Schema interface {
-	// Table finds a table or view; nil when there is none of that name. An empty schema name finds nothing: the
-	// rewriter goes through the session's search path.
-	Table(schema, name string) *Table
-	// Reads reports whether a role may read every column of the table, system columns included, without row
-	// security coming between: what is added to its statements must not fail, or hide rows.
-	Reads(role string, t *Table) bool
-	// Tags reports whether a role that reads a table may write isotap_wlist there.
-	Tags(role string, t *Table) bool
-	// Exposes reports whether any table or view has columns of isotap's.
-	Exposes() bool
-	// ReadsCursors reports whether a function that the server does not bring along may read a cursor by its name.
-	ReadsCursors() bool
-	// Functions returns what the functions of a name are that the server does not bring along, in any schema.
-	Functions(name string) FunctionKind
-}
-
-// FunctionKind says what all functions of one name are.
-type FunctionKind byte
-
-// The kinds.
-const (
-	NoFunction        FunctionKind = iota // there is none
-	PlainFunction                         // none aggregates
-	AggregateFunction                     // all aggregate, and none is answered from an end of an index
-	MixedFunction                         // neither is so
-	TellingFunction                       // one may ask for the text of the statement that runs
-	FetchingFunction                      // none aggregates, and one may read a cursor by its name
-)
-
-// A Splice is a place where the client's text was changed: at byte At, counted in the client's text, Cut
-// bytes of it are left out and Added bytes stand there instead.
-type Splice struct{ At, Cut, Added int }
