@@ -136,7 +136,7 @@ func (d *decoder) stmt(s *history.Stmt, at, num int64, accesses []history.Access
 		accesses = d.accesses(accesses, from+n)
 		s.Accesses = accesses[from:len(accesses):len(accesses)]
 	}
-	if n > 0 && flags&flagPlaces != 0 {
+	if n > 0 && flags&flagTupleIDs != 0 {
 		s.TupleIDs = d.in.tupleIDs(&d.place, len(s.Accesses))
 	}
 	if flags&flagPredicates != 0 {

@@ -15,7 +15,7 @@ const (
 	flagVoid   = 1 << 0
 	flagReason = 1 << 1
 	flagError  = 1 << 2
-	flagPlaces = 1 << 3
+	flagTupleIDs = 1 << 3
 	flagOrigin = 1 << 4
 	// flagPredicates says that predicates and images follow.
 	flagPredicates = 1 << 5
@@ -117,7 +117,7 @@ func (e *encoder) stmt(b []byte, s *history.Stmt, at int64, num uint32) []byte {
 		flags |= flagError
 	}
 	if s.TupleIDs != nil {
-		flags |= flagPlaces
+		flags |= flagTupleIDs
 	}
 	if s.Origin != "" {
 		flags |= flagOrigin
