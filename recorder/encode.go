@@ -12,11 +12,11 @@ const (
 	flagImplicit   = 1 << 0
 	conflictsShift = 1 // of a transaction: history.Conflicts stands above the flag
 
-	flagVoid   = 1 << 0
-	flagReason = 1 << 1
-	flagError  = 1 << 2
+	flagVoid     = 1 << 0
+	flagReason   = 1 << 1
+	flagError    = 1 << 2
 	flagTupleIDs = 1 << 3
-	flagOrigin = 1 << 4
+	flagOrigin   = 1 << 4
 	// flagPredicates says that predicates and images follow.
 	flagPredicates = 1 << 5
 
