@@ -517,3 +517,27 @@ func TestDurabilityReadsItsWords(t *testing.T) {
 		t.Error("a third durability is known")
 	}
 }
+
+// Only of what cannot have written does nobody wait for the disk.
+func TestAutocommittedReadIsHarmlessIfObserved(t *testing.T) {
+	read := func(o history.Observation) history.Stmt { return history.Stmt{Kind: history.Select, Observation: o} }
+	for _, c := range []struct {
+		name     string
+		implicit bool
+		stmt     history.Stmt
+		want     bool
+	}{
+		{"a read", true, read(history.Exact), true},
+		{"SELECT 1", true, read(history.Nothing), true},
+		{"a read that may call what writes", true, read(history.Opaque), false},
+		{"a read of which a part was not observed", true, read(history.Inexact), false},
+		{"a read in a transaction", false, read(history.Exact), false},
+		{"a write", true, history.Stmt{Kind: history.Update, Observation: history.Exact}, false},
+		{"CALL", true, history.Stmt{Observation: history.Opaque}, false},
+		{"SET", true, history.Stmt{Kind: history.Set}, true},
+	} {
+		if got := harmless(&history.Txn{Implicit: c.implicit, Stmts: []history.Stmt{c.stmt}}); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}

@@ -241,14 +241,19 @@ func (w *Writer) Txn(ctx context.Context, t *history.Txn) error {
 	return nil
 }
 
-// harmless reports whether a transaction is an autocommitted statement that only reads.
+// harmless reports whether a transaction is an autocommitted statement that only reads. A SELECT may call a function
+// that writes, unless all that it did was observed.
 func harmless(t *history.Txn) bool {
 	if !t.Implicit {
 		return false
 	}
 	for i := range t.Stmts {
-		switch t.Stmts[i].Kind {
-		case history.Select, history.Set, history.Begin, history.Commit, history.Rollback, history.Savepoint:
+		switch s := &t.Stmts[i]; s.Kind {
+		case history.Select:
+			if s.Observation != history.Exact && s.Observation != history.Nothing {
+				return false
+			}
+		case history.Set, history.Begin, history.Commit, history.Rollback, history.Savepoint:
 		default:
 			return false
 		}

@@ -81,7 +81,7 @@ type Options struct {
 // Reloadable is what of isotap's options may change while it runs: see [Server.Reconfigure].
 type Reloadable struct {
 	proxy.Reloadable
-	StrictPlans bool // see sqlmysql.Options
+	StrictPlans bool // see the Options of either rewriter
 }
 
 // Reloadable is the part of the options that a running isotap takes.
@@ -97,7 +97,7 @@ type Server struct {
 	served    chan error
 	wait      func() error // for served, and what is closed then: once
 	writer    *recorder.Writer
-	recorder  proxy.Recorder   // the writer, and the watch where there is one
+	recorder  proxy.Recorder   // the writer, behind all who look at events before it
 	watch     *monitor.Monitor // nil: there is none
 	follow    *tail.Server     // nil where nobody can follow the recording
 	result    *analyzer.Result

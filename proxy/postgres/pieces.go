@@ -54,8 +54,8 @@ func shownInPart(p *sqlpostgres.Plan) bool {
 		})
 }
 
-// record puts what an Execute has shown into the record of its portal in a transaction, and reports whether it did: the
-// first one's is the record. The last one tells that there are no more rows.
+// record puts what an Execute has shown into the record of its portal in a transaction: the first one's is the record.
+// The last one tells that there are no more rows. It reports whether the portal's rows are seen to; nil is no portal.
 func (g *pieces) record(t *transaction, level history.Level, plan *sqlpostgres.Plan, st *history.Stmt, last bool) bool {
 	switch {
 	case g == nil, g.txn != nil && g.txn != t.open:

@@ -79,7 +79,7 @@ func (s *Session) variantPrepared(w *variantRequest, a *answer) {
 }
 
 // executing returns the form of a text of one EXECUTE: what isotap prepared runs in the place of the client's
-// statement, where its text still means what it meant then.
+// statement, where its text still means what it meant then. Any other text's form stays as it is.
 func (s *Session) executing(f form, text []byte) form {
 	plan := f.plan(0)
 	if plan == nil || plan.Session.Prepared == nil || plan.Session.Prepared.Text != "" || len(f.statements()) != 1 {

@@ -23,10 +23,10 @@
 //     variants.go chooses among the forms of a prepared statement, questions.go asks the server on isotap's own
 //     account, and unrecorded.go refuses what could not be recorded.
 //   - Replies: reply.go reads them, result.go has the result that comes in, the form that its statement went in, and
-//     takes hidden columns out of rows; identity.go and array.go read the identities in these.
-//     exposed.go takes out columns of isotap's that no plan has. failure.go maps errors back to the client's
+//     takes out of it hidden columns, and columns of isotap's that no plan has; identity.go and array.go read the
+//     identities in rows. failure.go maps errors back to the client's
 //     text; after some resend.go sends again what the client wrote.
-//   - After the reply: completion.go has the stages of a statement that is done, and lost.go ends what is open
+//   - After the reply: completion.go has how a result begins and the stages of a statement that is done, and lost.go ends what is open
 //     when the server is gone.
 //   - Parts: session.go puts them together. pipeline.go has the replies to come, retry.go what may have to be sent
 //     again and what is known of rewritten texts, settings.go what texts are read under. names.go has what names of

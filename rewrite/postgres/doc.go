@@ -15,9 +15,9 @@
 //
 //   - Known already? cache.go finds the script by its text, or makes it of one whose literals differ.
 //   - Reading: package pgtoken cuts the text into tokens, text.go these into statements, and tells what each is; it
-//     has the grammar's side as well, finds the queries in the text, and puts pieces into it. transaction.go tells what a statement does to the
-//     transaction and the session's settings, ddl.go which tables a definition changes; shape.go leaves the literals
-//     out. proof.go asks the grammar whether a RETURNING clause is all that was added.
+//     has the grammar's side as well, finds the queries in the text, and puts pieces into it. transaction.go tells
+//     what a statement does to the transaction and the session's settings, ddl.go which tables a definition changes;
+//     shape.go leaves the literals out. proof.go asks the grammar whether a RETURNING clause is all that was added.
 //   - plan.go has what comes out of all this, a plan for each statement and the script that holds them, and what all
 //     of them share: the plan in the making, refusals (the reason for being opaque), and what they know of tables;
 //     session.go what they know of the session. rewriter.go decides, calls.go knows who calls functions, or may show
@@ -26,8 +26,8 @@
 //   - from.go finds the tables that names mean, and those of a FROM clause; identity.go spells what identifies
 //     their rows, usage.go looks for what else a statement holds.
 //   - Reads: reading.go tries and proves, goes down into queries, counts their columns and adds to them; from.go goes
-//     into what stands in FROM and beside views, with.go into common table expressions; aggregate.go and union.go see to rows that stand for several, select.go and shortcut.go to what the
-//     server might not have read, and to errors of indexes.
+//     into what stands in FROM and beside views, with.go into common table expressions; aggregate.go and union.go see
+//     to rows that stand for several, shortcut.go to what the server might not have read, and to errors of indexes.
 //   - Cursors: cursor.go, whose queries are reads. What SQL prepares: prepared.go.
 //   - Writes: write.go has what they share; insert.go, update.go; returning.go adds their RETURNING clause,
 //     oldnew.go knows what it calls the versions. writingwith.go is for WITH clauses with parts that write, part.go for
