@@ -62,14 +62,16 @@ const (
 	readRelations = `SELECT c.oid, n.nspname, c.relname, c.relkind, c.relrowsecurity, c.relforcerowsecurity,
 			greatest(c.reltuples, 0)::bigint, c.relfilenode, coalesce(am.amname, 'heap'), c.relpersistence
 		FROM pg_class c LEFT JOIN pg_am am ON am.oid = c.relam AND c.relkind IN ('r', 'm') JOIN pg_namespace n ON n.oid = c.relnamespace WHERE ` + observed + ` AND c.oid %s`
-	// A domain's values travel as those of the type beneath it.
+	// A domain's values travel as those of the type beneath it. OFFSET 0 keeps PostgreSQL 18 from going through the
+	// defaults of all tables for those of one.
 	readColumns = `SELECT a.attrelid, a.attname, CASE WHEN tn.nspname = 'pg_catalog' THEN t.typname ELSE tn.nspname || '.' || t.typname END,
 			format_type(a.atttypid, a.atttypmod), coalesce(l.collname, ''), a.attnotnull, a.attgenerated <> '', a.attnum,
 			t.typtype = 'e', coalesce(l.collisdeterministic, true),
 			CASE WHEN ` + isIsotaps + ` AND a.attgenerated = '' THEN
 				(SELECT pg_get_expr(d.adbin, 0) FROM pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum) END,
 			a.atttypid <> t.oid OR t.typtype <> 'e' AND (t.oid >= 16384 OR t.typtype = 'c'),
-			a.atthasdef AND EXISTS (SELECT FROM pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum AND d.adbin::text ~ '` + tellingCall + `')
+			a.atthasdef AND EXISTS (SELECT FROM pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum
+				AND d.adbin::text ~ '` + tellingCall + `' OFFSET 0)
 		FROM pg_attribute a JOIN pg_type d ON d.oid = a.atttypid
 		JOIN pg_type t ON t.oid = CASE WHEN d.typtype <> 'd' THEN d.oid ELSE (
 			WITH RECURSIVE beneath AS (
