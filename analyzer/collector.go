@@ -29,7 +29,7 @@ type collector struct {
 type group struct {
 	anomaly  Anomaly
 	class    Class
-	links    []link
+	links    []shapeEdge
 	patterns int // sets of statements: 1, unless too many of them were made one group
 	programs map[uint64]bool
 	count    int
@@ -47,10 +47,10 @@ type group struct {
 	told  *wording
 }
 
-// A link is a dependency as a group knows it: by the statements at its ends, not by the transactions
+// A shapeEdge is a dependency as a group knows it: by the statements at its ends, not by the transactions
 // that ran them. Two transactions may run the same two statements among others that differ, and it is
 // these two that a developer must change.
-type link struct {
+type shapeEdge struct {
 	kind             kind
 	from, to         int32 // shapes; -1 for one that is not known
 	table            int32
@@ -172,20 +172,20 @@ func stageOf(name Anomaly, length int) int {
 }
 
 // links returns the links of a witness, each once, in an order of their own.
-func (c *collector) links(witness []dep) []link {
-	var links []link
+func (c *collector) links(witness []dep) []shapeEdge {
+	var links []shapeEdge
 	for i := range witness {
 		l := c.link(&witness[i])
 		if !slices.Contains(links, l) {
 			links = append(links, l)
 		}
 	}
-	slices.SortFunc(links, func(a, b link) int { return bytes.Compare(a.append(nil), b.append(nil)) })
+	slices.SortFunc(links, func(a, b shapeEdge) int { return bytes.Compare(a.append(nil), b.append(nil)) })
 	return links
 }
 
-func (c *collector) link(d *dep) link {
-	l := link{kind: d.kind, from: none, to: none, table: none}
+func (c *collector) link(d *dep) shapeEdge {
+	l := shapeEdge{kind: d.kind, from: none, to: none, table: none}
 	if d.version >= 0 {
 		l.table = c.table(c.o.row(d))
 	}
@@ -234,7 +234,7 @@ func (c *collector) table(row int32) int32 {
 	return n
 }
 
-func (l link) append(key []byte) []byte {
+func (l shapeEdge) append(key []byte) []byte {
 	key = append(key, byte(l.kind), byte(l.fromLevel), byte(l.level))
 	for _, n := range [3]int32{l.table, l.from, l.to} {
 		key = binary.LittleEndian.AppendUint32(key, uint32(n))
@@ -242,7 +242,7 @@ func (l link) append(key []byte) []byte {
 	return key
 }
 
-func (l link) key(class Class) string { return string(l.append([]byte(class[:1]))) }
+func (l shapeEdge) key(class Class) string { return string(l.append([]byte(class[:1]))) }
 
 // programs returns a hash of the programs that a witness's transactions ran, in any order.
 func (c *collector) programs(witness []dep) uint64 {

@@ -94,7 +94,7 @@ func (a *Analyzer) idOf(c *collector, g *group) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-func (a *Analyzer) linkText(c *collector, l link, whole bool) string {
+func (a *Analyzer) linkText(c *collector, l shapeEdge, whole bool) string {
 	table := ""
 	if l.table >= 0 {
 		table = c.tables[l.table]

@@ -126,7 +126,7 @@ func (t *explainer) deed(e *Edge, who func(*history.Txn) string) string {
 	}
 }
 
-// observed says what the second transaction of a wr did with the version.
+// incomingAccess says what the second transaction of a wr did with the version.
 func (t *explainer) observed(e *Edge) string {
 	if e.NotFound {
 		return "looked for it in vain"

@@ -164,7 +164,7 @@ func (s *store) wantRows(t *history.Txn) error {
 }
 
 // observeAccess makes the last access in scratch of one of a statement.
-func (s *store) observeAccess(o *observed, stmt *history.Stmt, a *history.Access) (err error) {
+func (s *store) observeAccess(o *incomingAccess, stmt *history.Stmt, a *history.Access) (err error) {
 	if o.row, err = s.rows.numberOf(&s.rows.wanted[len(s.scratch)-1]); err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func (s *store) observeAccess(o *observed, stmt *history.Stmt, a *history.Access
 func (s *store) tidy() {
 	s.large = len(s.scratch) > fewAccesses
 	if s.large || !s.sorted() {
-		slices.SortStableFunc(s.scratch, func(a, b observed) int { return s.byStmtAndRow(a.access, b.access) })
+		slices.SortStableFunc(s.scratch, func(a, b incomingAccess) int { return s.byStmtAndRow(a.access, b.access) })
 	}
 	kept := 0
 	for i := range s.scratch {
@@ -239,7 +239,7 @@ func (s *store) sorted() bool {
 }
 
 // joined reports whether o adds nothing to its statement's earlier accesses, or adds it to one of them.
-func (s *store) joined(kept []observed, o *observed) bool {
+func (s *store) joined(kept []incomingAccess, o *incomingAccess) bool {
 	for i := len(kept) - 1; i >= 0 && kept[i].stmt == o.stmt; i-- {
 		before := &kept[i]
 		if before.row != o.row {
@@ -293,7 +293,7 @@ func (s *store) writtenAfter(i int) bool {
 
 // join makes o part of the write w of the same row by the same statement: one version, that
 // replaced what w replaced and is what o left.
-func (w *observed) join(o *observed) {
+func (w *incomingAccess) join(o *incomingAccess) {
 	w.flags |= o.flags & inexact
 	switch {
 	case o.op == history.DeleteRow:

@@ -57,7 +57,7 @@ func (s *store) lastInternal(i int) int32 {
 func (a *access) own(id tag) bool { return a.seq == id.seq && a.tagRun == id.run }
 
 // misses reports whether a read does not show the write of its own transaction before it, nor a later one.
-func (a *access) misses(id tag, write *observed) bool {
+func (a *access) misses(id tag, write *incomingAccess) bool {
 	if !a.own(id) || a.tagStmt < write.stmt {
 		return true
 	}
@@ -68,7 +68,7 @@ func (a *access) misses(id tag, write *observed) bool {
 // beside the one that the transaction has made under the same key: PostgreSQL shows both, and knows rows by keys.
 func (s *store) replacesDeleted(id tag, i int) bool {
 	read := &s.scratch[i]
-	made := func(o observed) bool { return o.row == read.row && o.op == history.InsertRow }
+	made := func(o incomingAccess) bool { return o.row == read.row && o.op == history.InsertRow }
 	return !read.own(id) && s.runs[id.run].info.Server.Engine == dbms.PostgreSQL &&
 		slices.ContainsFunc(s.scratch[:i], made)
 }

@@ -38,7 +38,7 @@ type store struct {
 
 	rows     rowNames
 	programs programs
-	scratch  []observed
+	scratch  []incomingAccess
 	shapes   []shape         // scratch: of the transaction's statements
 	large    bool            // scratch has more than fewAccesses
 	later    map[int32]bool  // scratch of markIntermediate
@@ -317,8 +317,8 @@ func (s *store) findWrite(t int32, stmt uint32, row int32) int32 {
 	return -1
 }
 
-// An observed access on its way into the store.
-type observed struct {
+// An incomingAccess is an access on its way into the store.
+type incomingAccess struct {
 	access
 	prior []history.Tag
 }

@@ -49,7 +49,7 @@ func (b *bench) close() error {
 // measure lets the paths take turns at a load.
 func (b *bench) measure(ctx context.Context, l load) ([]result, error) {
 	paths, err := b.startPaths()
-	var turns [][]turn
+	var turns [][]roundResult
 	if err == nil {
 		turns, err = b.rounds(ctx, l, paths)
 	}
@@ -71,8 +71,8 @@ func (b *bench) measure(ctx context.Context, l load) ([]result, error) {
 }
 
 // rounds returns the turns of each path.
-func (b *bench) rounds(ctx context.Context, l load, paths []*path) ([][]turn, error) {
-	turns := make([][]turn, len(paths))
+func (b *bench) rounds(ctx context.Context, l load, paths []*path) ([][]roundResult, error) {
+	turns := make([][]roundResult, len(paths))
 	for range b.settings.rounds {
 		for i, p := range paths {
 			t, err := l.turn(ctx, p.address, b.settings.seconds)
@@ -99,7 +99,7 @@ type result struct {
 
 // newResult sums a path's turns up. all are the turns of all paths, whose names are given, the direct one
 // first.
-func newResult(l load, name string, cpu time.Duration, own []turn, names []string, all [][]turn) result {
+func newResult(l load, name string, cpu time.Duration, own []roundResult, names []string, all [][]roundResult) result {
 	r := result{Load: l.String(), Path: name, Ratio: make(map[string]float64)}
 	r.Rate = medianOf(own, func(i int) float64 { return own[i].rate })
 	r.Latency = medianOf(own, func(i int) float64 { return microseconds(own[i].latency) })
@@ -118,7 +118,7 @@ func newResult(l load, name string, cpu time.Duration, own []turn, names []strin
 func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
 // medianOf returns the median of a figure over the turns.
-func medianOf(turns []turn, figure func(i int) float64) float64 {
+func medianOf(turns []roundResult, figure func(i int) float64) float64 {
 	v := make([]float64, len(turns))
 	for i := range v {
 		v[i] = figure(i)

@@ -23,7 +23,7 @@ Latency (ms):
 
 func TestSummaryOfSysbenchIsRead(t *testing.T) {
 	got, err := parseTurn([]byte(summary))
-	if want := (turn{statements: 11800, rate: 11778.41, latency: 13220 * time.Microsecond}); err != nil || got != want {
+	if want := (roundResult{statements: 11800, rate: 11778.41, latency: 13220 * time.Microsecond}); err != nil || got != want {
 		t.Errorf("read %+v, %v, want %+v", got, err, want)
 	}
 	if _, err := parseTurn([]byte("FATAL: unable to connect\n")); err == nil ||
@@ -33,15 +33,15 @@ func TestSummaryOfSysbenchIsRead(t *testing.T) {
 }
 
 func TestRatiosAreMediansOfRounds(t *testing.T) {
-	at := func(rates ...float64) (turns []turn) {
+	at := func(rates ...float64) (turns []roundResult) {
 		for _, r := range rates {
-			turns = append(turns, turn{statements: 50_000, rate: r, latency: time.Duration(r) * time.Microsecond})
+			turns = append(turns, roundResult{statements: 50_000, rate: r, latency: time.Duration(r) * time.Microsecond})
 		}
 		return turns
 	}
 	direct, copied := at(100, 1000, 10), at(50, 100, 9)
 	r := newResult(sysbenchLoad{clients: 1}, pathCopy, 3*time.Second, copied,
-		[]string{pathDirect, pathCopy}, [][]turn{direct, copied})
+		[]string{pathDirect, pathCopy}, [][]roundResult{direct, copied})
 	if r.Ratio[pathDirect] != 0.5 || r.Rate != 50 || r.Added != -50 || r.CPU != 2 {
 		t.Errorf("%+v", r)
 	}

@@ -123,24 +123,24 @@ func (l pgbenchLoad) quick() bool {
 	return l.script != pgbench.SimpleUpdate && l.protocol != "extended"
 }
 
-func (l pgbenchLoad) turn(ctx context.Context, address string, seconds int) (turn, error) {
+func (l pgbenchLoad) turn(ctx context.Context, address string, seconds int) (roundResult, error) {
 	if err := pgbench.Tidy(ctx, l.server.db); err != nil {
-		return turn{}, err
+		return roundResult{}, err
 	}
 	o := l.server.options(address)
 	o.Script, o.Protocol, o.Clients, o.Seconds = l.script, l.protocol, l.clients, seconds
 	r, err := pgbench.Run(ctx, l.server.program, o)
 	if err != nil {
-		return turn{}, err
+		return roundResult{}, err
 	}
 	if r.Failed() > 0 || r.Transactions == 0 {
-		return turn{}, fmt.Errorf("of %d transactions %d failed", r.Transactions+r.Failed(), r.Failed())
+		return roundResult{}, fmt.Errorf("of %d transactions %d failed", r.Transactions+r.Failed(), r.Failed())
 	}
 	if err := l.kept(ctx, r.Transactions); err != nil {
-		return turn{}, err
+		return roundResult{}, err
 	}
 	n := pgbench.Statements(l.script)
-	return turn{statements: n * r.Transactions, rate: float64(n) * r.Rate, latency: r.Median}, nil
+	return roundResult{statements: n * r.Transactions, rate: float64(n) * r.Rate, latency: r.Median}, nil
 }
 
 // kept looks whether each of n transactions is in the database.

@@ -85,7 +85,7 @@ func runSysbench(ctx context.Context, driver, user, address, script, command str
 	return out, nil
 }
 
-func (l sysbenchLoad) turn(ctx context.Context, address string, seconds int) (turn, error) {
+func (l sysbenchLoad) turn(ctx context.Context, address string, seconds int) (roundResult, error) {
 	mode := "disable"
 	if l.prepared {
 		mode = "auto"
@@ -93,7 +93,7 @@ func (l sysbenchLoad) turn(ctx context.Context, address string, seconds int) (tu
 	out, err := sysbench(ctx, address, l.script, "run", "--db-ps-mode="+mode, "--threads="+strconv.Itoa(l.clients),
 		"--time="+strconv.Itoa(seconds), "--percentile=50")
 	if err != nil {
-		return turn{}, err
+		return roundResult{}, err
 	}
 	return parseTurn(out)
 }
@@ -104,12 +104,12 @@ var (
 )
 
 // parseTurn reads sysbench's summary. Its latencies are in milliseconds.
-func parseTurn(out []byte) (turn, error) {
+func parseTurn(out []byte) (roundResult, error) {
 	queries, median := queriesLine.FindSubmatch(out), medianLine.FindSubmatch(out)
 	if queries == nil || median == nil {
-		return turn{}, fmt.Errorf("sysbench printed no summary:\n%s", out)
+		return roundResult{}, fmt.Errorf("sysbench printed no summary:\n%s", out)
 	}
-	var t turn
+	var t roundResult
 	var errs [3]error
 	var ms float64
 	t.statements, errs[0] = strconv.Atoi(string(queries[1]))
@@ -117,7 +117,7 @@ func parseTurn(out []byte) (turn, error) {
 	ms, errs[2] = strconv.ParseFloat(string(median[1]), 64)
 	t.latency = time.Duration(ms * float64(time.Millisecond))
 	if err := errors.Join(errs[:]...); err != nil {
-		return turn{}, fmt.Errorf("read sysbench's summary: %w", err)
+		return roundResult{}, fmt.Errorf("read sysbench's summary: %w", err)
 	}
 	return t, nil
 }

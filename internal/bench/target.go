@@ -28,17 +28,17 @@ type target interface {
 // A load is what a tool does to the server in a turn.
 type load interface {
 	fmt.Stringer // its name for people
-	// turn gives an address one slice of the load. An error is also one of the load's own statements, or a
+	// roundResult gives an address one slice of the load. An error is also one of the load's own statements, or a
 	// transaction that was not kept.
-	turn(ctx context.Context, address string, seconds int) (turn, error)
+	turn(ctx context.Context, address string, seconds int) (roundResult, error)
 	// analyzed says that the recordings of the load are worth an analysis.
 	analysed() bool
 	// quick reports whether the load is among those of -quick.
 	quick() bool
 }
 
-// A turn is what a tool measured in one slice of time.
-type turn struct {
+// A roundResult is what a tool measured in one slice of time.
+type roundResult struct {
 	statements int
 	rate       float64       // statements per second
 	latency    time.Duration // median, of a statement or a transaction, as the load has it

@@ -17,10 +17,10 @@ import (
 type captures struct {
 	ready bool // the variables are set up
 	// unread statements have entries in the variables.
-	unread     []*observed
+	unread     []*pendingStatement
 	unreadRows uint64 // about how many there are
 	// reading has the statements whose entries were asked for: a batch for each query in flight.
-	reading [][]*observed
+	reading [][]*pendingStatement
 	// ended transactions wait for the entries of their statements.
 	ended []*history.Txn
 }
@@ -55,7 +55,7 @@ func (c *captures) due(plan *sqlmysql.Plan, now int64, maxPacket int, durable bo
 
 // await takes note of a statement that has been answered, if it may have collected entries or images. insertID is what
 // the server numbered the first row of an INSERT with, and increment the step to the next.
-func (c *captures) await(o *observed, failed bool, insertID, increment uint64) {
+func (c *captures) await(o *pendingStatement, failed bool, insertID, increment uint64) {
 	o.awaitsEntries = !failed && o.mayHaveEntries()
 	rows := max(o.matched, o.affected)
 	if images := !failed && o.mayHaveImages(); images {
@@ -70,7 +70,7 @@ func (c *captures) await(o *observed, failed bool, insertID, increment uint64) {
 
 // read returns the statements whose entries are to be read now; nil when there are none. Call wait with them when the
 // query is sent, and answered when its reply is there.
-func (c *captures) read() []*observed {
+func (c *captures) read() []*pendingStatement {
 	batch := c.unread
 	c.unread, c.unreadRows = nil, 0
 	return batch
@@ -78,7 +78,7 @@ func (c *captures) read() []*observed {
 
 // wait notes that a query is under way that tells what these statements saw: until it is answered, their transactions
 // wait for it.
-func (c *captures) wait(batch []*observed) { c.reading = append(c.reading, batch) }
+func (c *captures) wait(batch []*pendingStatement) { c.reading = append(c.reading, batch) }
 
 // answered notes that the query of the batch for which wait was called longest ago is over, and appends the
 // transactions that waited for it alone to events. The server answers in the order of the queries.
@@ -89,7 +89,7 @@ func (c *captures) answered(events []session.Event) []session.Event {
 
 // takeEntries hands the entries that a read found to the statements of its batch. Entries of statements that failed
 // find none: the tag voids them.
-func takeEntries(batch []*observed, collected []byte) {
+func takeEntries(batch []*pendingStatement, collected []byte) {
 	entries, uncollected, err := sqlmysql.ParseCapture(collected)
 	byTag := make(map[history.Tag][]sqlmysql.CaptureEntry, len(batch))
 	for _, e := range entries {
@@ -110,11 +110,11 @@ func takeEntries(batch []*observed, collected []byte) {
 
 // awaited reports whether statements of the transaction have entries that are not read yet.
 func (c *captures) awaited(t *history.Txn) bool {
-	of := func(o *observed) bool { return o.txn == t }
+	of := func(o *pendingStatement) bool { return o.txn == t }
 	if slices.ContainsFunc(c.unread, of) {
 		return true
 	}
-	return slices.ContainsFunc(c.reading, func(batch []*observed) bool { return slices.ContainsFunc(batch, of) })
+	return slices.ContainsFunc(c.reading, func(batch []*pendingStatement) bool { return slices.ContainsFunc(batch, of) })
 }
 
 // handOver appends a transaction that has ended to events, or keeps it until its entries are read.
@@ -156,7 +156,7 @@ func (c *captures) giveUpAll(why history.Reason, events []session.Event) []sessi
 	return c.giveUp(why, events)
 }
 
-func downgradeAll(batch []*observed, reason history.Reason) {
+func downgradeAll(batch []*pendingStatement, reason history.Reason) {
 	for _, o := range batch {
 		if o.awaitsEntries {
 			o.downgradeRecorded(reason)

@@ -10,11 +10,11 @@ import (
 )
 
 // updateIn returns an UPDATE of one row that stands in a transaction and has been answered.
-func updateIn(txn *history.Txn) *observed {
+func updateIn(txn *history.Txn) *pendingStatement {
 	plan := &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Update, Observation: history.Exact,
 		Target: "d.t"},
 		Writes: sqlmysql.Writes{Captured: true}}
-	o := &observed{plan: plan, rewritten: true, txn: txn, index: len(txn.Stmts),
+	o := &pendingStatement{plan: plan, rewritten: true, txn: txn, index: len(txn.Stmts),
 		rowCounts: rowCounts{affected: 1, matched: 1, changed: 1, counted: true}}
 	o.stmt = history.Stmt{Num: uint32(o.index + 1), Kind: history.Update, Observation: history.Exact}
 	txn.Stmts = append(txn.Stmts, o.stmt)
@@ -50,16 +50,16 @@ func TestTransactionWaitsForEntriesOfItsStatements(t *testing.T) {
 
 func TestStatementsWithoutEntriesAreNotAwaited(t *testing.T) {
 	for name, test := range map[string]struct {
-		change func(*observed)
+		change func(*pendingStatement)
 		failed bool
 		want   bool
 	}{
 		"one row changed":       {want: true},
 		"failed":                {failed: true},
-		"no row found":          {change: func(o *observed) { o.matched, o.affected = 0, 0 }},
-		"sent as it was":        {change: func(o *observed) { o.rewritten = false }},
-		"nothing is collected":  {change: func(o *observed) { o.plan.Writes.Captured = false }},
-		"only found, unchanged": {change: func(o *observed) { o.affected, o.changed = 0, 0 }, want: true},
+		"no row found":          {change: func(o *pendingStatement) { o.matched, o.affected = 0, 0 }},
+		"sent as it was":        {change: func(o *pendingStatement) { o.rewritten = false }},
+		"nothing is collected":  {change: func(o *pendingStatement) { o.plan.Writes.Captured = false }},
+		"only found, unchanged": {change: func(o *pendingStatement) { o.affected, o.changed = 0, 0 }, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var c captures
@@ -89,7 +89,7 @@ func TestCapturesAreDueInTime(t *testing.T) {
 		"just ended":    {captures: captures{ended: waiting}, plan: plain, now: readWithin},
 		"ended long ago": {captures: captures{ended: waiting}, plan: plain, now: 1000 + readWithin,
 			want: true},
-		"many statements": {captures: captures{unread: make([]*observed, maxUnread)}, plan: plain,
+		"many statements": {captures: captures{unread: make([]*pendingStatement, maxUnread)}, plan: plain,
 			want: true},
 		"many rows": {captures: captures{unreadRows: packet / 8 / entryBytes}, plan: plain,
 			want: true},
@@ -132,7 +132,7 @@ func TestEntriesGoToTheStatementsOfTheirTags(t *testing.T) {
 	first, second := updateIn(txn), updateIn(txn)
 	first.awaitsEntries, second.awaitsEntries = true, true
 	tag := second.tag().String()
-	takeEntries([]*observed{first, second}, []byte("0|7=0="+tag+";"))
+	takeEntries([]*pendingStatement{first, second}, []byte("0|7=0="+tag+";"))
 	if st := txn.Stmts[1]; st.Observation != history.Exact || len(st.Accesses) != 1 || st.Accesses[0].Row.ID != "7" {
 		t.Errorf("the second statement is %v with %v", st.Observation, st.Accesses)
 	}

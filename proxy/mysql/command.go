@@ -245,7 +245,7 @@ func (s *Session) run(plan *sqlmysql.Plan, payload []byte) {
 }
 
 // statement is the exchange that runs a client's statement.
-func (s *Session) statement(o *observed) *exchange {
+func (s *Session) statement(o *pendingStatement) *exchange {
 	x := &exchange{grammar: resultReply, visible: true, stmt: o, purpose: statementPurpose}
 	if o.rewritten {
 		x.hidden, x.carries, x.okInstead = o.plan.HiddenColumns(), o.plan.Result.Carried,
@@ -292,7 +292,7 @@ func (s *Session) leavesAlone(plan *sqlmysql.Plan) history.Reason {
 }
 
 // rewritten returns the command that goes upstream for a text statement. It is valid until the next one.
-func (s *Session) rewritten(o *observed) []byte {
+func (s *Session) rewritten(o *pendingStatement) []byte {
 	values := s.values(o)
 	s.scratch = append(s.scratch[:0], gomysql.COM_QUERY)
 	s.scratch = o.plan.Append(s.scratch, func(b []byte, h sqlmysql.Hole, ordinal int) []byte {
@@ -302,7 +302,7 @@ func (s *Session) rewritten(o *observed) []byte {
 }
 
 // values is what fills the holes of a statement's plan.
-func (s *Session) values(o *observed) sqlmysql.Values {
+func (s *Session) values(o *pendingStatement) sqlmysql.Values {
 	var v sqlmysql.Values
 	s.counts.fill(&v)
 	v.Deprecates = s.conditions.cleared

@@ -24,7 +24,7 @@ type exchange struct {
 
 	visible bool // the client gets the reply
 	// stmt is the client's statement that the exchange runs; nil for everything else.
-	stmt *observed
+	stmt *pendingStatement
 
 	reply
 
@@ -53,7 +53,7 @@ type exchange struct {
 	// begun says that something of the reply has gone to the client.
 	begun bool
 	// companionOf is the client's statement that the exchange is the companion of.
-	companionOf *observed
+	companionOf *pendingStatement
 	// refusal is what the client gets in the place of the reply, under refusedReply.
 	refusal *serverError
 	// settles is the plan of the failed statement whose effect on the transaction the exchange finds out.

@@ -105,7 +105,7 @@ func (s *Session) lacksOriginal(p *prepared, reason history.Reason) bool {
 
 // recordExecution begins the record of an execution, or goes on with that of one whose first form was refused. An error
 // is why it is not to run.
-func (s *Session) recordExecution(p *prepared) (*observed, error) {
+func (s *Session) recordExecution(p *prepared) (*pendingStatement, error) {
 	if o := s.resumed; o != nil {
 		s.resumed = nil
 		return o, nil
@@ -119,7 +119,7 @@ func (s *Session) recordExecution(p *prepared) (*observed, error) {
 
 // addressed returns an execution's command under the id of the form that runs, and takes note of that. command is what
 // bind made of payload, unless that is malformed.
-func (s *Session) addressed(o *observed, p *prepared, payload, command []byte, malformed bool) []byte {
+func (s *Session) addressed(o *pendingStatement, p *prepared, payload, command []byte, malformed bool) []byte {
 	if malformed {
 		p.executedID = p.originalID
 		command = s.readdressed(payload, p)
@@ -141,7 +141,7 @@ func (s *Session) addressed(o *observed, p *prepared, payload, command []byte, m
 // bind makes the COM_STMT_EXECUTE that goes upstream. For a rewritten statement the types are always
 // bound anew, since the server may have seen none for it, and hidden parameters are put in at their
 // places.
-func (s *Session) bind(o *observed, p *prepared, payload []byte) ([]byte, error) {
+func (s *Session) bind(o *pendingStatement, p *prepared, payload []byte) ([]byte, error) {
 	r := reader{b: payload}
 	head := r.bytes(executeHead)
 	nulls := r.bytes((p.params + 7) / 8)
@@ -220,7 +220,7 @@ func (s *Session) planHolds(p *prepared) bool {
 
 // answer gives the client an error for a statement that could not even be prepared. The server is pinged
 // in its place, so that commands go on in their order.
-func (s *Session) answer(o *observed, e *serverError) {
+func (s *Session) answer(o *pendingStatement, e *serverError) {
 	x := s.statement(o)
 	x.grammar, x.refusal = refusedReply, e
 	s.send(x, []byte{gomysql.COM_PING})
@@ -323,7 +323,7 @@ func (s *Session) fetch(payload []byte) {
 	if _, p := s.statementID(payload); p != nil {
 		payload = s.readdressed(payload, p)
 		if c := p.cursor; c != nil {
-			x.stmt, x.prepared, x.purpose = &observed{plan: p.plan, rewritten: true}, p, fetchPurpose
+			x.stmt, x.prepared, x.purpose = &pendingStatement{plan: p.plan, rewritten: true}, p, fetchPurpose
 			x.hidden, x.types, x.fields = c.hidden, c.types, c.fields
 			x.mask = c.mask
 			x.renumber, x.seq, x.begun = true, 1, true

@@ -114,7 +114,7 @@ func (s *rowIdentities) forget() {
 
 // take turns what the statement saw into accesses: reads, or the rows that a DELETE returned.
 // All strings of a statement share one allocation, all its tags another.
-func (s *rowIdentities) take(o *observed) {
+func (s *rowIdentities) take(o *pendingStatement) {
 	if len(s.list) == 0 {
 		return
 	}
@@ -229,7 +229,7 @@ func eachText(array []byte, f func(text []byte)) (n int, ok bool) {
 // judgeArrays lowers a statement some of whose arrays did not tell everything, and reports whether those of its kind
 // read too much for an array. warned says that the server warned of something: it does so when it gives up on an array,
 // whose value then is NULL.
-func (s *rowIdentities) judgeArrays(o *observed, warned bool) (tooLarge bool) {
+func (s *rowIdentities) judgeArrays(o *pendingStatement, warned bool) (tooLarge bool) {
 	if !hasArrays(o.plan) {
 		return false
 	}

@@ -36,7 +36,7 @@ func TestIdentitiesAreTakenOutOfRows(t *testing.T) {
 	if _, err := ids.takeRow(text[:3], &reply{fields: 3}, 2, sources, nil); err == nil {
 		t.Error("a row passes that is cut short")
 	}
-	o := &observed{plan: &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Select},
+	o := &pendingStatement{plan: &sqlmysql.Plan{Statement: rewrite.Statement{Kind: history.Select},
 		Result: sqlmysql.Result{Sources: sources}}}
 	o.stmt.Observation = history.Exact
 	ids.take(o)
@@ -67,7 +67,7 @@ func TestArraysThatLackIdentitiesMakeStatementsInexact(t *testing.T) {
 	} {
 		room := txnstate.NewUnrecorded(0)
 		ids := rowIdentities{of: &room}
-		o := &observed{plan: &sqlmysql.Plan{Result: sqlmysql.Result{Sources: []sqlmysql.Source{{Array: true,
+		o := &pendingStatement{plan: &sqlmysql.Plan{Result: sqlmysql.Result{Sources: []sqlmysql.Source{{Array: true,
 			Limit: 3}}}}}
 		o.stmt.Observation = history.Exact
 		ids.addArray(0, 3, test.array)

@@ -174,7 +174,7 @@ func (s *Session) prepareDone(x *exchange) error {
 	p := x.prepared
 	switch {
 	case x.retry:
-		s.refuse(&observed{plan: p.plan}, x.err)
+		s.refuse(&pendingStatement{plan: p.plan}, x.err)
 		p.rewritten = false
 		s.sendPrepare(p)
 	case x.failed:

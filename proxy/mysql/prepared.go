@@ -110,7 +110,7 @@ func (t *preparedStatements) remove(id uint32) {
 
 // A cursor is what COM_STMT_FETCH must know of the statement that opened it.
 type cursor struct {
-	stmt   *observed
+	stmt   *pendingStatement
 	types  []byte // of the columns
 	fields int
 	hidden int // of these, at the end

@@ -678,7 +678,7 @@ func (s *Session) statementDone(x *exchange) error {
 }
 
 // takeResult takes how many rows the statement had, and its error.
-func (s *Session) takeResult(o *observed, x *exchange) {
+func (s *Session) takeResult(o *pendingStatement, x *exchange) {
 	o.stmt.Rows, o.stmt.Affected = x.rows, x.ok.affected
 	if x.okInstead {
 		o.stmt.Rows, o.stmt.Affected = 0, x.rows
@@ -700,7 +700,7 @@ func (s *Session) takeResult(o *observed, x *exchange) {
 }
 
 // access derives from a reply what the statement read or wrote.
-func (s *Session) access(o *observed, x *exchange) {
+func (s *Session) access(o *pendingStatement, x *exchange) {
 	if !o.rewritten {
 		return
 	}
@@ -720,7 +720,7 @@ func (s *Session) access(o *observed, x *exchange) {
 
 // takeIdentities gives a statement the rows whose identities came out of its reply. Those of its kind that read too
 // much for an array are left alone from then on.
-func (s *Session) takeIdentities(o *observed, warned bool) {
+func (s *Session) takeIdentities(o *pendingStatement, warned bool) {
 	if s.identities.judgeArrays(o, warned) {
 		s.cfg.Planner.TooLarge(o.plan.Shape)
 	}
@@ -728,7 +728,7 @@ func (s *Session) takeIdentities(o *observed, warned bool) {
 }
 
 // effects takes what a statement changed for those after it.
-func (s *Session) effects(o *observed, x *exchange) {
+func (s *Session) effects(o *pendingStatement, x *exchange) {
 	plan := o.plan
 	if plan.Session.Changes {
 		s.settings.stale = true
@@ -751,7 +751,7 @@ func (s *Session) effects(o *observed, x *exchange) {
 }
 
 // settle has the transaction take a finished statement's end, and does what follows.
-func (s *Session) settle(o *observed, x *exchange) {
+func (s *Session) settle(o *pendingStatement, x *exchange) {
 	if !s.watches() {
 		return
 	}
@@ -801,7 +801,7 @@ func (s *Session) holdForRecording() {
 const maxRefused = 1000
 
 // refuse remembers that the server does not take the statement as rewritten.
-func (s *Session) refuse(o *observed, e serverError) {
+func (s *Session) refuse(o *pendingStatement, e serverError) {
 	if s.refused == nil || len(s.refused) >= maxRefused {
 		s.refused = make(map[weak.Pointer[sqlmysql.Plan]]history.Reason)
 	}
@@ -809,7 +809,7 @@ func (s *Session) refuse(o *observed, e serverError) {
 }
 
 // runOriginal runs the statement as the client wrote it, after the server refused the rewritten one.
-func (s *Session) runOriginal(o *observed, x *exchange) error {
+func (s *Session) runOriginal(o *pendingStatement, x *exchange) error {
 	o.rewritten = false
 	o.downgrade(history.Opaque, s.refused[weak.Make(o.plan)])
 	if x.prepared != nil {

@@ -17,7 +17,7 @@ func TestStatementThatReadsTooManyRowsIsInexact(t *testing.T) {
 		for range rows {
 			s.identities.add(0, []byte("r"), []byte("0"))
 		}
-		o := &observed{plan: &sqlmysql.Plan{Result: sqlmysql.Result{Reply: rewrite.Trimmed,
+		o := &pendingStatement{plan: &sqlmysql.Plan{Result: sqlmysql.Result{Reply: rewrite.Trimmed,
 			Sources: []sqlmysql.Source{{Table: "shop.item"}}}}}
 		o.stmt.Observation = history.Exact
 		s.identities.take(o)

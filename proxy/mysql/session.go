@@ -20,7 +20,7 @@
 //     execute.go executes them.
 //   - exchange.go has what was sent, the commands whose replies are due and how far these have come. relay.go passes
 //     replies on to the client without isotap's columns, and takes a statement's end stage by stage.
-//   - own.go has the queries that isotap adds, ending.go what becomes of all when a side is gone.
+//   - questions.go has the queries that isotap adds, ending.go what becomes of all when a side is gone.
 //
 // The parts:
 //
@@ -149,7 +149,7 @@ type Session struct {
 	multi   *multiStatement // nil but for a text of several statements
 	pending pending
 	// resumed is a statement whose rewritten form was refused: command is its execution, which is to run again.
-	resumed *observed
+	resumed *pendingStatement
 	// identities are of the statement in flight; each statement's end makes them ready for the next.
 	identities rowIdentities
 	scratch    []byte // the command or the row being built; valid until the next

@@ -162,7 +162,7 @@ type literalSettings struct {
 // predicates returns those of a statement, with literals in the places of its parameters. Where they cannot hold there
 // are none: a session's own limit leaves rows out, and at READ UNCOMMITTED a version may be seen that is none, but by
 // what locks the rows.
-func (in *settings) predicates(o *observed, literals []string) []history.Predicate {
+func (in *settings) predicates(o *pendingStatement, literals []string) []history.Predicate {
 	if len(o.plan.Predicates) == 0 || !o.rewritten || in.selectLimit || o.txn == nil ||
 		o.txn.Level == history.LevelUnknown {
 		return nil

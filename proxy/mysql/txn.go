@@ -11,8 +11,8 @@ import (
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
-// An observed is a statement on its way: the plan it was sent by and what its reply has shown so far.
-type observed struct {
+// A pendingStatement is a statement on its way: the plan it was sent by and what its reply has shown so far.
+type pendingStatement struct {
 	plan      *sqlmysql.Plan
 	rewritten bool
 	txn       *history.Txn
@@ -36,21 +36,21 @@ type observed struct {
 }
 
 // downgrade makes the statement's observation no better than to.
-func (o *observed) downgrade(to history.Observation, reason history.Reason) {
+func (o *pendingStatement) downgrade(to history.Observation, reason history.Reason) {
 	if o.stmt.Observation < to && o.stmt.Observation != history.Nothing {
 		o.stmt.Observation, o.stmt.Reason = to, reason
 	}
 }
 
 // tag is the tag of the statement's writes.
-func (o *observed) tag() history.Tag { return history.Tag{Txn: o.txn.ID, Stmt: o.stmt.Num} }
+func (o *pendingStatement) tag() history.Tag { return history.Tag{Txn: o.txn.ID, Stmt: o.stmt.Num} }
 
 // recorded is the statement as it stands in its transaction.
-func (o *observed) recorded() *history.Stmt { return &o.txn.Stmts[o.index] }
+func (o *pendingStatement) recorded() *history.Stmt { return &o.txn.Stmts[o.index] }
 
 // downgradeRecorded downgrades the observation of a statement that stands in its transaction already: what it
 // wrote is no longer certain.
-func (o *observed) downgradeRecorded(reason history.Reason) {
+func (o *pendingStatement) downgradeRecorded(reason history.Reason) {
 	o.doubtful = true
 	st := &o.txn.Stmts[o.index]
 	if st.Observation == history.Exact {
@@ -62,7 +62,7 @@ func (o *observed) downgradeRecorded(reason history.Reason) {
 }
 
 // misplanned takes away what a statement has shown whose plan is wrong.
-func (o *observed) misplanned() {
+func (o *pendingStatement) misplanned() {
 	o.downgrade(history.Opaque, history.ReasonMisplanned)
 	o.stmt.Accesses, o.stmt.Predicates = nil, nil
 }
@@ -118,8 +118,8 @@ func (t *transaction) reset() {
 
 // observe begins the record of a statement that is sent at now, in a session with those settings. One that leaves no
 // trace in a history, such as SET NAMES, has no transaction.
-func (t *transaction) observe(plan *sqlmysql.Plan, in *settings, now int64) *observed {
-	o := &observed{plan: plan, wasInTrans: t.inTrans}
+func (t *transaction) observe(plan *sqlmysql.Plan, in *settings, now int64) *pendingStatement {
+	o := &pendingStatement{plan: plan, wasInTrans: t.inTrans}
 	taken := t.next.set()
 	defer func() { o.tookNext = taken && !t.next.set() }()
 	switch {
@@ -165,7 +165,7 @@ func (t *transaction) begin(in *settings, now int64) *history.Txn {
 }
 
 // record puts a finished statement into its transaction.
-func (t *transaction) record(o *observed, now int64) {
+func (t *transaction) record(o *pendingStatement, now int64) {
 	if o.txn == nil {
 		return
 	}
@@ -180,7 +180,7 @@ func (t *transaction) record(o *observed, now int64) {
 
 // settle decides what a finished statement did to the transaction: it goes on, it ended, or the next one began. It
 // returns the transaction that ended, if that is to be recorded, and what else there is to do.
-func (t *transaction) settle(o *observed, r *reply, now int64) (ended *history.Txn, then sequel) {
+func (t *transaction) settle(o *pendingStatement, r *reply, now int64) (ended *history.Txn, then sequel) {
 	kind := o.plan.Kind
 	if o.wasInTrans && o.plan.Txn.Ends && (kind == history.Call || kind == history.Other) {
 		t.outlives = true
@@ -213,7 +213,7 @@ func (t *transaction) settle(o *observed, r *reply, now int64) (ended *history.T
 
 // settleError decides what an error did to the transaction, once the server has told whether one is open. It returns
 // the transaction that ended, if that is to be recorded.
-func (t *transaction) settleError(o *observed, r *reply, now int64) (ended *history.Txn) {
+func (t *transaction) settleError(o *pendingStatement, r *reply, now int64) (ended *history.Txn) {
 	if !t.inTrans || r.leftTxn || o.plan.Txn.MayRestart && o.wasInTrans {
 		return t.end(outcomeOfError(o, r.err.code), now)
 	}
@@ -221,7 +221,7 @@ func (t *transaction) settleError(o *observed, r *reply, now int64) (ended *hist
 }
 
 // outcome is how the transaction ended that a successful statement ended.
-func outcome(o *observed, r *reply) history.Status {
+func outcome(o *pendingStatement, r *reply) history.Status {
 	switch {
 	case o.plan.Kind == history.Rollback:
 		return history.Aborted
@@ -236,7 +236,7 @@ func outcome(o *observed, r *reply) history.Status {
 // outcomeOfError is how a transaction ended whose statement failed. Statements that commit implicitly
 // have done so before they fail; a COMMIT that failed for an unknown reason may have worked, and a
 // procedure or a text of several statements may have done either before it failed.
-func outcomeOfError(o *observed, code uint16) history.Status {
+func outcomeOfError(o *pendingStatement, code uint16) history.Status {
 	switch {
 	case o.plan.Txn.MayRestart, o.plan.Kind == history.Call,
 		o.plan.Kind == history.Other && o.plan.Txn.Ends && !o.plan.Txn.Commits:
@@ -348,7 +348,7 @@ func (t *transaction) weaken(now history.Conflicts) {
 }
 
 // bytesOf returns about how much memory those of the statements take that are of the open transaction.
-func (t *transaction) bytesOf(batch []*observed) int {
+func (t *transaction) bytesOf(batch []*pendingStatement) int {
 	n := 0
 	for _, o := range batch {
 		if o.txn == t.open {
@@ -381,7 +381,7 @@ func (n nextLevel) of(session history.Level) history.Level {
 }
 
 // followNext finds out what a finished statement made of the next transaction's level.
-func (t *transaction) followNext(o *observed, failed bool) {
+func (t *transaction) followNext(o *pendingStatement, failed bool) {
 	plan, next := o.plan, &t.next
 	opaque := plan.Observation == history.Opaque
 	switch {

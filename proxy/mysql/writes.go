@@ -24,7 +24,7 @@ type rowCounts struct {
 }
 
 // takeCounts takes the counts of a reply. foundRows says that the client has set CLIENT_FOUND_ROWS.
-func (o *observed) takeCounts(r *reply, foundRows bool) {
+func (o *pendingStatement) takeCounts(r *reply, foundRows bool) {
 	o.affected = r.ok.affected
 	o.matched, o.changed, o.counted = matchedRows(r.ok.info)
 	o.records, _, o.hasRecords = numberBehind(r.ok.info, "Records: ")
@@ -35,7 +35,7 @@ func (o *observed) takeCounts(r *reply, foundRows bool) {
 }
 
 // mayHaveEntries reports whether the statement may have collected entries.
-func (o *observed) mayHaveEntries() bool {
+func (o *pendingStatement) mayHaveEntries() bool {
 	switch {
 	case !o.rewritten || !o.plan.Writes.Captured:
 		return false
@@ -51,7 +51,7 @@ func (o *observed) mayHaveEntries() bool {
 
 // allInserted reports whether an INSERT's count alone tells that every row went in. Under ON DUPLICATE KEY
 // UPDATE two rows count as affected where one is changed, and under CLIENT_FOUND_ROWS one where it stays.
-func (o *observed) allInserted() bool {
+func (o *pendingStatement) allInserted() bool {
 	n := uint64(o.rowsToInsert)
 	if !o.plan.Writes.Captured {
 		return o.affected == n
@@ -61,7 +61,7 @@ func (o *observed) allInserted() bool {
 
 // addCaptured records the versions that a statement found, by the entries that it collected. The server's own
 // counts must agree.
-func (o *observed) addCaptured(entries []sqlmysql.CaptureEntry) {
+func (o *pendingStatement) addCaptured(entries []sqlmysql.CaptureEntry) {
 	if o.doubtful = false; o.plan.Writes.Inserts != 0 {
 		o.addDuplicates(o.addReadRows(entries))
 	} else {
@@ -75,7 +75,7 @@ func (o *observed) addCaptured(entries []sqlmysql.CaptureEntry) {
 
 // addFoundRows takes the entries of an UPDATE or DELETE, which finds each row once: of several entries for a
 // row the last one counts, and for an UPDATE of joined tables the first, as it does for the server.
-func (o *observed) addFoundRows(entries []sqlmysql.CaptureEntry) {
+func (o *pendingStatement) addFoundRows(entries []sqlmysql.CaptureEntry) {
 	counts := make(map[history.Row]sqlmysql.CaptureEntry, len(entries))
 	first := o.plan.Kind == history.Update && len(o.plan.Result.Sources) > 0
 	for _, e := range entries {
@@ -115,7 +115,7 @@ func (o *observed) addFoundRows(entries []sqlmysql.CaptureEntry) {
 
 // addReadRows takes the entries of what INSERT ... SELECT read, and gives the others. The rows that it made are
 // as many as it has entries of its first table.
-func (o *observed) addReadRows(entries []sqlmysql.CaptureEntry) []sqlmysql.CaptureEntry {
+func (o *pendingStatement) addReadRows(entries []sqlmysql.CaptureEntry) []sqlmysql.CaptureEntry {
 	st := &o.txn.Stmts[o.index]
 	st.Accesses = nil
 	if o.plan.Writes.Inserts > 0 {
@@ -145,7 +145,7 @@ func (o *observed) addReadRows(entries []sqlmysql.CaptureEntry) []sqlmysql.Captu
 // addDuplicates takes the entries of INSERT ... ON DUPLICATE KEY UPDATE: each names a row that was not
 // inserted. One row may be found several times, also by the statement that inserted it; what the statement
 // itself wrote is no version of its own.
-func (o *observed) addDuplicates(entries []sqlmysql.CaptureEntry) {
+func (o *pendingStatement) addDuplicates(entries []sqlmysql.CaptureEntry) {
 	st, tag := &o.txn.Stmts[o.index], o.tag()
 	last := make(map[string]int, len(entries)) // by the row that was to be inserted
 	for i, e := range entries {
@@ -191,11 +191,11 @@ func (o *observed) addDuplicates(entries []sqlmysql.CaptureEntry) {
 }
 
 // insertCountAgrees reports whether the server counted as many rows as there are entries.
-func (o *observed) insertCountAgrees() bool {
+func (o *pendingStatement) insertCountAgrees() bool {
 	return o.plan.Writes.Inserts > 0 || !o.hasRecords || o.records == uint64(o.rowsToInsert)
 }
 
-func (o *observed) rowOf(e sqlmysql.CaptureEntry) history.Row {
+func (o *pendingStatement) rowOf(e sqlmysql.CaptureEntry) history.Row {
 	table := o.plan.Target
 	if e.Source < len(o.plan.Result.Sources) {
 		table = o.plan.Result.Sources[e.Source].Table
@@ -204,7 +204,7 @@ func (o *observed) rowOf(e sqlmysql.CaptureEntry) history.Row {
 }
 
 // addFound records one row that a statement found: changed, deleted, or as it was.
-func (o *observed) addFound(row history.Row, e sqlmysql.CaptureEntry) {
+func (o *pendingStatement) addFound(row history.Row, e sqlmysql.CaptureEntry) {
 	if row.ID == "" || len(e.WList) == 0 {
 		o.downgradeRecorded(history.ReasonNoIdentity)
 		return
@@ -225,7 +225,7 @@ func (o *observed) addFound(row history.Row, e sqlmysql.CaptureEntry) {
 // addInserted records the rows of an INSERT, whose ids derive from its tag. When its count does not tell that all of
 // them went in, each is only a candidate; entries may tell more later. Where they are more than there is room for, none
 // is kept.
-func (o *observed) addInserted(room *txnstate.Unrecorded) {
+func (o *pendingStatement) addInserted(room *txnstate.Unrecorded) {
 	o.rowsToInsert = o.plan.Writes.Inserts
 	switch {
 	case o.rowsToInsert == 0, o.rowsToInsert == sqlmysql.Numbered && o.plan.Writes.Captured:
@@ -254,7 +254,7 @@ func (o *observed) addInserted(room *txnstate.Unrecorded) {
 
 // downgradeInserted downgrades an INSERT whose count is not that of its rows. REPLACE counts the rows that it
 // replaced, too; the only row of one is there in any case.
-func (o *observed) downgradeInserted() {
+func (o *pendingStatement) downgradeInserted() {
 	if o.plan.Kind != history.Replace && o.affected < uint64(o.rowsToInsert) {
 		o.downgrade(history.Inexact, history.ReasonRowsLeftOut)
 		return
@@ -264,7 +264,7 @@ func (o *observed) downgradeInserted() {
 }
 
 // downgradeReplace is downgradeInserted for a REPLACE that stands in its transaction already.
-func (o *observed) downgradeReplace() {
+func (o *pendingStatement) downgradeReplace() {
 	if o.doubtful = o.doubtful || o.rowsToInsert > 1; o.doubtful {
 		o.downgradeRecorded(history.ReasonReplace)
 		return
@@ -275,7 +275,7 @@ func (o *observed) downgradeReplace() {
 }
 
 // insertedRows returns accesses for the rows of an INSERT but those left out.
-func (o *observed) insertedRows(left map[string]bool) []history.Access {
+func (o *pendingStatement) insertedRows(left map[string]bool) []history.Access {
 	accesses := make([]history.Access, 0, o.rowsToInsert)
 	tag := o.tag()
 	var id []byte
@@ -290,13 +290,13 @@ func (o *observed) insertedRows(left map[string]bool) []history.Access {
 }
 
 // mayHaveImages reports whether images of what the statement wrote may have been collected.
-func (o *observed) mayHaveImages() bool {
+func (o *pendingStatement) mayHaveImages() bool {
 	return o.rewritten && !o.plan.Writes.Images.Empty() && (o.returned || max(o.affected, o.changed) > 0)
 }
 
 // takeImages gives the images that a read found to the statements of its batch. With an error it gives those before the
 // bad one.
-func takeImages(batch []*observed, collected []byte) error {
+func takeImages(batch []*pendingStatement, collected []byte) error {
 	entries, err := sqlmysql.ParseImages(collected)
 	byTag := make(map[history.Tag][]sqlmysql.ImageEntry, len(batch))
 	for _, e := range entries {
@@ -311,7 +311,7 @@ func takeImages(batch []*observed, collected []byte) error {
 }
 
 // addImages gives a recorded statement its images. Of several of a row the last one is what the statement left.
-func (o *observed) addImages(entries []sqlmysql.ImageEntry) {
+func (o *pendingStatement) addImages(entries []sqlmysql.ImageEntry) {
 	last := make(map[string]*sqlmysql.ImageEntry, len(entries))
 	unnumbered := 0
 	for i := range entries {
@@ -338,7 +338,7 @@ const zeroFirst = "0,"
 
 // image returns an image in the form that the server reads again. numbers says that the server numbered every row of
 // the statement.
-func (o *observed) image(e *sqlmysql.ImageEntry, numbers bool) string {
+func (o *pendingStatement) image(e *sqlmysql.ImageEntry, numbers bool) string {
 	picture := &o.plan.Writes.Images
 	if !e.Inserted {
 		return picture.Updated + sqlmysql.ImageValues + e.Values + ")"
@@ -357,7 +357,7 @@ func (o *observed) image(e *sqlmysql.ImageEntry, numbers bool) string {
 
 // numbered returns the number that the server gave an inserted row, where it numbered all of the statement; 0 where
 // that is not known.
-func (o *observed) numbered(rowID string) uint64 {
+func (o *pendingStatement) numbered(rowID string) uint64 {
 	_, text, _ := strings.Cut(rowID, ":")
 	ordinal, err := strconv.ParseUint(text, 36, 32)
 	if err != nil || ordinal > 0 && o.increment == 0 {

@@ -67,7 +67,7 @@ func TestInsertedRowsAreAsManyAsCounted(t *testing.T) {
 		"too much memory": {history.Insert, 2, 1, history.Inexact, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := &observed{txn: &history.Txn{ID: 1}, rewritten: true, plan: &sqlmysql.Plan{
+			o := &pendingStatement{txn: &history.Txn{ID: 1}, rewritten: true, plan: &sqlmysql.Plan{
 				Statement: rewrite.Statement{Kind: test.kind, Target: "d.t"}, Writes: sqlmysql.Writes{Inserts: 2}}}
 			o.stmt = history.Stmt{Num: 1, Observation: history.Exact}
 			o.takeCounts(&reply{ok: okPacket{affected: test.affected}}, false)

@@ -256,7 +256,7 @@ func (pl *planner) parseAll() ([]ast.StmtNode, error) {
 // unreserved words (rank, groups, ...) are reserved.
 func (r *Rewriter) trees(text string, s *Session, windows bool) (nodes []ast.StmtNode, err error) {
 	p := r.parsers.Get().(*parser.Parser)
-	defer rewrite.Turn(len(text))()
+	defer rewrite.ParseSlot(len(text))()
 	p.SetMariaDB(s.Dialect != TiDB)
 	p.EnableWindowFunc(windows)
 	p.SetStrictDoubleTypeCheck(false)

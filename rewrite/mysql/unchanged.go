@@ -19,12 +19,12 @@ type judge struct {
 	sources sources
 	// assigned are the columns that get values. The server may have put them into the row by the time
 	// that it evaluates another value. Nil where it never does.
-	assigned []place
-	own      place // the column that gets the value being judged
+	assigned []columnRef
+	own      columnRef // the column that gets the value being judged
 }
 
-// A place is a column of one of a statement's tables.
-type place struct {
+// A columnRef is a column of one of a statement's tables.
+type columnRef struct {
 	source *source
 	column *Column
 }
@@ -72,8 +72,8 @@ func (j *judge) staysSame(list []*ast.Assignment, from, to int) ([][]Piece, erro
 }
 
 // places finds the columns that get values.
-func (j *judge) places(list []*ast.Assignment) ([]place, error) {
-	var places []place
+func (j *judge) places(list []*ast.Assignment) ([]columnRef, error) {
+	var places []columnRef
 	for _, a := range list {
 		p := j.sources.column(a.Column.Schema.O, a.Column.Table.O, a.Column.Name.O)
 		switch {
@@ -95,23 +95,23 @@ func (j *judge) places(list []*ast.Assignment) ([]place, error) {
 }
 
 // column finds the column that a name surely means.
-func (ss sources) column(schema, qualifier, name string) place {
+func (ss sources) column(schema, qualifier, name string) columnRef {
 	if schema != "" && len(ss) > 1 {
-		return place{}
+		return columnRef{}
 	}
-	var found place
+	var found columnRef
 	for _, s := range ss {
 		switch {
 		case qualifier != "" && !strings.EqualFold(s.name, qualifier):
 			continue
 		case s.table == nil:
-			return place{} // it may have a column of that name
+			return columnRef{} // it may have a column of that name
 		}
 		if c := column(s.table, name); c != nil {
 			if found.column != nil {
-				return place{}
+				return columnRef{}
 			}
-			found = place{s, c}
+			found = columnRef{s, c}
 		}
 	}
 	return found

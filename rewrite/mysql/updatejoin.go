@@ -169,7 +169,7 @@ func (pl *planner) updateJoined(n *ast.UpdateStmt, what history.Reason) error {
 // separate refuses targets whose rows the server may write one after the other in ways that the
 // assignments do not tell. With several of them, it may have put new values into the row of one while it
 // looks for the rows of another.
-func (pl *planner) separate(targets sources, assigned []place, set, end int) error {
+func (pl *planner) separate(targets sources, assigned []columnRef, set, end int) error {
 	for i, s := range targets {
 		if err := pl.collectable(s.table); err != nil {
 			return err
@@ -177,7 +177,7 @@ func (pl *planner) separate(targets sources, assigned []place, set, end int) err
 		switch {
 		case s.table.UpdateTrigger:
 			return refusal(history.ReasonTrigger)
-		case slices.ContainsFunc(assigned, func(p place) bool {
+		case slices.ContainsFunc(assigned, func(p columnRef) bool {
 			return p.source == s &&
 				s.table.CascadesFrom(p.column.Name)
 		}):
@@ -196,7 +196,7 @@ func (pl *planner) separate(targets sources, assigned []place, set, end int) err
 		}
 		named := unquoted(st.tok(i))
 		if st.is(i, "NATURAL") || slices.ContainsFunc(assigned,
-			func(p place) bool { return strings.EqualFold(p.column.Name, named) }) {
+			func(p columnRef) bool { return strings.EqualFold(p.column.Name, named) }) {
 			return refusal(history.ReasonJoinedUpdate)
 		}
 	}

@@ -200,7 +200,7 @@ func (w *walker) derived(n *ast.RangeSubselect, nullable bool) error {
 	rel.describe(blocks)
 	if n.Alias != nil {
 		if err := renamed(rel, n.Alias.ColNames, blocks); err != nil {
-			return &bar{n, reasonOf(err)}
+			return &queryRefusal{n, reasonOf(err)}
 		}
 	}
 	shows, err := w.outwards(blocks, all(blocks), n)

@@ -82,7 +82,7 @@ func (w *write) sources(n *ast.InsertStmt) {
 		w.downgrade(history.ReasonInsertSelect)
 		return
 	}
-	p := placer{statement: w.st, queries: make(map[*ast.SelectStmt]place)}
+	p := placer{statement: w.st, queries: make(map[*ast.SelectStmt]querySpan)}
 	from, to := w.st.inserted(n.OnConflictClause != nil)
 	if from < 0 || p.place(q, from, to) != nil {
 		w.downgrade(history.ReasonInsertSelect)
@@ -137,7 +137,7 @@ func (w *write) readsNoTable(q *ast.SelectStmt) bool {
 }
 
 // tell adds a column that has the rows of one query, and reports whether it could.
-func (w *write) tell(q *ast.SelectStmt, at place, conflict bool) bool {
+func (w *write) tell(q *ast.SelectStmt, at querySpan, conflict bool) bool {
 	from, to := w.st.rowsOf(at)
 	if from < 0 || !w.repeats(q, from, to) {
 		return false
@@ -177,7 +177,7 @@ func (w *write) tell(q *ast.SelectStmt, at place, conflict bool) bool {
 }
 
 // rowsOf returns the tokens of a query's FROM and WHERE clauses; -1 where it has none.
-func (st *statement) rowsOf(at place) (from, to int) {
+func (st *statement) rowsOf(at querySpan) (from, to int) {
 	p := placer{statement: st}
 	from = p.clause(at.from+1, at.to)
 	if !st.is(from, "FROM") || from >= at.to {

@@ -365,7 +365,7 @@ func reasonOf(err error) history.Reason {
 	switch err := err.(type) {
 	case refusal:
 		return history.Reason(err)
-	case *bar:
+	case *queryRefusal:
 		return err.reason
 	}
 	return history.ReasonUnparsable
@@ -389,13 +389,13 @@ func (pl *planner) nothing() {
 	pl.plan.Observation = history.Nothing
 }
 
-// A bar says that a query must stay as it is.
-type bar struct {
+// A queryRefusal says that a query must stay as it is.
+type queryRefusal struct {
 	node   ast.Node
 	reason history.Reason
 }
 
-func (b *bar) Error() string { return b.reason.String() }
+func (b *queryRefusal) Error() string { return b.reason.String() }
 
 // A part is a statement of a WITH clause that writes. Its rows get one more column, an array of the identities that
 // each of them has. What names the part must not see that column: it gets a query under the part's name.

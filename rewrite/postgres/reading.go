@@ -61,7 +61,7 @@ func (pl *planner) selectRows(n *ast.SelectStmt) error {
 			stars: make(map[*ast.ColumnRef]bool),
 			known: make(map[*ast.SelectStmt]bool), asked: make(map[*ast.SelectStmt]map[string]bool)}
 		err := r.statement()
-		var b *bar
+		var b *queryRefusal
 		if !errors.As(err, &b) {
 			return err
 		}
@@ -73,7 +73,7 @@ func (pl *planner) selectRows(n *ast.SelectStmt) error {
 
 // statement plans the whole statement.
 func (r *reading) statement() error {
-	r.places = placer{statement: r.st, queries: make(map[*ast.SelectStmt]place)}
+	r.places = placer{statement: r.st, queries: make(map[*ast.SelectStmt]querySpan)}
 	if err := r.places.place(r.tree, 0, len(r.st.toks)); err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (r *reading) wholeRow(n *ast.ColumnRef) error {
 	}
 	for _, w := range r.wide {
 		if names[0] == w.ref && (len(names) == 1 || names[1] == "*" || ofRecords[names[1]] && !w.has(names[1])) {
-			return &bar{w.bars, history.ReasonWholeRow}
+			return &queryRefusal{w.bars, history.ReasonWholeRow}
 		}
 	}
 	return nil
@@ -171,7 +171,7 @@ func (r *reading) stranger(n *ast.SelectStmt) error {
 			if v, ok := c.Node().(*ast.RangeVar); ok && v.SchemaName == "" {
 				for _, cte := range r.uses {
 					if cte.def.Ctename == v.RelName && len(cte.shows) > 0 {
-						found = &bar{cte.def, history.ReasonWith}
+						found = &queryRefusal{cte.def, history.ReasonWith}
 					}
 				}
 			}
@@ -422,7 +422,7 @@ func (r *reading) see(b *block, u *usage) error {
 func (r *reading) hide(b *block, reason history.Reason) error {
 	for _, rel := range b.rels {
 		if rel.base == nil && len(rel.sights) > 0 {
-			return &bar{rel.node, reason} // a star may hold what it passes outwards
+			return &queryRefusal{rel.node, reason} // a star may hold what it passes outwards
 		}
 	}
 	r.miss(reason)
@@ -538,14 +538,14 @@ func (r *reading) starred(b *block) error {
 			}
 			last := i == len(list)-1 && (len(names) > 1 || k == len(b.rels)-1)
 			if b.grouped || b.unique || !last {
-				return &bar{rel.node, history.ReasonDerivedStar}
+				return &queryRefusal{rel.node, history.ReasonDerivedStar}
 			}
 			for _, s := range rel.sights {
 				if s.repeated {
-					return &bar{rel.node, history.ReasonJoinedAggregate} // the star shows it however long it is
+					return &queryRefusal{rel.node, history.ReasonJoinedAggregate} // the star shows it however long it is
 				}
 				if held[s.names[0]] {
-					return &bar{rel.node, history.ReasonDerivedStar}
+					return &queryRefusal{rel.node, history.ReasonDerivedStar}
 				}
 				held[s.names[0]], s.carried = true, true
 			}

@@ -109,7 +109,7 @@ func (r *reading) removable(b *block) error {
 			continue
 		}
 		if rel.base == nil {
-			return &bar{rel.node, history.ReasonPlan}
+			return &queryRefusal{rel.node, history.ReasonPlan}
 		}
 		r.miss(history.ReasonPlan)
 		rel.sights = nil

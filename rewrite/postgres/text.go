@@ -577,7 +577,7 @@ func (pl *planner) readable(text string) string {
 
 // parse returns the tree of the only statement in a text. It never shares a tree.
 func parse(text string) (tree ast.Stmt, err error) {
-	defer rewrite.Turn(len(text))()
+	defer rewrite.ParseSlot(len(text))()
 	trees, err := pgtree.Parse(text)
 	if err != nil || len(trees) != 1 {
 		return nil, refusal(history.ReasonUnparsable)
@@ -634,9 +634,9 @@ func bare(n ast.Node) ast.Node {
 	}
 }
 
-// A place is where one SELECT, VALUES, TABLE or set operation stands in the text: the tokens [from, to), parentheses
+// A querySpan is where one SELECT, VALUES, TABLE or set operation stands in the text: the tokens [from, to), parentheses
 // around it and its WITH clause left out. What follows the last query of a set operation may be the operation's own.
-type place struct {
+type querySpan struct {
 	from, to int
 	listEnd  int // the last token of a SELECT's list, or of what stands before an empty one
 	operator int // the token between the sides of a set operation
@@ -646,7 +646,7 @@ type place struct {
 // the changed statement's tree (see [reading.prove]).
 type placer struct {
 	*statement
-	queries map[*ast.SelectStmt]place
+	queries map[*ast.SelectStmt]querySpan
 	// common are the expressions of the last WITH clause that was read.
 	common []commonPlace
 	steps  int
@@ -657,7 +657,7 @@ const maxOperators = 500
 
 var errUnplaced = refusal(history.ReasonUnparsable)
 
-// place finds a query that is the tokens [from, to), and those in its WITH and FROM clauses.
+// querySpan finds a query that is the tokens [from, to), and those in its WITH and FROM clauses.
 func (p *placer) place(n *ast.SelectStmt, from, to int) error {
 	for {
 		switch {
@@ -725,7 +725,7 @@ func (p *placer) operands(n *ast.SelectStmt, from, to int) error {
 	if at < 0 || n.Larg == nil || n.Rarg == nil {
 		return errUnplaced
 	}
-	p.queries[n] = place{from: from, to: to, operator: at}
+	p.queries[n] = querySpan{from: from, to: to, operator: at}
 	if err := p.place(n.Larg, from, at); err != nil {
 		return err
 	}
@@ -737,7 +737,7 @@ func (p *placer) operands(n *ast.SelectStmt, from, to int) error {
 }
 
 // lastOperand returns the last token of a set operation's last query.
-func (p *placer) lastOperand(at place) int {
+func (p *placer) lastOperand(at querySpan) int {
 	i := at.operator + 1
 	if p.is(i, "ALL", "DISTINCT") {
 		i++
@@ -796,7 +796,7 @@ func (p *placer) with(clause *ast.WithClause, i, to int) (int, error) {
 
 // simple places a query that is no set operation.
 func (p *placer) simple(n *ast.SelectStmt, from, to int) error {
-	at := place{from: from, to: to, listEnd: from}
+	at := querySpan{from: from, to: to, listEnd: from}
 	if p.is(from, "TABLE", "VALUES") {
 		p.queries[n] = at
 		return nil

@@ -90,7 +90,7 @@ func uncarried(blocks []*block) error {
 	for _, b := range blocks {
 		for _, s := range b.sights {
 			if s.carried {
-				return &bar{b.carrier(s), history.ReasonDerivedStar}
+				return &queryRefusal{b.carrier(s), history.ReasonDerivedStar}
 			}
 		}
 	}

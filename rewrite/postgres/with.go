@@ -114,7 +114,7 @@ func (w *walker) common(c *common, n *ast.RangeVar, nullable bool) error {
 	rel.keys, rel.whole = c.as.keys, c.as.whole
 	if n.Alias != nil && len(c.shows) > 0 {
 		if len(nodes(n.Alias.ColNames)) > rel.count {
-			return &bar{c.def, history.ReasonColumnNames}
+			return &queryRefusal{c.def, history.ReasonColumnNames}
 		}
 		rel.rename(nodes(n.Alias.ColNames))
 	}
@@ -141,7 +141,7 @@ func (w *walker) define(c *common) error {
 	for _, s := range shown {
 		if s.source.Array && !s.single && c.once && c.def.Ctematerialized != ast.CTEMaterializeAlways && w.filters {
 			// Volatile functions in its arrays would have the server compute the whole of it.
-			return &bar{c.def, history.ReasonWith}
+			return &queryRefusal{c.def, history.ReasonWith}
 		}
 	}
 	if err := c.rename(shown); err != nil {
@@ -156,16 +156,16 @@ func (w *walker) define(c *common) error {
 // very types of what stands before it.
 func (w *walker) recursive(c *common, query *ast.SelectStmt, blocks []*block, shown []*sight) error {
 	if len(shown) > 0 && (query.Op != ast.SETOP_UNION || !query.All) {
-		return &bar{c.def, history.ReasonRecursive}
+		return &queryRefusal{c.def, history.ReasonRecursive}
 	}
 	for _, b := range blocks {
 		if len(shown) > 0 && takesAll(b.n) && mentionsIn(b.n.FromClause, c.def.Ctename) {
-			return &bar{c.def, history.ReasonDerivedStar}
+			return &queryRefusal{c.def, history.ReasonDerivedStar}
 		}
 	}
 	for _, s := range shown {
 		if s.text == "" || s.carried {
-			return &bar{c.def, history.ReasonRecursive}
+			return &queryRefusal{c.def, history.ReasonRecursive}
 		}
 		element := "CASE WHEN " + s.exprs[0] + " IS NOT NULL THEN " + s.text + ` COLLATE pg_catalog."default" END`
 		s.exprs, s.types, s.text = []string{"ARRAY[" + element + "]"}, []string{"pg_catalog.text[]"}, ""
@@ -187,7 +187,7 @@ func (c *common) rename(shown []*sight) error {
 		return nil
 	}
 	if len(list) > c.as.count {
-		return &bar{c.def, history.ReasonColumnNames}
+		return &queryRefusal{c.def, history.ReasonColumnNames}
 	}
 	c.as.rename(list)
 	return nil

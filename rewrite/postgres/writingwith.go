@@ -59,7 +59,7 @@ func (pl *planner) wrap(tree ast.Stmt) error {
 	if err := pl.st.reserved(); err != nil {
 		return err
 	}
-	p := placer{statement: pl.st, queries: make(map[*ast.SelectStmt]place)}
+	p := placer{statement: pl.st, queries: make(map[*ast.SelectStmt]querySpan)}
 	if !pl.st.is(0, "WITH") || pl.versions.to > 0 {
 		return refusal(history.ReasonWith)
 	}

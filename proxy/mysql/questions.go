@@ -63,7 +63,7 @@ func (s *Session) readCaptures() bool {
 }
 
 // takeCaptures gives the statements of a batch what a read found of theirs.
-func (s *Session) takeCaptures(batch []*observed, r *reader) error {
+func (s *Session) takeCaptures(batch []*pendingStatement, r *reader) error {
 	before := s.txn.bytesOf(batch)
 	collected := r.lenencBytes()
 	if r.err != nil {
@@ -155,7 +155,7 @@ func (s *Session) askSettings() {
 
 // runCompanion runs the companion of a statement that has just been answered, where it reads the same
 // snapshot and locks nothing. The client's next command waits for it.
-func (s *Session) runCompanion(o *observed, x *exchange) {
+func (s *Session) runCompanion(o *pendingStatement, x *exchange) {
 	plan := s.companion(o, x)
 	if plan == nil {
 		return
@@ -165,7 +165,7 @@ func (s *Session) runCompanion(o *observed, x *exchange) {
 		s.askFoundRows() // it may be more than the rows that came
 	}
 	c := &exchange{grammar: resultReply, purpose: companionPurpose, hidden: plan.HiddenColumns(), companionOf: o,
-		stmt: &observed{plan: plan, rewritten: true,
+		stmt: &pendingStatement{plan: plan, rewritten: true,
 			stmt: history.Stmt{Observation: plan.Observation, Reason: plan.Reason}}}
 	s.counts.foundRowsGone = true
 	if x.prepared == nil {
@@ -182,7 +182,7 @@ func (s *Session) runCompanion(o *observed, x *exchange) {
 
 // companion returns the companion that shows what a statement read; nil when there is none, or it could
 // read another snapshot, change what the client can ask about the statement, or lock.
-func (s *Session) companion(o *observed, x *exchange) *sqlmysql.Plan {
+func (s *Session) companion(o *pendingStatement, x *exchange) *sqlmysql.Plan {
 	plan := o.plan.Companion
 	switch {
 	case plan == nil, x.failed, s.phase != phaseCommand, s.txn.unrecorded.Full():
@@ -268,7 +268,7 @@ func (s *Session) companionDone(x *exchange) error {
 }
 
 // addSeen gives a recorded statement what a query of isotap's own saw for it, and how well.
-func (s *Session) addSeen(o, companion *observed) {
+func (s *Session) addSeen(o, companion *pendingStatement) {
 	s.takeIdentities(companion, false)
 	st, saw := o.recorded(), &companion.stmt
 	st.Accesses = append(st.Accesses, saw.Accesses...)
@@ -298,7 +298,7 @@ func (s *Session) clearDiagnostics() {
 
 // readVariables asks for the identities that a SELECT ... INTO left in variables, where it found its row.
 // The statement's transaction waits for the answer.
-func (s *Session) readVariables(o *observed, x *exchange) {
+func (s *Session) readVariables(o *pendingStatement, x *exchange) {
 	if x.failed || !o.rewritten || o.plan.Result.Variables == 0 || x.ok.affected != 1 {
 		return
 	}
@@ -307,7 +307,7 @@ func (s *Session) readVariables(o *observed, x *exchange) {
 	s.counts.rowCountGone = true
 	s.counts.foundRows, s.counts.foundRowsGone = 1, false
 	s.sendQuery(&exchange{hidden: o.plan.Result.Variables,
-		stmt: &observed{plan: o.plan, rewritten: true, stmt: history.Stmt{Observation: o.stmt.Observation,
+		stmt: &pendingStatement{plan: o.plan, rewritten: true, stmt: history.Stmt{Observation: o.stmt.Observation,
 			Reason: o.stmt.Reason}},
 		done: func(x *exchange) error {
 			defer s.identities.forget()
@@ -320,5 +320,5 @@ func (s *Session) readVariables(o *observed, x *exchange) {
 			return nil
 		},
 	}, sqlmysql.IntoRead(o.plan.Result.Variables))
-	s.captures.wait([]*observed{o})
+	s.captures.wait([]*pendingStatement{o})
 }

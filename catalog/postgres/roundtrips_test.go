@@ -15,7 +15,7 @@ import (
 func TestTablesThatChangedCostOneRoundTrip(t *testing.T) {
 	database, db := newDatabase(t, "CREATE TABLE a (id int PRIMARY KEY);\nCREATE TABLE parent (id int PRIMARY KEY)")
 	to := target(t)
-	turns := testdb.CountTurns(t, to.Address)
+	turns := testdb.CountRoundTrips(t, to.Address)
 	to.Address = turns.Addr
 	c, err := Load(t.Context(), to, database)
 	if err != nil {

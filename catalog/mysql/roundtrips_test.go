@@ -21,7 +21,7 @@ func TestTableThatChangedCostsOneShownDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	turns := testdb.CountTurns(t, to.Address)
+	turns := testdb.CountRoundTrips(t, to.Address)
 	to.Address = turns.Addr
 	conn, err := Connect(t.Context(), to)
 	if err != nil {

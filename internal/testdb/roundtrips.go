@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// A Turns stands before a server and counts how often a client speaks: once for all that it says before the server
+// A RoundTrips stands before a server and counts how often a client speaks: once for all that it says before the server
 // does. What the client then waits for is a round trip.
-type Turns struct {
+type RoundTrips struct {
 	Addr string
 
 	mu      sync.Mutex
@@ -17,14 +17,14 @@ type Turns struct {
 	answers map[net.Conn]bool // the server has spoken since the client did
 }
 
-// CountTurns begins to relay to a server.
-func CountTurns(tb TB, server string) *Turns {
+// CountRoundTrips begins to relay to a server.
+func CountRoundTrips(tb TB, server string) *RoundTrips {
 	tb.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatalf("listen: %v", err)
 	}
-	t := &Turns{Addr: l.Addr().String(), answers: make(map[net.Conn]bool)}
+	t := &RoundTrips{Addr: l.Addr().String(), answers: make(map[net.Conn]bool)}
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {
@@ -48,7 +48,7 @@ func CountTurns(tb TB, server string) *Turns {
 }
 
 // relay passes on until either side ends.
-func (t *Turns) relay(client net.Conn, address string) {
+func (t *RoundTrips) relay(client net.Conn, address string) {
 	defer client.Close()
 	server, err := net.Dial("tcp", address)
 	if err != nil {
@@ -93,7 +93,7 @@ func pass(to io.Writer, from io.Reader, note func([]byte), mu *sync.Mutex) {
 }
 
 // Since returns how often clients spoke since the last call, and what they said.
-func (t *Turns) Since() (turns int, said string) {
+func (t *RoundTrips) Since() (turns int, said string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	turns, said = t.count, string(t.said)
