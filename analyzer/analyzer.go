@@ -180,7 +180,8 @@ func (a *Analyzer) load(i int32) (*history.Txn, error) {
 }
 
 // AddOrder says that of two versions of a row one was installed before the other, where no transaction
-// tells what it replaced: in other checkers' histories, whose orders are inferred. The order of a row's
+// tells what it replaced: in other checkers' histories, whose orders are inferred, and of PostgreSQL's versions
+// that nobody was seen to write. The order of a row's
 // versions may stay partial; between versions that it leaves open there is no dependency. The initial tag
 // comes before all others. It fails after [Analyzer.Finish].
 func (a *Analyzer) AddOrder(row history.Row, before, after history.Tag) error {

@@ -50,9 +50,13 @@ func (c *coverageCount) count(t *history.Txn) {
 	default:
 		c.Indeterminate++
 	}
+	before := c.Statements
 	for i := range t.Stmts {
 		c.countStmt(&t.Stmts[i])
 		c.countAccesses(t.Stmts[i].Accesses)
+	}
+	if c.Statements > before+1 {
+		c.Several++
 	}
 }
 
@@ -88,6 +92,9 @@ func (c *coverageCount) countAccesses(accesses []history.Access) {
 			c.Writes++
 		case !a.Absent && !a.Gone:
 			c.Reads++
+			if a.Version.Txn.Run() == history.Unrecorded {
+				c.UnseenOrigins++
+			}
 		}
 	}
 }

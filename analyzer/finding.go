@@ -164,7 +164,11 @@ type Coverage struct {
 	Kinds   map[history.Kind]Observed // statements by kind
 	Reads   int                       // row reads
 	Writes  int                       // row writes
-	Levels  map[history.Level]int     // transactions by isolation level
+	// UnseenOrigins are those Reads that saw a version which no recorded transaction wrote, although it was not there
+	// when the recording began: what its writer did is in no finding.
+	UnseenOrigins int
+	Several       int                   // transactions of two statements or more that read or write rows
+	Levels        map[history.Level]int // transactions by isolation level
 	// Unrecorded and Unreadable count transactions that are not among these: they ended while the disk took nothing, or
 	// the recording is Damaged.
 	Unrecorded, Unreadable int

@@ -108,7 +108,8 @@ func (s *search) pass(class Class) {
 // Analyze analyzes a history that is in memory. The transactions of a session are in order. Where a
 // statement has places, package pgversions finds the versions; txns stay as they are.
 func Analyze(infos []history.Info, txns []*history.Txn) (*Result, error) {
-	txns, err := pgversions.Translate(infos, nil, txns)
+	versions := pgversions.New()
+	txns, err := versions.Translate(infos, nil, txns)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +125,20 @@ func Analyze(infos []history.Info, txns []*history.Txn) (*Result, error) {
 			return nil, err
 		}
 	}
+	if err := a.addOrders(versions); err != nil {
+		return nil, err
+	}
 	return a.Finish()
+}
+
+// addOrders adds what the reads of PostgreSQL's versions tell of those that nobody was seen to write.
+func (a *Analyzer) addOrders(versions *pgversions.Resolver) error {
+	for _, o := range versions.Orders() {
+		if err := a.AddOrder(o.Row, o.Before, o.After); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Edges returns all dependencies between the transactions that committed, session order (adjacent

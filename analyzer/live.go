@@ -214,7 +214,11 @@ func (l *Live) analyze() (*Analyzer, error) {
 			return nil, err
 		}
 	}
-	txns, err := l.translate()
+	versions := pgversions.New()
+	for run, xids := range l.xids {
+		versions.Forget(run, xids)
+	}
+	txns, err := versions.Translate(l.infos, l.sessions, l.kept)
 	if err != nil {
 		return nil, err
 	}
@@ -223,6 +227,9 @@ func (l *Live) analyze() (*Analyzer, error) {
 			return nil, err
 		}
 	}
+	if err := a.addOrders(versions); err != nil {
+		return nil, err
+	}
 	for i := range a.store.runs {
 		r := &a.store.runs[i]
 		r.gone, r.odd = l.gone[r.info.Run], l.odd[r.info.Run]
@@ -230,15 +237,6 @@ func (l *Live) analyze() (*Analyzer, error) {
 	a.store.replaced = l.replaced
 	a.order = newOrder(&a.store)
 	return a, a.order.build()
-}
-
-// translate returns what is kept with its versions named.
-func (l *Live) translate() ([]*history.Txn, error) {
-	r := pgversions.New()
-	for run, xids := range l.xids {
-		r.Forget(run, xids)
-	}
-	return r.Translate(l.infos, l.sessions, l.kept)
 }
 
 // lend gives a store the names that stay.

@@ -67,7 +67,7 @@ T3 indeterminate RC | i z`)
 		Causes:  map[history.Reason]Observed{history.ReasonTrigger: {Inexact: 1}, history.ReasonView: {Opaque: 1}},
 		Kinds: map[history.Kind]Observed{history.Other: {Opaque: 1}, history.Select: {Exact: 1},
 			history.Insert: {Exact: 1},
-			history.Update: {Exact: 1}, history.Delete: {Inexact: 1}}, Reads: 2, Writes: 3,
+			history.Update: {Exact: 1}, history.Delete: {Inexact: 1}}, Reads: 2, Writes: 3, Several: 1,
 		Levels: map[history.Level]int{history.ReadCommitted: 2, history.RepeatableRead: 1}}
 	if !reflect.DeepEqual(r.Coverage, want) {
 		t.Errorf("coverage %+v, want %+v", r.Coverage, want)

@@ -85,7 +85,7 @@ func fullCoverage() analyzer.Coverage {
 		Sessions: 4, Txns: 1302, Committed: 1290, Aborted: 11, Indeterminate: 1, Statements: 5208, Exact: 5122,
 		Inexact: 12, Opaque: 74,
 		Reasons: map[history.Reason]int{history.ReasonView: 40, history.ReasonTrigger: 34, history.ReasonPlan: 12},
-		Reads:   9120, Writes: 2604,
+		Reads:   9120, Writes: 2604, Several: 1190,
 		Levels: map[history.Level]int{history.RepeatableRead: 1200, history.ReadCommitted: 102},
 		Causes: map[history.Reason]analyzer.Observed{history.ReasonView: {Opaque: 40},
 			history.ReasonTrigger: {Opaque: 34}, history.ReasonPlan: {Inexact: 12}},
@@ -102,7 +102,7 @@ func clean() *analyzer.Result {
 // unseen is a run whose tables nobody instrumented.
 func unseen() *analyzer.Result {
 	c := analyzer.Coverage{
-		Sessions: 2, Txns: 40, Committed: 40, Statements: 80, Opaque: 80,
+		Sessions: 2, Txns: 40, Committed: 40, Statements: 80, Opaque: 80, Several: 40,
 		Reasons: map[history.Reason]int{history.ReasonNotInstrumented: 80},
 		Causes:  map[history.Reason]analyzer.Observed{history.ReasonNotInstrumented: {Opaque: 80}},
 		Kinds:   map[history.Kind]analyzer.Observed{history.Select: {Opaque: 50}, history.Delete: {Opaque: 30}},
@@ -271,7 +271,7 @@ func hostile() *analyzer.Result {
 		Runs: []history.Info{{Run: testRun, Started: testInfo().Started,
 			Server: history.Server{Engine: script, Version: "\x1b]0;owned\x07"}, Mode: "items"}},
 		Coverage: analyzer.Coverage{
-			Sessions: 2, Txns: 2, Committed: 1, Aborted: 1, Statements: 3, Exact: 1, Opaque: 2,
+			Sessions: 2, Txns: 2, Committed: 1, Aborted: 1, Statements: 3, Exact: 1, Opaque: 2, Several: 1, UnseenOrigins: 7,
 			Reasons: map[history.Reason]int{history.ParseReason(script): 1, history.ParseReason("view\r\n"): 1},
 		},
 	}

@@ -139,7 +139,7 @@ func tone(r *analyzer.Result) string {
 		return "violation"
 	case hazards > 0:
 		return "hazard"
-	case gradeOf(&r.Coverage) != gradeGood:
+	case gradeOf(&r.Coverage) != gradeGood, len(doubts(&r.Coverage)) > 0:
 		return "unsure"
 	}
 	return "clean"
@@ -154,6 +154,10 @@ func newPageCoverage(c *analyzer.Coverage) pageCoverage {
 		{number(c.Reads), "row reads", ""},
 		{number(c.Writes), "row writes", ""},
 	}}
+	if c.UnseenOrigins > 0 {
+		out.Facts = append(out.Facts, fact{number(c.UnseenOrigins), "reads of versions that nobody was seen to write",
+			"written past isotap, or by statements that it did not observe"})
+	}
 	x := 0.0
 	for _, part := range []struct {
 		class string

@@ -55,6 +55,7 @@ type (
 		Satisfied []string        `json:"satisfied"`
 		Strongest []string        `json:"strongest_satisfied"`
 		Violated  []jsonViolation `json:"violated"`
+		Doubts    []string        `json:"doubts"`
 	}
 	jsonViolation struct {
 		Level   string `json:"level"`
@@ -99,6 +100,8 @@ type (
 		Unrecorded    int          `json:"unrecorded"`
 		Unreadable    int          `json:"unreadable"`
 		Damaged       bool         `json:"damaged"`
+		UnseenOrigins int          `json:"reads_of_unseen_origin"`
+		Several       int          `json:"transactions_of_several_statements"`
 	}
 	jsonReason struct {
 		Reason     string `json:"reason"`
@@ -204,7 +207,7 @@ func newDocument(r *analyzer.Result) *document {
 		Verdict:  jsonVerdict{violations, hazards, gradeOf(&r.Coverage), verdict(r)},
 		Runs:     make([]jsonRun, 0, len(r.Runs)),
 		Coverage: newJSONCoverage(&r.Coverage),
-		Levels:   newJSONLevels(&r.Levels),
+		Levels:   newJSONLevels(r),
 		Programs: make([]jsonProgram, 0),
 		Findings: make([]jsonFinding, 0, len(r.Findings)),
 		Baseline: newJSONBaseline(r),
@@ -238,8 +241,9 @@ func newJSONBaseline(r *analyzer.Result) *jsonBaseline {
 	return b
 }
 
-func newJSONLevels(v *analyzer.Verdict) jsonLevels {
-	out := jsonLevels{Satisfied: list(v.Satisfied), Strongest: list(v.Strongest),
+func newJSONLevels(r *analyzer.Result) jsonLevels {
+	v := &r.Levels
+	out := jsonLevels{Doubts: list(doubts(&r.Coverage)), Satisfied: list(v.Satisfied), Strongest: list(v.Strongest),
 		Violated: make([]jsonViolation, 0, len(v.Violated))}
 	for _, l := range v.Violated {
 		out.Violated = append(out.Violated, jsonViolation{l.Level, string(l.By), l.Weakest})
@@ -275,6 +279,7 @@ func newJSONCoverage(c *analyzer.Coverage) jsonCoverage {
 		Reasons: make([]jsonReason, 0), RowReads: c.Reads, RowWrites: c.Writes, Levels: make([]jsonLevel, 0),
 		Kinds:      make([]jsonKind, 0),
 		Unrecorded: c.Unrecorded, Unreadable: c.Unreadable, Damaged: c.Damaged,
+		UnseenOrigins: c.UnseenOrigins, Several: c.Several,
 	}
 	for _, r := range sortedReasons(c) {
 		o := c.Causes[r.Why]

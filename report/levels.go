@@ -17,6 +17,9 @@ func levels(r *analyzer.Result) string {
 		return ""
 	}
 	if len(v.Violated) == 0 {
+		if why := doubts(&r.Coverage); len(why) > 0 {
+			return "none is seen to be violated, and none can be said to be satisfied: " + strings.Join(why, "; ")
+		}
 		if slices.ContainsFunc(r.Runs, func(i history.Info) bool { return i.Mode == "predicates" }) {
 			return "satisfies every level, strict serializability too, as far as rows and the conditions that were tested tell"
 		}
@@ -33,6 +36,28 @@ func levels(r *analyzer.Result) string {
 		}
 	}
 	return most + "; violates " + strings.Join(weakest, ", ") + " and what is stronger"
+}
+
+// doubts says why a history in which nothing is wrong may still have violated any level: what was not seen of it
+// could hide that.
+func doubts(c *analyzer.Coverage) []string {
+	var why []string
+	if c.UnseenOrigins > 0 {
+		why = append(why, unseenOrigins(c)+", and what its writers read and wrote is not known")
+	}
+	if 2*c.Opaque > c.Statements {
+		why = append(why, percent(c.Opaque, c.Statements)+" of the statements were not observed")
+	}
+	if c.Several == 0 {
+		why = append(why, "no transaction had two statements that read or write rows, "+
+			"and what goes wrong between transactions of one client is not looked for")
+	}
+	return why
+}
+
+// unseenOrigins says how many reads have no known writer, where there are any.
+func unseenOrigins(c *analyzer.Coverage) string {
+	return plural(c.UnseenOrigins, "read") + " of versions that nobody was seen to write"
 }
 
 // named returns each level's name with the one that Elle has for it.

@@ -147,6 +147,9 @@ func (t *terminal) coverage(c *analyzer.Coverage) {
 		t.text("           exact by kind: ", kinds, "")
 	}
 	t.reasons(c)
+	if c.UnseenOrigins > 0 {
+		t.text("           ", unseenOrigins(c)+": they were written past isotap, or by statements that it did not observe", "")
+	}
 	if text := caution(c); text != "" {
 		t.text("  WARNING  ", text, yellow)
 	}
@@ -214,7 +217,7 @@ func (t *terminal) verdict(r *analyzer.Result) {
 	switch {
 	case violations > 0:
 		tone = red
-	case hazards > 0 || gradeOf(&r.Coverage) != gradeGood:
+	case hazards > 0 || gradeOf(&r.Coverage) != gradeGood || len(doubts(&r.Coverage)) > 0:
 		tone = yellow
 	}
 	t.line(t.paint(tone, verdict(r)))
@@ -370,6 +373,11 @@ func Summary(w io.Writer, r *analyzer.Result, htmlPath string) error {
 	}
 	if text := caution(c); text != "" {
 		lines = append(lines, "  WARNING: "+text)
+	}
+	if len(r.Findings) == 0 && c.Exact > 0 {
+		for _, why := range doubts(c) {
+			lines = append(lines, "  not known: "+why)
+		}
 	}
 	if text := baselineText(r); text != "" {
 		lines = append(lines, "  "+text)

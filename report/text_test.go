@@ -261,3 +261,40 @@ func TestTerminalCountsFindingsPastTheLimit(t *testing.T) {
 		t.Errorf("%d findings shown of 3 with limit 1:\n%s", n, out.String())
 	}
 }
+
+func TestNoLevelIsSatisfiedByWhatWasNotSeen(t *testing.T) {
+	const satisfied = "satisfies every level"
+	for _, tt := range []struct {
+		name   string
+		change func(c *analyzer.Coverage)
+		want   string // empty: the levels are satisfied
+	}{
+		{"all was seen", func(*analyzer.Coverage) {}, ""},
+		{"writers that nobody saw", func(c *analyzer.Coverage) { c.UnseenOrigins = 1 },
+			"1 read of versions that nobody was seen to write"},
+		{"opaque statements", func(c *analyzer.Coverage) { c.Opaque, c.Exact = 3000, 2208 },
+			"57.6% of the statements were not observed"},
+		{"transactions of one statement", func(c *analyzer.Coverage) { c.Several = 0 },
+			"no transaction had two statements that read or write rows"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := clean()
+			tt.change(&r.Coverage)
+			var b, brief strings.Builder
+			if err := Terminal(&b, r, TerminalOptions{Width: 10_000}); err != nil {
+				t.Fatal(err)
+			}
+			if err := Summary(&brief, r, ""); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Contains(b.String(), satisfied); got != (tt.want == "") {
+				t.Errorf("it says %q: %v\n%s", satisfied, got, b.String())
+			}
+			for _, text := range []string{b.String(), brief.String()} {
+				if !strings.Contains(text, tt.want) {
+					t.Errorf("it does not say %q:\n%s", tt.want, text)
+				}
+			}
+		})
+	}
+}

@@ -93,8 +93,8 @@ func (r *Resolver) Collect(t *history.Txn) error {
 }
 
 func (r *Resolver) write(txn int32, s *history.Stmt, op history.Op, unsure bool, row history.Row, p *history.TupleID) {
-	w := write{lsn: p.LSN, ctid: p.NewID, xid: p.NewXID, leaf: p.Leaf, row: none, txn: txn, stmt: s.Num, pred: none,
-		op: op}
+	w := write{lsn: p.LSN, start: s.Start, ctid: p.NewID, xid: p.NewXID, leaf: p.Leaf, row: none, txn: txn,
+		stmt: s.Num, pred: none, op: op}
 	if s.Void {
 		w.flags |= void
 	}

@@ -16,8 +16,12 @@ func (r *Resolver) Resolve(t *history.Txn) {
 	x := r.translation(t)
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
+		x.wrote = x.wrote || mayWrite(s)
 		if s.TupleIDs == nil {
 			continue
+		}
+		if x.snapshot == 0 && len(s.Accesses) > 0 {
+			x.snapshot = max(0, s.End)
 		}
 		kept := s.Accesses[:0]
 		for j := range s.Accesses {
@@ -38,6 +42,11 @@ type translation struct {
 	server int32
 	index  int32 // none: it wrote nothing
 	next   int32 // its next write
+	// snapshot is when the reply to the first statement was complete that read or wrote rows: where the transaction
+	// has one snapshot, it had been taken by then. 0: not known.
+	snapshot int64
+	// wrote says that it may have written: what it reads from then on may be of its own, later than its snapshot.
+	wrote bool
 }
 
 func (r *Resolver) translation(t *history.Txn) translation {
@@ -80,6 +89,13 @@ func (x *translation) access(s *history.Stmt, a *history.Access, p *history.Tupl
 	case p.XID != 0:
 		x.saw(a, &seen)
 		x.above(a, w)
+		switch {
+		case a.Inexact || !x.unseen(&seen, a.Version):
+		case a.Op == history.Read:
+			x.readUnseen(a, &seen, x.committedBy(s))
+		default:
+			x.replaceUnseen(a, &seen)
+		}
 	default:
 		x.replace(a, w)
 	}

@@ -3,8 +3,8 @@
 // Nothing is added to the tables of a PostgreSQL server, so what a recording holds of a version is where
 // it stands and who wrote it ([history.TupleID]), not its tag. A [Resolver] sees all analyzed transactions
 // twice. First [Resolver.Collect] takes in what they wrote; after [Resolver.Settle], [Resolver.Resolve]
-// gives every access its Version and takes the places away. What it remembers grows with the writes, not
-// with the reads.
+// gives every access its Version and takes the places away. What it remembers grows with the versions, not
+// with the reads. At last [Resolver.Orders] says what the reads of versions that nobody was seen to write tell.
 //
 // # Rules
 //
@@ -19,7 +19,8 @@
 //   - A version whose xmin no recorded transaction has was there before if the xmin is below the run's
 //     [history.Info.Horizon], or one that had ended by [history.Info.Recent]: it is the initial one. Otherwise a client
 //     beside the proxy, or a statement that was not observed, wrote it: its tag is of the run [history.Unrecorded],
-//     which no analysis knows, so that it has no place in the order unless a write says that it replaced it.
+//     which no analysis knows, so that it has no place in the order unless a write says that it replaced it, or a
+//     read that it was there before the write ([Resolver.Orders]).
 //   - In a table that was written anew as a whole during a run ([history.Info.Rewritten]) places tell nothing
 //     sure: what others see of a transaction's versions of a row is the last, and rows without a key are
 //     inexact. Of a run that did not end cleanly it is not known which tables were.
@@ -45,7 +46,7 @@
 //
 // collect.go is the first pass; servers.go and settle.go work between the passes, keyless.go names the
 // rows without a key; resolve.go is the second pass, find.go finds the write behind a version, tagged.go behind
-// one that its row names.
+// one that its row names. unseen.go tells the order of versions that nobody was seen to write.
 package pgversions
 
 import (
@@ -81,6 +82,8 @@ type Resolver struct {
 	owners    map[xidKey]int32 // by server and xid: the transaction; ambiguous
 	keyless   keyless
 	settled   bool
+
+	unseenVersions unseenVersions
 }
 
 // A run as far as it matters here.
@@ -144,6 +147,7 @@ type txn struct {
 
 type write struct {
 	lsn   uint64
+	start int64  // when its statement was sent, by the run's clock
 	ctid  uint64 // of the version that it left
 	xid   uint32 // as ctid; 0: not known
 	leaf  uint32
@@ -190,7 +194,8 @@ func New() *Resolver {
 	return &Resolver{runIndex: make(map[history.Run]int32), txnIndex: make(map[history.TxnID]int32),
 		rows: make(map[history.Row]int32), owners: make(map[xidKey]int32), databases: make(map[sessionKey]string),
 		rewritten: make(map[string]bool),
-		forgotten: make(map[history.Run]*numset.Set), lasts: make(map[int32]history.TupleID)}
+		forgotten: make(map[history.Run]*numset.Set), lasts: make(map[int32]history.TupleID),
+		unseenVersions: newUnseenVersions()}
 }
 
 // Translate resolves a history that is in memory. Transactions without places are given back themselves,

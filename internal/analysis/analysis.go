@@ -64,6 +64,9 @@ func analyze(ctx context.Context, dirs []string, o analyzer.Options, wanted func
 			return nil, fmt.Errorf("analyze %s: %w", s.list[i].dir, err)
 		}
 	}
+	if err := s.addOrders(a); err != nil {
+		return nil, fmt.Errorf("analyze: %w", err)
+	}
 	for i := range s.list {
 		x := &s.list[i]
 		if err := x.tell(a.Damaged); err != nil {
@@ -138,6 +141,19 @@ func (s *sources) name(t *history.Txn) {
 	if s.versions != nil {
 		s.versions.Resolve(t)
 	}
+}
+
+// addOrders gives the analyzer what reads tell of the order of versions that nobody was seen to write.
+func (s *sources) addOrders(a *analyzer.Analyzer) error {
+	if s.versions == nil {
+		return nil
+	}
+	for _, o := range s.versions.Orders() {
+		if err := a.AddOrder(o.Row, o.Before, o.After); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // resolve completes a transaction as far as that hangs on others.
