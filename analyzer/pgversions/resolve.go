@@ -20,7 +20,7 @@ func (r *Resolver) Resolve(t *history.Txn) {
 		if s.TupleIDs == nil {
 			continue
 		}
-		if x.snapshot == 0 && len(s.Accesses) > 0 {
+		if x.snapshot == 0 && s.Kind == history.Select && s.Locking == history.NoLock && len(s.Accesses) > 0 {
 			x.snapshot = max(0, s.End)
 		}
 		kept := s.Accesses[:0]
@@ -42,8 +42,8 @@ type translation struct {
 	server int32
 	index  int32 // none: it wrote nothing
 	next   int32 // its next write
-	// snapshot is when the reply to the first statement was complete that read or wrote rows: where the transaction
-	// has one snapshot, it had been taken by then. 0: not known.
+	// snapshot is when the reply to the first statement was complete that read rows without locks: where the
+	// transaction has one snapshot, it had been taken by then. 0: not known.
 	snapshot int64
 	// wrote says that it may have written: what it reads from then on may be of its own, later than its snapshot.
 	wrote bool
