@@ -126,7 +126,7 @@ func (t *explainer) deed(e *Edge, who func(*history.Txn) string) string {
 	}
 }
 
-// incomingAccess says what the second transaction of a wr did with the version.
+// observed returns what the second transaction of a wr did with the version.
 func (t *explainer) observed(e *Edge) string {
 	if e.NotFound {
 		return "looked for it in vain"

@@ -22,7 +22,7 @@ const (
 	G2Item       Anomaly = "G2-item"       // a cycle with two or more rw, through rows
 	LostUpdate   Anomaly = "lost update"
 	// A transaction saw what another did, and later something else as it was before the other.
-	OTV               Anomaly = "OTV"         // incomingAccess transaction vanishes: that was the other's write, too (Bailis)
+	OTV               Anomaly = "OTV"         // observed transaction vanishes: that was the other's write, too (Bailis)
 	GMonotonic        Anomaly = "G-monotonic" // it was the write of whoever came before the other (Adya)
 	NonRepeatableRead Anomaly = "non-repeatable read"
 	ReadSkew          Anomaly = "read skew"
@@ -157,8 +157,7 @@ type Coverage struct {
 	Exact         int
 	Inexact       int
 	Opaque        int
-	// Reasons counts the statements that are not exact by reason, and Causes how well these were
-	// incomingAccess.
+	// Reasons counts the statements that are not exact by reason, and Causes how well these were observed.
 	Reasons map[history.Reason]int
 	Causes  map[history.Reason]Observed
 	Kinds   map[history.Kind]Observed // statements by kind

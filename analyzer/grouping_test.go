@@ -60,7 +60,7 @@ func TestGroupsByTheStatementsAtFault(t *testing.T) {
 	}
 }
 
-// sysbench's transactions are random statements on random tables.
+// The transactions of sysbench are random statements on random tables.
 func TestReportOnNumberedTablesStaysShort(t *testing.T) {
 	reads := []string{"SELECT c FROM sbtest%d WHERE id=?", "SELECT c FROM sbtest%d WHERE id BETWEEN ? AND ?",
 		"SELECT SUM(k) FROM sbtest%d WHERE id BETWEEN ? AND ?",

@@ -111,7 +111,7 @@ func (o *order) before(v, p int32) int32 {
 	return p
 }
 
-// shapeEdge gives every version its successors.
+// link finds the successors of every version.
 func (o *order) link() {
 	o.links = make([]linked, len(o.accesses)+len(o.extra))
 	for i := range o.accesses {

@@ -65,7 +65,11 @@ type program struct {
 }
 
 func newPrograms() programs {
-	return programs{shapes: make(map[statementShape]shape), byClass: make(map[string]int32), index: make(map[string]int32)}
+	return programs{
+		shapes:  make(map[statementShape]shape),
+		byClass: make(map[string]int32),
+		index:   make(map[string]int32),
+	}
 }
 
 // of returns the program of a transaction whose statements have the given shapes: those in order,

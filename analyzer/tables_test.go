@@ -65,8 +65,8 @@ func TestTablesAreFoldedByTheirFamilysQuotes(t *testing.T) {
 	}
 }
 
-// TestWordsOutsideQuotesAndCommentsAreFound: among quotes and comments of a family, just the names that stand outside of
-// strings and comments are words.
+// TestWordsOutsideQuotesAndCommentsAreFound: among quotes and comments of a family, just the names outside of strings
+// and comments are words.
 func TestWordsOutsideQuotesAndCommentsAreFound(t *testing.T) {
 	noise := map[dbms.Family][]string{
 		dbms.MySQLFamily: {"'x'", "'x '' x'", `'x \' x'`, "/* x */", "-- x\n", "# x ' \n", "?", "@x", "(", ",", "@`x`", "--?"},

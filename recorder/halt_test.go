@@ -241,7 +241,6 @@ func TestDiskThatStaysFullEndsWithoutAnEnd(t *testing.T) {
 	}
 }
 
-// TestRecordingIsPrivateWhateverTheUmask also begins in a directory that everybody may write to.
 // TestSlowDatabaseIsWaitedFor has a database that closes later than one may on a disk that fails.
 func TestSlowDatabaseIsWaitedFor(t *testing.T) {
 	if testing.Short() {

@@ -10,7 +10,7 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// judgment is what transactions are judged by, in place of what they ran at.
+// judgement is what transactions are judged by, in place of what they ran at.
 type judgement struct{ expect, model string }
 
 func (j *judgement) flags(c *cobra.Command) {

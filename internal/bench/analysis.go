@@ -24,7 +24,7 @@ type recording struct {
 	FromMemory   float64 `json:"analysed_per_second_from_memory"`
 }
 
-// analyse measures the recordings, all together. It gives nil when there are none.
+// analyse measures the recordings, all together. It returns nil when there are none.
 func analyse(ctx context.Context, dirs []string) (*recording, error) {
 	if len(dirs) == 0 {
 		return nil, nil

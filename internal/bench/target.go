@@ -28,10 +28,10 @@ type target interface {
 // A load is what a tool does to the server in a turn.
 type load interface {
 	fmt.Stringer // its name for people
-	// roundResult gives an address one slice of the load. An error is also one of the load's own statements, or a
+	// turn gives an address one slice of the load. An error is also one of the load's own statements, or a
 	// transaction that was not kept.
 	turn(ctx context.Context, address string, seconds int) (roundResult, error)
-	// analyzed says that the recordings of the load are worth an analysis.
+	// analysed reports whether the recordings of the load are worth an analysis.
 	analysed() bool
 	// quick reports whether the load is among those of -quick.
 	quick() bool

@@ -31,7 +31,7 @@ type diskHarm int
 const (
 	diskFull  diskHarm = iota // less is free than isotap leaves, and then enough again
 	diskStill                 // nothing is written for a while, and then everything
-	diskFails                 // it is read-only from one moment to the next, as after an error of the device, and stays so
+	diskFails                 // it turns read-only, as after an error of the device, and stays so
 	diskHarms
 )
 
@@ -154,7 +154,8 @@ func (d *disks) round(ctx context.Context, random *rand.Rand) error {
 	sure := func(at time.Time) bool {
 		switch {
 		case d.durability == recorder.Relaxed && (h == diskFails || pass && h == diskFull):
-			return began.Sub(at) > recorder.RelaxedLoss+d.synced+d.slack // later ones may have seen the disk as it was then
+			// Later ones may have seen the disk as it was then.
+			return began.Sub(at) > recorder.RelaxedLoss+d.synced+d.slack
 		case at.After(began):
 			return !pass || h == diskStill
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/isotap/isotap/internal/testdb"
 )
 
-// imageTables are a table of most types, and rows and changes of it.
+// A table of most types, and rows and changes of it.
 var (
 	imageTable = "CREATE TABLE `Odd t` (id INT UNSIGNED AUTO_INCREMENT PRIMARY KEY, `a b` VARCHAR(40), l CHAR(5) CHARACTER SET latin1, c VARCHAR(20) COLLATE utf8mb4_bin, " +
 		"n DECIMAL(8,2), f FLOAT, d DOUBLE, y YEAR, e ENUM('Sad', 'ok'), s SET('p', 'q'), b BIT(9), dt DATETIME(3), da DATE, ts TIMESTAMP(2) NULL, ti TIME, bl BLOB, tx TEXT, j JSON, " +

@@ -398,8 +398,8 @@ func (w *sqlWriter) diagnostics() string {
 		"SELECT @@in_transaction", "DESCRIBE t1", "TRUNCATE t3", "SELECT @@warning_count")
 }
 
-// command gives the statement as commands: its text, or the preparation and the execution of the
-// nth prepared statement.
+// commands returns what says the statement: its text, or the preparation and the execution of the nth prepared
+// statement.
 func (s *randomStatement) commands(prepared int) []command {
 	if !s.prepared {
 		return []command{{name: s.text, bytes: query(s.text)}}

@@ -194,7 +194,7 @@ func executeString(id uint32, s *string, v int64) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(v))
 }
 
-// conversation is a script of commands; those that get no reply are marked.
+// A command is one step of a conversation. A silent one gets no reply.
 type command struct {
 	name   string
 	bytes  []byte

@@ -38,7 +38,8 @@ type occurrence struct {
 	finding *analyzer.Finding
 }
 
-// sightings is how many of a catch's are kept: what a replay of one round does not show, that of another may.
+// maxOccurrences is how many of a catch's occurrences are kept: what a replay of one round does not show, that of
+// another may.
 const maxOccurrences = 5
 
 // keyOf returns what tells findings apart, as in IsoRel 5.1, by the number, order and types of the statements of the

@@ -114,7 +114,9 @@ func (c *captures) awaited(t *history.Txn) bool {
 	if slices.ContainsFunc(c.unread, of) {
 		return true
 	}
-	return slices.ContainsFunc(c.reading, func(batch []*pendingStatement) bool { return slices.ContainsFunc(batch, of) })
+	return slices.ContainsFunc(c.reading, func(batch []*pendingStatement) bool {
+		return slices.ContainsFunc(batch, of)
+	})
 }
 
 // handOver appends a transaction that has ended to events, or keeps it until its entries are read.

@@ -375,7 +375,8 @@ func (s *Session) isOwn(x *exchange, definition []byte) bool {
 	if bytes.HasPrefix(name, carriedPrefix) {
 		return true
 	}
-	if s.dialect == sqlmysql.TiDB { // original names may be missing: TiDB leaves them out when it reads a row by its key
+	if s.dialect == sqlmysql.TiDB {
+		// Original names may be missing: TiDB leaves them out when it reads a row by its key.
 		return string(name) == rewrite.RowIDColumn || string(name) == rewrite.WListColumn
 	}
 	// An expression's name is its text.

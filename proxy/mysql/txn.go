@@ -24,7 +24,7 @@ type pendingStatement struct {
 	// tookNext: its transaction is the one that SET TRANSACTION was for.
 	tookNext bool
 
-	// awaitsEntries says that entries of the statement wait to be read.
+	// awaitsEntries is true while entries of the statement wait to be read.
 	awaitsEntries bool
 	// insertID is what the server numbered the first row of an INSERT with, and increment the step to the next, in
 	// mode predicates.

@@ -52,7 +52,7 @@ type portal struct {
 	pieces   pieces
 	cursor   *declaration // nil: a Bind made it
 	sent     bool         // an Execute of it was sent
-	bound    uint64       // how many statements the client had sent to be run before the Bind, and one; 0: no Bind made it
+	bound    uint64       // one more than what the client had sent to be run before the Bind; 0: no Bind made it
 	early    bool         // some were run between the Bind and the first Execute: its snapshot is older than theirs
 	done     bool         // it has run to its end
 	bytes    int          // about how many it takes

@@ -26,7 +26,7 @@ type resultInProgress struct {
 	plan    *sqlpostgres.Plan // by which its rows are understood; nil: by none
 	hidden  int               // columns at the end that the client does not see
 	swallow bool              // the client gets no rows at all
-	cut     []int             // columns before the hidden ones that are isotap's, and that the client does not see either
+	cut     []int             // columns of isotap's before the hidden ones, which the client does not see either
 	wrong   bool              // its plan does not know of some of isotap's columns
 	format  byte              // of the hidden columns
 	rows    uint64

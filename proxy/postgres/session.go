@@ -24,10 +24,10 @@
 //     account, and unrecorded.go refuses what could not be recorded.
 //   - Replies: reply.go reads them, result.go has the result that comes in, the form that its statement went in, and
 //     takes out of it hidden columns, and columns of isotap's that no plan has; identity.go and array.go read the
-//     identities in rows. failure.go maps errors back to the client's
-//     text; after some resend.go sends again what the client wrote.
-//   - After the reply: completion.go has how a result begins and the stages of a statement that is done, and lost.go ends what is open
-//     when the server is gone.
+//     identities in rows. failure.go maps errors back to the client's text; after some resend.go sends again what the
+//     client wrote.
+//   - After the reply: completion.go has how a result begins and the stages of a statement that is done, and lost.go
+//     ends what is open when the server is gone.
 //   - Parts: session.go puts them together. pipeline.go has the replies to come, retry.go what may have to be sent
 //     again and what is known of rewritten texts, settings.go what texts are read under. names.go has what names of
 //     statements and portals mean, cursor.go those of SQL's cursors, preparations.go those of SQL's PREPARE; bind.go

@@ -89,7 +89,7 @@ func (c *conversation) offer() {
 	}
 }
 
-// replay gives a new session the same turns in pieces of the given size, and all that it answered.
+// replayTurns has a new session take the turns in pieces of the given size, and returns all that it answered.
 func replayTurns(t *testing.T, planner Planner, turns []turn, size int) (toClient, toServer []byte, events string) {
 	t.Helper()
 	c := conversation{t: t, session: newTestSession(planner)}

@@ -52,7 +52,7 @@ type Upstream struct {
 	Pieces []Piece
 	// Plain is the statement without what isotap wants to see, on a server where SELECT * shows isotap's columns: it
 	// means what the client's text would mean if they were not there. Where Pieces do not go upstream, it does in the
-	// columnRef of the client's text. Empty: there is no need.
+	// place of the client's text. Empty: there is no need.
 	Plain string
 	// Hidden are in order of Index; empty for a text without holes.
 	Hidden []Hidden

@@ -24,8 +24,8 @@ func TestShapesOfGoldenTextsHoldTheirArguments(t *testing.T) {
 	}
 }
 
-// refilled returns what is wrong with the shape of a statement: with the arguments put back into their places it has the
-// tokens that it had.
+// refilled returns what is wrong with the shape of a statement: with the arguments put back into their places it has
+// the tokens that it had.
 func refilled(text string, ansi bool) error {
 	st := scan(text, ansi, false)
 	if st.Broken() || len(st.Comments) > 0 {

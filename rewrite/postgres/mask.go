@@ -17,9 +17,9 @@ import (
 // PostgreSQL has no invisible columns. Where tables carry isotap's, a statement that takes all columns without naming
 // them is made to name the client's, whether or not it is observed: what it then means is what its text would
 // mean if isotap's columns were not there. The grammar's tree has no places, so the text is read with marks in the
-// querySpan of what may have to be replaced.
+// places of what may have to be replaced.
 
-// mark prefixes are names that no client has.
+// markPrefix begins names that no client has.
 const markPrefix = rewrite.CarriedPrefix + "mark_"
 
 // A masking is a statement on its way to a text that names the client's columns only.

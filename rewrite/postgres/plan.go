@@ -104,8 +104,8 @@ const (
 	// ItemNewTID and ItemNewXID are those of the version that a write left. NULL: it left none.
 	ItemNewTID
 	ItemNewXID
-	// ItemKey and its kind are a column of the primary key: an integer, a text, a uuid, or for any other type the
-	// hexadecimal digits of its binary form. There is one item for each of its columns.
+	// ItemKeyInt and the three below are a column of the primary key: an integer, a text, a uuid, or for any other
+	// type the hexadecimal digits of its binary form. There is one item for each of its columns.
 	ItemKeyInt
 	ItemKeyText
 	ItemKeyUUID

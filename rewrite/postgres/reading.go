@@ -542,7 +542,8 @@ func (r *reading) starred(b *block) error {
 			}
 			for _, s := range rel.sights {
 				if s.repeated {
-					return &queryRefusal{rel.node, history.ReasonJoinedAggregate} // the star shows it however long it is
+					// The star shows it however long it is.
+					return &queryRefusal{rel.node, history.ReasonJoinedAggregate}
 				}
 				if held[s.names[0]] {
 					return &queryRefusal{rel.node, history.ReasonDerivedStar}
@@ -574,7 +575,7 @@ type sight struct {
 type block struct {
 	n       *ast.SelectStmt
 	rels    []*relation
-	outer   []*relation    // those of the blocks around that it can name, innermost first: what a LATERAL query refers to
+	outer   []*relation    // those of outer blocks that it can name, innermost first: what LATERAL refers to
 	grouped bool           // its rows stand for several
 	unique  bool           // DISTINCT, to become GROUP BY
 	lateral bool           // it may be computed anew for each row of what stands before it

@@ -82,7 +82,7 @@ func (w *write) settle(parts ...ast.Node) error {
 	return nil
 }
 
-// querySpan adds what tells where a version is: of is a qualifier, and empty for the table's own name.
+// place adds what tells where a version is: of is a qualifier, and empty for the table's own name.
 func (w *write) place(of string, place, xid Item) {
 	if of == "" {
 		of = quoted(w.target.ref)

@@ -634,8 +634,8 @@ func bare(n ast.Node) ast.Node {
 	}
 }
 
-// A querySpan is where one SELECT, VALUES, TABLE or set operation stands in the text: the tokens [from, to), parentheses
-// around it and its WITH clause left out. What follows the last query of a set operation may be the operation's own.
+// A querySpan is where one SELECT, VALUES, TABLE or set operation stands in the text: the tokens [from, to), without
+// parentheses around it and its WITH clause. What follows the last query of a set operation may be the operation's own.
 type querySpan struct {
 	from, to int
 	listEnd  int // the last token of a SELECT's list, or of what stands before an empty one
@@ -657,7 +657,7 @@ const maxOperators = 500
 
 var errUnplaced = refusal(history.ReasonUnparsable)
 
-// querySpan finds a query that is the tokens [from, to), and those in its WITH and FROM clauses.
+// place finds a query that is the tokens [from, to), and those in its WITH and FROM clauses.
 func (p *placer) place(n *ast.SelectStmt, from, to int) error {
 	for {
 		switch {

@@ -11,7 +11,7 @@ import (
 type Values struct {
 	Found    []Comparison // of all rows that it finds
 	Inserted []Comparison // of the row that it inserts, if that is one
-	Written  []Comparison // of the rows that it updates, behind it; one without operands is of a value that is not known
+	Written  []Comparison // of the rows that it updates, behind it; one without operands: a value is not known
 	// Params tells where parameters stand, by their numbers from 1. Of others that is not known.
 	Params map[int]ParamUse
 	// Limited says that it may not give all rows that it finds (LIMIT).
