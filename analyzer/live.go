@@ -57,7 +57,7 @@ type Live struct {
 	xids        map[history.Run]*numset.Set // PostgreSQL's ids of those that were let go
 
 	names             liveNames
-	books             [2]*settledFindings // [1]: as if transactions at other levels wrote what nobody recorded
+	settled           [2]*settledFindings // [1]: as if transactions at other levels wrote what nobody recorded
 	unrecordedWriters bool                // some that are gone did
 	coverageCount     *coverageCount
 	stats             LiveStats
@@ -98,7 +98,7 @@ func NewLive(o LiveOptions) *Live {
 		replaced: make(map[history.Tag]bool),
 		xids:     make(map[history.Run]*numset.Set),
 		names:    liveNames{programs: newPrograms(), folded: make(map[int32]int32)},
-		books:    [2]*settledFindings{newSettledFindings(), newSettledFindings()}, coverageCount: newCoverageCount(),
+		settled:  [2]*settledFindings{newSettledFindings(), newSettledFindings()}, coverageCount: newCoverageCount(),
 		told: make(map[string]*wording)}
 }
 
@@ -185,9 +185,9 @@ func (l *Live) Finish() (*Result, error) {
 		return nil, err
 	}
 	l.letGo(a, p)
-	b := l.books[0]
+	b := l.settled[0]
 	if l.unrecordedWriters {
-		b = l.books[1]
+		b = l.settled[1]
 	}
 	b.close(l)
 	findings := b.findings(a, l)
@@ -255,12 +255,12 @@ func (n *liveNames) takeBack(s *store, c *collector) {
 	n.programs, n.tables, n.byFolded = s.programs, s.rows.tables, c.tables
 }
 
-// search looks for anomalies among what is kept, and puts them into the books: into both the same, unless a level is
-// there that promises something only as long as nobody writes beside it.
+// search looks for anomalies among what is kept, and adds them to the settled findings: to both the same, unless a
+// level is there that promises something only as long as nobody writes beside it.
 func (l *Live) search(a *Analyzer, p *parts) error {
 	s := l.find(a, p, false)
 	occurring := s.occurring()
-	if err := l.books[0].take(a, s.found, occurring, l.told); err != nil {
+	if err := l.settled[0].take(a, s.found, occurring, l.told); err != nil {
 		return err
 	}
 	if s.judge.anyTogether() {
@@ -269,7 +269,7 @@ func (l *Live) search(a *Analyzer, p *parts) error {
 	} else {
 		s.found.groups = copies(s.found.groups)
 	}
-	return l.books[1].take(a, s.found, occurring, l.told)
+	return l.settled[1].take(a, s.found, occurring, l.told)
 }
 
 // find looks for anomalies, with or without writers beside.
@@ -359,12 +359,12 @@ func (l *Live) forgetXIDs(t *history.Txn) {
 	}
 }
 
-// news returns what both books have, in the order of their names, and that was not told yet.
+// news returns what both settled findings have, in the order of their names, and that was not told yet.
 func (l *Live) news() []News {
 	var news []News
 	for _, key := range slices.Sorted(maps.Keys(l.told)) {
 		t := l.told[key]
-		seen, too := l.books[0].seen(key), l.books[1].seen(key)
+		seen, too := l.settled[0].seen(key), l.settled[1].seen(key)
 		count := min(seen.count, too.count)
 		if count <= t.count {
 			continue

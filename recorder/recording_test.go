@@ -535,6 +535,7 @@ func TestAutocommittedReadIsHarmlessIfObserved(t *testing.T) {
 		{"a write", true, history.Stmt{Kind: history.Update, Observation: history.Exact}, false},
 		{"CALL", true, history.Stmt{Observation: history.Opaque}, false},
 		{"SET", true, history.Stmt{Kind: history.Set}, true},
+		{"SET @a = f()", true, history.Stmt{Kind: history.Set, Observation: history.Opaque}, false},
 	} {
 		if got := harmless(&history.Txn{Implicit: c.implicit, Stmts: []history.Stmt{c.stmt}}); got != c.want {
 			t.Errorf("%s: %v", c.name, got)

@@ -241,19 +241,19 @@ func (w *Writer) Txn(ctx context.Context, t *history.Txn) error {
 	return nil
 }
 
-// harmless reports whether a transaction is an autocommitted statement that only reads. A SELECT may call a function
-// that writes, unless all that it did was observed.
+// harmless reports whether a transaction is an autocommitted statement that only reads or sets variables. SELECT and
+// SET may call a function that writes, unless all that they did was observed.
 func harmless(t *history.Txn) bool {
 	if !t.Implicit {
 		return false
 	}
 	for i := range t.Stmts {
 		switch s := &t.Stmts[i]; s.Kind {
-		case history.Select:
+		case history.Select, history.Set:
 			if s.Observation != history.Exact && s.Observation != history.Nothing {
 				return false
 			}
-		case history.Set, history.Begin, history.Commit, history.Rollback, history.Savepoint:
+		case history.Begin, history.Commit, history.Rollback, history.Savepoint:
 		default:
 			return false
 		}

@@ -30,7 +30,7 @@ func (pl *planner) deleteRows(n *ast.DeleteStmt) error {
 	if n.IgnoreErr {
 		pl.downgrade(history.ReasonDeleteIgnore)
 	}
-	pl.lowerDeleted(t)
+	pl.downgradeDeleted(t)
 	pl.downgradeBy(inspectWrite(n))
 	pl.downgradeByReturning()
 	return nil
@@ -111,7 +111,7 @@ func (pl *planner) deleteJoined(n *ast.DeleteStmt) error {
 		condition = append(append(condition, text(", ")),
 			collect(rowID, list, pl.session.maxPacket()/4, ", _binary'-="+strconv.Itoa(i)+"'")...)
 		pl.plan.Result.Sources = append(pl.plan.Result.Sources, Source{Table: s.table.Name})
-		pl.lowerDeleted(s.table)
+		pl.downgradeDeleted(s.table)
 	}
 	if len(srcs) > len(n.Tables.Tables) {
 		pl.downgrade(history.ReasonJoinedDelete) // what it reads of the others is not observed
@@ -124,8 +124,8 @@ func (pl *planner) deleteJoined(n *ast.DeleteStmt) error {
 	return pl.addCondition(n.Where != nil, append(condition, text(")) > 0")))
 }
 
-// lowerDeleted lowers the plan for what the server does when it deletes rows of t.
-func (pl *planner) lowerDeleted(t *Table) {
+// downgradeDeleted lowers the plan for what the server does when it deletes rows of t.
+func (pl *planner) downgradeDeleted(t *Table) {
 	if t.DeleteTrigger {
 		pl.downgrade(history.ReasonTrigger)
 	}

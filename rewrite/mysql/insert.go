@@ -42,11 +42,11 @@ func (pl *planner) insert(n *ast.InsertStmt) error {
 	if err != nil {
 		return err
 	}
-	pl.lowerInsert(n, t)
+	pl.downgradeInsert(n, t)
 	return nil
 }
 
-func (pl *planner) lowerInsert(n *ast.InsertStmt, t *Table) {
+func (pl *planner) downgradeInsert(n *ast.InsertStmt, t *Table) {
 	if n.IgnoreErr {
 		pl.downgrade(history.ReasonInsertIgnore)
 	}

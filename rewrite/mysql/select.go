@@ -408,8 +408,8 @@ func (pl *planner) checkBlock(b *block) error {
 	return nil
 }
 
-// lowerBlock lowers the plan for what the block reads and does not show.
-func (pl *planner) lowerBlock(b *block, use *usage) {
+// downgradeBlock lowers the plan for what the block reads and does not show.
+func (pl *planner) downgradeBlock(b *block, use *usage) {
 	n := b.n
 	for _, s := range b.srcs {
 		if !s.reason.IsZero() {
@@ -621,6 +621,6 @@ func (pl *planner) block(n *ast.SelectStmt) (*block, *usage, error) {
 	if err := pl.checkBlock(b); err != nil {
 		return nil, nil, err
 	}
-	pl.lowerBlock(b, use)
+	pl.downgradeBlock(b, use)
 	return b, use, nil
 }

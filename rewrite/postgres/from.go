@@ -43,7 +43,7 @@ func (r *reading) relations(b *ast.SelectStmt, sc *scope) ([]*relation, error) {
 				if other.base == nil || rel.base == nil {
 					return nil, refusal(history.ReasonSameName)
 				}
-				r.miss(history.ReasonSameName) // of tables of two schemas
+				r.markUnseen(history.ReasonSameName) // of tables of two schemas
 				rel.sights, other.sights = nil, nil
 			}
 		}
@@ -60,7 +60,7 @@ func (w *walker) walk(n ast.Node, nullable bool) error {
 		return w.derived(n, nullable)
 	case *ast.JoinExpr:
 		if n.Alias != nil {
-			w.miss(history.ReasonJoinAlias) // it hides the tables' names
+			w.markUnseen(history.ReasonJoinAlias) // it hides the tables' names
 			w.rels = append(w.rels, &relation{ref: n.Alias.AliasName, open: true})
 			return nil
 		}
@@ -108,7 +108,7 @@ func (w *walker) name(n *ast.RangeVar, nullable bool) error {
 			return w.view(rel, n, nullable)
 		}
 		if !reason.IsZero() {
-			w.miss(reason)
+			w.markUnseen(reason)
 		}
 		return nil
 	}
@@ -119,7 +119,7 @@ func (w *walker) name(n *ast.RangeVar, nullable bool) error {
 	rel.base, rel.open, rel.count, rel.counted = &s, false, len(s.names), true
 	shown, err := sightOf(&s)
 	if err != nil {
-		w.miss(reasonOf(err))
+		w.markUnseen(reasonOf(err))
 		return nil
 	}
 	shown.nullable = nullable
@@ -183,7 +183,7 @@ func (w *walker) derived(n *ast.RangeSubselect, nullable bool) error {
 	w.rels = append(w.rels, rel)
 	query, ok := n.Subquery.(*ast.SelectStmt)
 	if reason := w.barred[n]; !reason.IsZero() || !ok {
-		w.miss(reason)
+		w.markUnseen(reason)
 		return nil
 	}
 	if n.Alias != nil {
@@ -337,12 +337,12 @@ func (w *walker) view(rel *relation, n *ast.RangeVar, nullable bool) error {
 	}
 	rel.base, rel.open, rel.count, rel.counted = &s, false, len(s.names), true
 	if !t.OtherSources.IsZero() {
-		w.miss(t.OtherSources)
+		w.markUnseen(t.OtherSources)
 	}
 	for i := range t.Bases {
 		shown, err := w.lookUp(&s, &t.Bases[i])
 		if err != nil {
-			w.miss(reasonOf(err))
+			w.markUnseen(reasonOf(err))
 			continue
 		}
 		shown.nullable = nullable

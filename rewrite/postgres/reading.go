@@ -104,8 +104,8 @@ func (r *reading) statement() error {
 	return r.prove()
 }
 
-// miss takes note that something that is read is not seen.
-func (r *reading) miss(reason history.Reason) {
+// markUnseen takes note that something that is read is not seen.
+func (r *reading) markUnseen(reason history.Reason) {
 	if r.unseen.IsZero() {
 		r.unseen = reason
 	}
@@ -281,7 +281,7 @@ func (r *reading) query(n *ast.SelectStmt, sc *scope) ([]*block, error) {
 		}
 		if !reason.IsZero() && len(all(blocks)) > 0 {
 			r.drop(blocks)
-			r.miss(reason)
+			r.markUnseen(reason)
 		}
 	}
 	return blocks, nil
@@ -326,7 +326,7 @@ func (r *reading) operands(n *ast.SelectStmt, sc *scope) ([]*block, error) {
 	}
 	if n.Op != ast.SETOP_UNION || !n.All {
 		if len(all(blocks)) > 0 {
-			r.miss(history.ReasonSetOperation)
+			r.markUnseen(history.ReasonSetOperation)
 		}
 		r.drop(blocks)
 		for _, b := range blocks {
@@ -351,10 +351,10 @@ func (b *block) carrier(s *sight) ast.Node {
 // missBeside takes note of what a query does beside reading its own tables.
 func (r *reading) missBeside(u *usage) {
 	if r.readsBeside(u) {
-		r.miss(history.ReasonSubquery)
+		r.markUnseen(history.ReasonSubquery)
 	}
 	if u.function {
-		r.miss(history.ReasonFunction)
+		r.markUnseen(history.ReasonFunction)
 	}
 }
 
@@ -411,7 +411,7 @@ func (r *reading) see(b *block, u *usage) error {
 	if err := r.starred(b); err != nil {
 		return err
 	}
-	r.lowerBlock(b, u)
+	r.downgradeBlock(b, u)
 	if b.grouped || b.unique {
 		r.collect(b)
 	}
@@ -425,7 +425,7 @@ func (r *reading) hide(b *block, reason history.Reason) error {
 			return &queryRefusal{rel.node, reason} // a star may hold what it passes outwards
 		}
 	}
-	r.miss(reason)
+	r.markUnseen(reason)
 	b.sights = nil
 	return nil
 }
@@ -468,21 +468,21 @@ func (r *reading) hindrance(b *block, u *usage) (history.Reason, error) {
 	return history.Reason{}, nil
 }
 
-// lowerBlock takes note of what the block reads and does not show.
-func (r *reading) lowerBlock(b *block, u *usage) {
+// downgradeBlock takes note of what the block reads and does not show.
+func (r *reading) downgradeBlock(b *block, u *usage) {
 	limited := b.n.LimitCount != nil || b.n.LimitOffset != nil
 	for _, rel := range b.rels {
 		if rel.grouped() && !rel.whole && (limited || r.hides(b, rel)) {
-			r.miss(history.ReasonGroupsLeftOut)
+			r.markUnseen(history.ReasonGroupsLeftOut)
 		}
 	}
 	switch {
 	case b.n.HavingClause != nil, limited && (b.n.GroupClause != nil || b.unique):
-		r.miss(history.ReasonGroupsLeftOut)
+		r.markUnseen(history.ReasonGroupsLeftOut)
 	case len(nodes(b.n.DistinctClause)) > 0:
-		r.miss(history.ReasonDistinct) // the rows that others were preferred to
+		r.markUnseen(history.ReasonDistinct) // the rows that others were preferred to
 	case u.window && (limited || b.n != r.tree):
-		r.miss(history.ReasonWindowFunction) // its values came from rows that are not among the result's
+		r.markUnseen(history.ReasonWindowFunction) // its values came from rows that are not among the result's
 	}
 }
 

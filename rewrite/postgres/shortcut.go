@@ -111,7 +111,7 @@ func (r *reading) removable(b *block) error {
 		if rel.base == nil {
 			return &queryRefusal{rel.node, history.ReasonPlan}
 		}
-		r.miss(history.ReasonPlan)
+		r.markUnseen(history.ReasonPlan)
 		rel.sights = nil
 	}
 	return nil

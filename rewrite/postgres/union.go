@@ -49,7 +49,7 @@ func (r *reading) union(n *ast.SelectStmt, sc *scope) ([]*block, error) {
 		if !flat {
 			reason = history.ReasonSetOperation
 		}
-		r.miss(reason)
+		r.markUnseen(reason)
 		r.drop(blocks)
 		return blocks, nil
 	}
@@ -63,7 +63,7 @@ func (r *reading) union(n *ast.SelectStmt, sc *scope) ([]*block, error) {
 	b.sights = b.rels[0].sights
 	r.collect(b)
 	if n.LimitCount != nil || n.LimitOffset != nil {
-		r.miss(history.ReasonGroupsLeftOut)
+		r.markUnseen(history.ReasonGroupsLeftOut)
 	}
 	return []*block{b}, nil
 }

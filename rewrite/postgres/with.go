@@ -99,7 +99,7 @@ func (w *walker) common(c *common, n *ast.RangeVar, nullable bool) error {
 	w.uses[n] = c
 	switch {
 	case !w.barred[c.def].IsZero():
-		w.miss(w.barred[c.def])
+		w.markUnseen(w.barred[c.def])
 		return nil
 	case c.looking: // the rows that it has so far, which show what they are made of themselves
 		w.wide = append(w.wide, wideName{rel, c.def})
