@@ -45,8 +45,11 @@ func doubts(c *analyzer.Coverage) []string {
 	if c.UnseenOrigins > 0 {
 		why = append(why, unseenOrigins(c)+", and what its writers read and wrote is not known")
 	}
-	if 2*c.Opaque > c.Statements {
-		why = append(why, percent(c.Opaque, c.Statements)+" of the statements were not observed")
+	if n := c.Reasons[history.ReasonNoIdentity]; n > 0 {
+		why = append(why, plural(n, "statement")+" met rows without identity, which were written past isotap")
+	}
+	if unseen := c.Statements - c.Exact; 2*unseen > c.Statements {
+		why = append(why, percent(unseen, c.Statements)+" of the statements were not observed exactly")
 	}
 	if c.Several == 0 {
 		why = append(why, "no transaction had two statements that read or write rows, "+

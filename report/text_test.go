@@ -273,7 +273,9 @@ func TestNoLevelIsSatisfiedByWhatWasNotSeen(t *testing.T) {
 		{"writers that nobody saw", func(c *analyzer.Coverage) { c.UnseenOrigins = 1 },
 			"1 read of versions that nobody was seen to write"},
 		{"opaque statements", func(c *analyzer.Coverage) { c.Opaque, c.Exact = 3000, 2208 },
-			"57.6% of the statements were not observed"},
+			"57.6% of the statements were not observed exactly"},
+		{"rows without identity", func(c *analyzer.Coverage) { c.Reasons = map[history.Reason]int{history.ReasonNoIdentity: 3} },
+			"3 statements met rows without identity"},
 		{"transactions of one statement", func(c *analyzer.Coverage) { c.Several = 0 },
 			"no transaction had two statements that read or write rows"},
 	} {

@@ -50,7 +50,10 @@ func (s *rowIdentities) takeRow(row []byte, of *reply, hidden int, sources []sql
 		if source.Array {
 			s.addArray(i, source.Limit, tail.value(&r, column))
 		} else {
-			s.add(i, tail.value(&r, column), tail.value(&r, column+1))
+			rowID, wList := tail.value(&r, column), tail.value(&r, column+1)
+			if rowID != nil || wList != nil || !source.Outer {
+				s.add(i, rowID, wList)
+			}
 		}
 		column += source.Columns()
 	}
@@ -68,12 +71,8 @@ type rowIdentity struct {
 	noIdentity bool
 }
 
-// add keeps one identity of a row. NULLs come from the missing side of an outer join, when both are
-// NULL, or from a row that was written behind isotap's back.
+// add keeps one identity of a row. NULLs come from a row that was written behind isotap's back.
 func (s *rowIdentities) add(source int, rowID, wList []byte) {
-	if rowID == nil && wList == nil {
-		return
-	}
 	if s.tooMany() {
 		return
 	}

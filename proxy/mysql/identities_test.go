@@ -13,7 +13,7 @@ import (
 )
 
 func TestIdentitiesAreTakenOutOfRows(t *testing.T) {
-	sources := []sqlmysql.Source{{Table: "d.t"}}
+	sources := []sqlmysql.Source{{Table: "d.t", Outer: true}}
 	text := appendString(appendString(appendString(nil, "c"), "7"), "0")
 	missing := append(appendString(nil, "c"), lenencNull, lenencNull) // of an outer join
 	binary := append([]byte{0, 0}, text...)
@@ -47,6 +47,13 @@ func TestIdentitiesAreTakenOutOfRows(t *testing.T) {
 		if a.Row != (history.Row{Table: "d.t", ID: "7"}) || a.Op != history.Read {
 			t.Errorf("%+v", a)
 		}
+	}
+	sources[0].Outer = false // so that NULLs are those of a row that was written past isotap
+	if _, err := ids.takeRow(missing, &reply{fields: 3}, 2, sources, nil); err != nil {
+		t.Error(err)
+	}
+	if ids.take(o); o.stmt.Observation != history.Inexact || o.stmt.Reason != history.ReasonNoIdentity {
+		t.Errorf("with a row without identity it is %v, %s", o.stmt.Observation, o.stmt.Reason)
 	}
 	if ids.forget(); len(ids.list) > 0 || ids.of != &room {
 		t.Errorf("%d identities are left for the next statement", len(ids.list))

@@ -475,7 +475,7 @@ func (b *block) show(s *source, i identity) shownIdentity {
 	case i.source.Array:
 		out.expressions = []string{rowID}
 	default:
-		out.expressions = []string{rowID, wList}
+		out.expressions, out.source.Outer = []string{rowID, wList}, out.outer
 	}
 	return out
 }
