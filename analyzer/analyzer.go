@@ -40,16 +40,21 @@
 //  2. lost updates, then all cycles of two transactions with one rw: every rw between the two in the
 //     direction of the cycle's rw is explained; one rw is reported under one name, the strictest;
 //  3. longer G-single (read skews over others' writes first, and G-monotonic), then G-nonadjacent: only out of edges
-//     that are not explained yet, and only where an rw, as a pair of statements, is on no earlier finding's cycle of
-//     the same class;
+//     that are not explained yet;
 //  4. cycles of two transactions with two rw, whatever 3 found: they are the easier ones to understand;
 //  5. longer G2-item, as under 3.
 //
 // The search runs first over cycles that are violations, then over the rest, so that a hazard never
-// hides a violation. Then come the cycles that go by the order of sessions, too, and at last by time: variants, which
-// are reported where they are violations only. (Where a level promises serializability among its own transactions only,
+// hides a violation. Between the two come the cycles that go by the order of sessions, too, and by time: variants,
+// which are reported where they are violations only, and which explain no hazard.
+// (Where a level promises serializability among its own transactions only,
 // cycles of these alone come before all.) A history with any cycle has at least one finding, and one at a single level
 // has a finding other than G2-item (with its write skew) if and only if it is not snapshot isolated.
+//
+// Nothing is left out in silence. A cycle under 3, 5 or a variant may have rw all of which are, as pairs of statements,
+// on an earlier finding's cycle of the same class. That finding counts it among what it covers (covers.go), and so does
+// a G0 or G1c with the rw inside of its component. So a longer history tells no kind of anomaly less; only a graver
+// one, or a cycle with fewer rw, takes the place of another.
 //
 // Whatever was explained, the verdict on the levels of the theory ([Verdict]) counts every cycle.
 //
@@ -76,11 +81,12 @@
 // find what is wrong with a single read, edges.go the dependencies, sessions.go the orders of sessions and of time.
 // suspects.go leaves out the transactions that cannot be on a cycle, and search.go has what looks at the rest: the
 // components of graph.go, cycles of two (pairs.go, with chains.go), longer ones (fractured.go, longer.go,
-// nonadjacent.go), those by sessions and time (orders.go); names.go names them. judge.go tells violations from hazards
-// by what servers document (promises.go, with its sources in grounds.go) or by the levels of theory (levels.go), on
-// which verdict.go gives the verdict. collector.go groups what was found, describe.go makes findings (finding.go) of
-// the groups with their edges (witness.go), explain.go, advice.go and fixes.go put them into words, and checks.go
-// reports whether what they advise would have helped.
+// nonadjacent.go), those by sessions (orders.go) and time (times.go); names.go names them. judge.go tells
+// violations from hazards by what servers document (promises.go, with its sources in grounds.go) or by the levels
+// of theory (levels.go), on which verdict.go gives the verdict. collector.go groups what was found, covers.go
+// counts what needs no group of its own, describe.go makes findings (finding.go) of the groups with their edges
+// (witness.go), explain.go, advice.go and fixes.go put them into words, and checks.go reports whether what they
+// advise would have helped.
 //
 // Files refer to each other in the order of [Analyzer.Finish]'s stages: no cycle of them has more than two.
 package analyzer

@@ -16,11 +16,9 @@ type collector struct {
 	judge  *judge
 	groups []*group
 	index  map[string]*group
-	// stages are, by class and the statements of an rw, how early in the search the first cycle with
-	// it was found.
-	stages map[string]int
-	folded map[int32]int32 // tables as FoldTable sees them, by table
-	tables []string        // these, by number
+	owners map[string]rwOwner // by class and the statements of an rw
+	folded map[int32]int32    // tables as FoldTable sees them, by table
+	tables []string           // these, by number
 	// apart divides anomalies into parts, whose groups are apart too; nil but for a [Live].
 	apart func(name Anomaly, witness []dep) string
 }
@@ -39,6 +37,7 @@ type group struct {
 	witness  []dep // the shortest
 	length   int
 	conflict conflict // IncompatibleOrder
+	covers   []Covered
 
 	// For a [Live]:
 	key   string // what it has in common with the groups of other steps and stages
@@ -58,7 +57,7 @@ type shapeEdge struct {
 }
 
 func newCollector(o *order, opts Options) *collector {
-	return &collector{o: o, judge: newJudge(o, opts), index: make(map[string]*group), stages: make(map[string]int),
+	return &collector{o: o, judge: newJudge(o, opts), index: make(map[string]*group), owners: make(map[string]rwOwner),
 		folded: make(map[int32]int32)}
 }
 
@@ -96,14 +95,6 @@ func (g *group) better(length int) bool { return g.witness == nil || length < g.
 func (c *collector) group(name Anomaly, class Class, witness []dep) *group {
 	links := c.links(witness)
 	stage := stageOf(name, len(witness))
-	if stage > 0 {
-		for _, l := range links {
-			key := l.key(class)
-			if old, ok := c.stages[key]; l.kind == rw && (!ok || stage < old) {
-				c.stages[key] = stage
-			}
-		}
-	}
 	key := []byte(class + "\x00" + Class(name) + "\x00")
 	for _, l := range links {
 		key = l.append(key)
@@ -120,6 +111,9 @@ func (c *collector) group(name Anomaly, class Class, witness []dep) *group {
 		c.index[string(whole)] = g
 		c.groups = append(c.groups, g)
 	}
+	if stage > 0 {
+		c.own(g, stage)
+	}
 	if len(g.programs) < maxPrograms {
 		g.programs[c.programs(witness)] = true
 	}
@@ -128,25 +122,6 @@ func (c *collector) group(name Anomaly, class Class, witness []dep) *group {
 
 // maxPrograms bounds what a group remembers of the programs in which it was found.
 const maxPrograms = 10_000
-
-// named reports whether an earlier stage of the search found every rw of the witness, as a pair of
-// statements, on a cycle already: whoever changes those statements changes this cycle, too.
-func (c *collector) named(name Anomaly, class Class, witness []dep) bool {
-	if c.apart != nil {
-		return false // what is not seen yet may name it (see settledFindings.named)
-	}
-	antis := 0
-	for _, l := range c.links(witness) {
-		if l.kind != rw {
-			continue
-		}
-		antis++
-		if stage, ok := c.stages[l.key(class)]; !ok || stage >= stageOf(name, len(witness)) {
-			return false
-		}
-	}
-	return antis > 0
-}
 
 // stages is how many values [stageOf] gives.
 const stages = 7
@@ -324,6 +299,7 @@ func (g *group) join(o *group) {
 	}
 	g.count += o.count
 	g.patterns += o.patterns
+	g.coverAll(o)
 	g.first, g.last = min(g.first, o.first), max(g.last, o.last)
 	for _, l := range o.links {
 		if !slices.Contains(g.links, l) {

@@ -120,6 +120,8 @@ type Finding struct {
 	Count  int   // how often it was seen: every time, but G0, G1c and longer cycles as the package comment says
 	First  int64 // when the first and the last of them ended; nanoseconds since the run's start
 	Last   int64
+	// Covers are the anomalies that this finding tells along with its own.
+	Covers []Covered
 	// Witness is the shortest cycle among them: each edge's To is the next one's From. A finding
 	// that is no cycle has the one edge that shows it, or none.
 	Witness []Edge

@@ -65,7 +65,7 @@ func (o *order) build() error {
 	return nil
 }
 
-// run looks for cycles: violations first, then hazards, then cycles by the orders of sessions and of time.
+// run looks for cycles: violations first, those by the orders of sessions and of time, too, then hazards.
 func (s *search) run() {
 	s.local, s.nodes = s.o.cyclic(s.opts.Inexact)
 	if len(s.nodes) > 0 {
@@ -84,9 +84,8 @@ func (s *search) run() {
 	}
 	s.setTogether(false)
 	s.pass(Violation)
+	s.byOrders()
 	s.pass(Hazard)
-	s.bySessions()
-	s.byTime()
 }
 
 // pass looks for the cycles of one class.

@@ -95,9 +95,21 @@ func (s *search) reportLonger(cycle []int32, explained []bool) {
 		deps = s.strictestLonger(cycle)
 	}
 	s.add(deps)
+	s.markAll(cycle, explained)
+}
+
+// markAll sets the rw of a cycle, and those parallel to them, in a set of edges.
+func (s *search) markAll(cycle []int32, set []bool) {
+	antis := 0
 	for _, e := range cycle {
 		if s.edges[e].kind == rw {
-			s.mark(e, explained)
+			antis++
+			s.mark(e, set)
+		}
+	}
+	for _, e := range cycle {
+		if s.edges[e].kind == rw && antis > 1 {
+			s.mark(e, s.several)
 		}
 	}
 }

@@ -136,8 +136,7 @@ func (s *search) skewIn(p *pair) {
 	}
 	if best != nil {
 		s.found.add(name, s.class, best)
-		s.explain(there[0])
-		s.explain(back[0])
+		s.markAll([]int32{there[0], back[0]}, s.gone)
 	}
 }
 

@@ -16,20 +16,22 @@ type search struct {
 	// final says which dependencies count for the verdict on the levels; nil: all. A [Live] sees some that may go.
 	final func(*dep) bool
 
-	class Class // what this pass looks for
-	flow  kind  // the kinds that order commits, in this pass
-	rows  bool  // see rowsFirst
-	local []int32
-	nodes []int32
-	edges []dep
-	ends  []ends   // by edge
-	binds []bool   // by edge: it obliges the engine by itself
-	gone  []bool   // by edge: explained
-	told  []bool   // by edge: explained by a longer cycle, which does not count for write skews
-	off   []uint32 // by node, into out
-	out   []int32  // edges by the node that they leave
-	pairs []pair
-	pair  []int32 // by edge
+	class   Class // what this pass looks for
+	flow    kind  // the kinds that order commits, in this pass
+	rows    bool  // see rowsFirst
+	local   []int32
+	nodes   []int32
+	edges   []dep
+	ends    []ends   // by edge
+	binds   []bool   // by edge: it obliges the engine by itself
+	gone    []bool   // by edge: explained
+	told    []bool   // by edge: explained by a longer cycle, which does not count for write skews
+	several []bool   // by edge: explained by a cycle of several rw
+	circled []kind   // by edge: the kinds of the explained component that it is inside of; 0 for none
+	off     []uint32 // by node, into out
+	out     []int32  // edges by the node that they leave
+	pairs   []pair
+	pair    []int32 // by edge
 
 	in      incoming
 	walk    walk
@@ -94,6 +96,8 @@ func (s *search) collectEdges() {
 	s.binds = make([]bool, len(s.edges))
 	s.gone = make([]bool, len(s.edges))
 	s.told = make([]bool, len(s.edges))
+	s.several = make([]bool, len(s.edges))
+	s.circled = make([]kind, len(s.edges))
 	s.off = make([]uint32, len(s.nodes)+1)
 	for e := range s.edges {
 		s.ends[e] = ends{s.local[s.edges[e].from], s.local[s.edges[e].to]}
@@ -165,8 +169,12 @@ func (s *search) groupPairs() {
 	}
 }
 
-// usable reports whether an edge of one of the kinds may be part of what this pass looks for.
-func (s *search) usable(e int32, kinds kind) bool {
+// usable reports whether an edge of one of the kinds may be part of what this pass looks for. Cycles may lead through
+// an explained component, but for one of ww: there it is not known which version came first.
+func (s *search) usable(e int32, kinds kind) bool { return s.counts(e, kinds) && s.circled[e] != ww }
+
+// counts reports whether an edge of one of the kinds is in the graph of this pass.
+func (s *search) counts(e int32, kinds kind) bool {
 	return !s.gone[e] && s.edges[e].kind&kinds != 0 && s.inHand(e) && (s.class == Hazard || s.binds[e])
 }
 
@@ -201,17 +209,18 @@ func (s *search) mark(e int32, set []bool) {
 // starts is the number of edges of a component from which a short cycle is searched.
 const starts = 64
 
-// circular finds the components of edges of the given kinds and reports a short cycle of each. All
-// edges inside them are explained, so that what is left of these kinds has no cycle.
+// circular finds the components of edges of the given kinds and reports a short cycle of each, as often as a
+// dependency leads against the order of ends from one of its transactions to another: without these there is no cycle.
+// All edges inside are explained, as circled ones or as the cycle's rw.
 func (s *search) circular(kinds kind) {
-	keep := func(e int32) bool { return s.usable(e, kinds) }
+	keep := func(e int32) bool { return s.counts(e, kinds) }
 	comp, sizes := s.components(keep)
 	inside := func(e int32) bool { c := comp[s.from(e)]; return c == comp[s.to(e)] && sizes[c] > 1 }
 	first := make(map[int32][]int32)
 	var order []int32
 	for e := range int32(len(s.edges)) {
 		c := comp[s.from(e)]
-		if !inside(e) || !keep(e) || len(first[c]) == starts {
+		if s.circled[e] != 0 || !inside(e) || !keep(e) || !s.backward(e) || len(first[c]) == starts {
 			continue
 		}
 		if first[c] == nil {
@@ -220,23 +229,102 @@ func (s *search) circular(kinds kind) {
 		first[c] = append(first[c], e)
 	}
 	work := s.opts.Work
+	groups := make(map[int32]*group)
 	for _, c := range order {
-		cycle := s.shortest(first[c], func(e int32) bool { return keep(e) && inside(e) }, &work)
-		s.add(cycle)
+		groups[c] = s.add(s.shortest(first[c], func(e int32) bool { return keep(e) && inside(e) }, &work))
 	}
-	for e := range s.gone {
-		s.gone[e] = s.gone[e] || inside(int32(e))
+	s.countInside(groups, kinds, comp, sizes)
+	for e := range int32(len(s.edges)) {
+		if !inside(e) {
+			continue
+		}
+		s.gone[e] = s.gone[e] || s.edges[e].kind == rw
+		if s.circled[e] == 0 {
+			s.circled[e] = kinds
+		}
 	}
 }
 
-// add reports a cycle. One that goes by an order that is no dependency is of interest only where it is forbidden:
-// what does not promise the order is not expected to keep it.
-func (s *search) add(cycle []dep) {
-	name, class := s.o.nameOf(cycle), s.judge.class(cycle)
-	if class == Hazard && name.variant() || s.found.named(name, class, cycle) {
+// backward reports whether an edge leads against the order of ends.
+func (s *search) backward(e int32) bool {
+	from, to := s.edges[e].from, s.edges[e].to
+	a, b := s.o.txns[from].end, s.o.txns[to].end
+	return a > b || a == b && from > to
+}
+
+// countInside counts what the components of groups hold beside the cycles that were reported: dependencies against the
+// order of ends, each pair of transactions once, and the rw.
+func (s *search) countInside(groups map[int32]*group, kinds kind, comp, sizes []int32) {
+	backward := make(map[int32]int)
+	for i := range s.pairs {
+		p := &s.pairs[i]
+		c := comp[p.low]
+		if groups[c] == nil || comp[p.high] != c {
+			continue
+		}
+		if slices.ContainsFunc(p.edges, func(e int32) bool {
+			return s.counts(e, kinds) && s.circled[e] == 0 && s.backward(e)
+		}) {
+			backward[c]++
+		}
+		if sizes[c] > 2 { // of two transactions the cycle says it all
+			s.coverInside(groups[c], kinds, comp, s.between(p, p.low, rw))
+			s.coverInside(groups[c], kinds, comp, s.between(p, p.high, rw))
+		}
+	}
+	for c, n := range backward {
+		groups[c].count += n - 1
+	}
+}
+
+// coverInside counts parallel rw of a component: each is on a cycle with what else is inside.
+func (s *search) coverInside(g *group, kinds kind, comp, antis []int32) {
+	if len(antis) == 0 {
 		return
 	}
-	s.found.add(name, class, cycle)
+	class, name := Hazard, Phantom
+	for _, e := range antis {
+		if !s.o.byPredicate(&s.edges[e]) {
+			name = GSingle
+		}
+		if s.classInside(e, kinds, comp) == Violation {
+			class = Violation
+		}
+	}
+	if kinds&so != 0 {
+		if name = GSingle.Process(); class == Hazard {
+			return
+		}
+	}
+	g.cover(class, name, 1)
+}
+
+// classInside judges an rw of a component by the edges that lead to it there.
+func (s *search) classInside(e int32, kinds kind, comp []int32) Class {
+	if s.class == Hazard {
+		return Hazard
+	}
+	for _, in := range s.into(s.from(e)) {
+		if comp[s.from(in)] == comp[s.from(e)] && s.counts(in, kinds) && s.judge.bindsAfter(&s.edges[in], &s.edges[e]) {
+			return Violation
+		}
+	}
+	return Hazard
+}
+
+// add reports a cycle. One that goes by an order that is no dependency is of interest only where it is forbidden:
+// what does not promise the order is not expected to keep it. It returns the group of the cycle, or the one that
+// covers it; nil for neither.
+func (s *search) add(cycle []dep) *group {
+	name, class := s.o.nameOf(cycle), s.judge.class(cycle)
+	if class == Hazard && name.variant() {
+		return nil
+	}
+	if owner := s.found.owner(name, class, cycle); owner != nil {
+		owner.cover(class, name, 1)
+		return owner
+	}
+	return s.found.add(name, class, cycle)
 }
 
 // shortest finds the shortest cycle through any of the edges; through the first of them at least.

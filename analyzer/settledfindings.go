@@ -13,7 +13,7 @@ type settledFindings struct {
 	known   groups            // by the last step
 	awaited groups            // see partAwaited; settled at the end
 	garbage map[string]groups // settled, by run, for as long as that has not ended
-	stages  map[string]int    // as collector.stages
+	stages  map[string]int    // by class and the statements of an rw: the first stage with it
 	occurs  map[Anomaly]bool  // the phenomena that occur among what is settled (see search.occurring)
 }
 
@@ -117,6 +117,7 @@ func (g *group) more(o *group) {
 		}
 	}
 	g.length = min(g.length, o.length)
+	g.coverAll(o)
 }
 
 // copies returns groups that may change without the given ones.
@@ -124,7 +125,7 @@ func copies(of []*group) []*group {
 	var made []*group
 	for _, g := range of {
 		c := *g
-		c.programs = maps.Clone(g.programs)
+		c.programs, c.covers = maps.Clone(g.programs), slices.Clone(g.covers)
 		made = append(made, &c)
 	}
 	return made
@@ -147,7 +148,7 @@ func (b *settledFindings) seen(key string) (s group) {
 	return s
 }
 
-// named is [collector.named] by all that was found.
+// named reports what [collector.owner] does by all that was found.
 func (b *settledFindings) named(g *group) bool {
 	if g.stage < 2 || g.stage == stageOf(G2Item, 2) {
 		return false // those are told whatever else is (see search.add)
@@ -181,15 +182,16 @@ func (b *settledFindings) close(l *Live) {
 	}
 }
 
-// groups returns all that is settled and that no other group explains, those of a key as one.
+// groups returns all that is settled and that no other group explains, those of a key as one, with what they cover.
 func (b *settledFindings) groups() []*group {
 	keys := slices.SortedFunc(maps.Keys(b.settled), func(x, y groupKey) int {
 		return cmp.Or(cmp.Compare(x.key, y.key), cmp.Compare(x.stage, y.stage))
 	})
-	var list []*group
+	var list, named []*group
 	for _, k := range keys {
 		g := b.settled[k]
 		if b.named(g) {
+			named = append(named, g)
 			continue
 		}
 		if n := len(list); n > 0 && list[n-1].key == k.key {
@@ -198,7 +200,25 @@ func (b *settledFindings) groups() []*group {
 		}
 		list = append(list, g)
 	}
+	for _, g := range named {
+		if owner := b.owner(g, list); owner != nil {
+			owner.cover(g.class, g.anomaly, g.count)
+			owner.coverAll(g)
+		}
+	}
 	return list
+}
+
+// owner returns the first of the groups that has the first rw of one that is named.
+func (b *settledFindings) owner(g *group, groups []*group) *group {
+	i := slices.IndexFunc(g.links, func(l shapeEdge) bool { return l.kind == rw })
+	first := b.stages[g.links[i].key(g.class)]
+	for _, o := range groups {
+		if o.class == g.class && o.stage == first && slices.Contains(o.links, g.links[i]) {
+			return o
+		}
+	}
+	return nil
 }
 
 // findings makes findings of all that is settled.
@@ -214,6 +234,7 @@ func (b *settledFindings) findings(a *Analyzer, l *Live) []*Finding {
 		f := *said.finding
 		f.ID, f.Count, f.First, f.Last = a.idOf(c, g), g.count, g.first, g.last
 		f.Patterns, f.ProgramSets, f.Tables, f.Programs = g.patterns, len(g.programs), c.tablesOf(g), nil
+		f.Covers = g.covered()
 		for _, p := range said.programs {
 			f.Programs = append(f.Programs, a.program(p, names))
 		}

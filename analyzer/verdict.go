@@ -112,6 +112,7 @@ func (s *search) restore(predicates bool) {
 	s.setTogether(false)
 	s.class = Hazard
 	clear(s.told)
+	clear(s.circled)
 	for e := range s.gone {
 		s.gone[e] = s.edges[e].inexact || !predicates && s.o.byPredicate(&s.edges[e]) || s.final != nil &&
 			!s.final(&s.edges[e])
@@ -167,7 +168,7 @@ func (s *search) findVariants(found map[Anomaly]bool) {
 	found[G2Item.Process()] = s.anyCycle(sessionFlow | rw)
 	s.flow = flow
 	for i, rule := range timeRules {
-		s.eachInTime(rule, func([]dep) bool { found[cyclicPhenomena[i].Realtime()] = true; return false })
+		s.eachInTime(rule, func(int32, []dep) bool { found[cyclicPhenomena[i].Realtime()] = true; return false })
 	}
 }
 

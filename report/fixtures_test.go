@@ -116,6 +116,8 @@ func spreadOut() *analyzer.Result {
 	r := lostUpdate()
 	f := r.Findings[0]
 	f.Count, f.Patterns, f.ProgramSets, f.Tables = 4711, 45, 312, []string{"sbtest.sbtest#"}
+	f.Covers = []analyzer.Covered{{Class: analyzer.Hazard, Anomaly: analyzer.GSingle, Count: 536},
+		{Class: analyzer.Hazard, Anomaly: analyzer.G2Item, Count: 1}}
 	return r
 }
 

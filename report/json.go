@@ -128,23 +128,29 @@ type (
 		Statements   []string `json:"statements"`
 	}
 	jsonFinding struct {
-		ID           string     `json:"id"`
-		Anomaly      string     `json:"anomaly"`
-		Class        string     `json:"class"`
-		Rule         string     `json:"rule"`
-		Summary      string     `json:"summary"`
-		Programs     []string   `json:"programs"`
-		Count        int        `json:"count"`
-		FirstNS      int64      `json:"first_ns"`
-		LastNS       int64      `json:"last_ns"`
-		Explanation  []string   `json:"explanation"`
-		Advice       []string   `json:"advice"`
-		Witness      []jsonEdge `json:"witness"`
-		Transactions []jsonTxn  `json:"transactions"`
-		Tables       []string   `json:"tables"`
-		Patterns     int        `json:"patterns"`
-		ProgramSets  int        `json:"program_sets"`
-		Known        bool       `json:"known"`
+		ID           string        `json:"id"`
+		Anomaly      string        `json:"anomaly"`
+		Class        string        `json:"class"`
+		Rule         string        `json:"rule"`
+		Summary      string        `json:"summary"`
+		Programs     []string      `json:"programs"`
+		Count        int           `json:"count"`
+		FirstNS      int64         `json:"first_ns"`
+		LastNS       int64         `json:"last_ns"`
+		Explanation  []string      `json:"explanation"`
+		Advice       []string      `json:"advice"`
+		Witness      []jsonEdge    `json:"witness"`
+		Transactions []jsonTxn     `json:"transactions"`
+		Tables       []string      `json:"tables"`
+		Patterns     int           `json:"patterns"`
+		ProgramSets  int           `json:"program_sets"`
+		Covers       []jsonCovered `json:"covers"`
+		Known        bool          `json:"known"`
+	}
+	jsonCovered struct {
+		Class   string `json:"class"`
+		Anomaly string `json:"anomaly"`
+		Count   int    `json:"count"`
 	}
 	jsonEdge struct {
 		Kind          string   `json:"kind"`
@@ -303,6 +309,10 @@ func newJSONFinding(f *analyzer.Finding, clock clock) jsonFinding {
 		Explanation: list(f.Explanation), Advice: list(f.Advice),
 		Witness: make([]jsonEdge, 0, len(f.Witness)), Transactions: make([]jsonTxn, 0, len(w.txns)),
 		Tables: list(f.Tables), Patterns: max(f.Patterns, 1), ProgramSets: max(f.ProgramSets, 1), Known: f.Known,
+		Covers: make([]jsonCovered, 0, len(f.Covers)),
+	}
+	for _, c := range f.Covers {
+		out.Covers = append(out.Covers, jsonCovered{string(c.Class), string(c.Anomaly), c.Count})
 	}
 	for _, p := range f.Programs {
 		out.Programs = append(out.Programs, p.Name)

@@ -185,10 +185,23 @@ func spread(f *analyzer.Finding) string {
 	if f.ProgramSets > 1 {
 		parts = append(parts, plural(f.ProgramSets, "combination")+" of programs")
 	}
-	if len(parts) == 0 {
+	text := ""
+	if len(parts) > 0 {
+		text = "Seen with " + strings.Join(parts, "; ") + "."
+	}
+	return strings.TrimSpace(text + " " + covers(f))
+}
+
+// covers says which anomalies a finding tells along with its own, since it has their statements already.
+func covers(f *analyzer.Finding) string {
+	if len(f.Covers) == 0 {
 		return ""
 	}
-	return "Seen with " + strings.Join(parts, "; ") + "."
+	var parts []string
+	for _, c := range f.Covers {
+		parts = append(parts, plural(c.Count, string(c.Class))+" "+string(c.Anomaly))
+	}
+	return "It stands for " + strings.Join(parts, ", ") + ", too: its statements or transactions are part of them."
 }
 
 // A clock turns the times of a recording's runs, each counted from its own start, into wall time.

@@ -1,6 +1,7 @@
 package histgen
 
 import (
+	"math/rand/v2"
 	"strconv"
 	"time"
 
@@ -130,6 +131,37 @@ func component(n int, accesses func(own history.Tag, i int) (read, write history
 				{Num: 2, Kind: history.Update, Observation: history.Exact, Shape: "UPDATE",
 					Accesses: []history.Access{write}},
 			}}
+	}
+	return txns
+}
+
+// Stale makes n transactions of sessions that take turns, one after the other: two reads of rows of a table and an
+// update. The given share of the reads, which is out of a thousand, see the version before the newest.
+func Stale(n, rows, sessions, share int) []*history.Txn {
+	rng := rand.New(rand.NewPCG(1, uint64(rows)))
+	versions := make([][2]history.Tag, rows) // the newest and the one before it
+	txns := make([]*history.Txn, n)
+	for i := range txns {
+		id, at := history.MakeTxnID(Run, uint32(i+1)), int64(i+1)*10
+		t := &history.Txn{ID: id, Session: history.SessionID(i%sessions + 1), Status: history.Committed,
+			Level: history.RepeatableRead, Start: at, End: at + 9}
+		for k := range 3 {
+			row := rng.IntN(rows)
+			s := history.Stmt{Num: uint32(k + 1), Kind: history.Select, Observation: history.Exact,
+				Shape: "SELECT v FROM load WHERE id = ?", Start: at + int64(2*k), End: at + int64(2*k) + 1}
+			a := history.Access{Row: history.Row{Table: "app.load", ID: "s" + strconv.Itoa(row)},
+				Version: versions[row][0]}
+			switch {
+			case k == 2:
+				s.Kind, s.Shape, a.Op = history.Update, "UPDATE load SET v = ? WHERE id = ?", history.UpdateRow
+				versions[row] = [2]history.Tag{{Txn: id, Stmt: s.Num}, versions[row][0]}
+			case rng.IntN(1000) < share && !versions[row][1].Initial():
+				a.Version = versions[row][1]
+			}
+			s.Accesses = []history.Access{a}
+			t.Stmts = append(t.Stmts, s)
+		}
+		txns[i] = t
 	}
 	return txns
 }
