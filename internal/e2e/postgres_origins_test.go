@@ -97,7 +97,8 @@ func TestLostUpdatesOfUnseenRowsAreCounted(t *testing.T) {
 }
 
 // TestServerIsNotBlamedBesideUnseenWriters has clients write rows that others write past the proxy at the same time.
-// The server keeps its word all the while.
+// The server keeps its word all the while: no finding is a violation. At SERIALIZABLE its word is not given for cycles
+// through writers at other levels, as those are.
 func TestServerIsNotBlamedBesideUnseenWriters(t *testing.T) {
 	for _, level := range []history.Level{history.RepeatableRead, history.Serializable} {
 		t.Run(level.String(), func(t *testing.T) {
@@ -132,7 +133,7 @@ func TestServerIsNotBlamedBesideUnseenWriters(t *testing.T) {
 			stop()
 			n, r := <-done, b.analyze()
 			for _, f := range r.Findings {
-				if f.Class == analyzer.Violation || level == history.Serializable {
+				if f.Class == analyzer.Violation {
 					t.Errorf("%s %s, %d times: %v", f.Class, f.Anomaly, f.Count, f.Explanation)
 				}
 			}

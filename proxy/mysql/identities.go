@@ -51,7 +51,7 @@ func (s *rowIdentities) takeRow(row []byte, of *reply, hidden int, sources []sql
 			s.addArray(i, source.Limit, tail.value(&r, column))
 		} else {
 			rowID, wList := tail.value(&r, column), tail.value(&r, column+1)
-			if rowID != nil || wList != nil || !source.Outer {
+			if rowID != nil || wList != nil || source.Always {
 				s.add(i, rowID, wList)
 			}
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 func TestIdentitiesAreTakenOutOfRows(t *testing.T) {
-	sources := []sqlmysql.Source{{Table: "d.t", Outer: true}}
+	sources := []sqlmysql.Source{{Table: "d.t"}}
 	text := appendString(appendString(appendString(nil, "c"), "7"), "0")
 	missing := append(appendString(nil, "c"), lenencNull, lenencNull) // of an outer join
 	binary := append([]byte{0, 0}, text...)
@@ -48,7 +48,7 @@ func TestIdentitiesAreTakenOutOfRows(t *testing.T) {
 			t.Errorf("%+v", a)
 		}
 	}
-	sources[0].Outer = false // so that NULLs are those of a row that was written past isotap
+	sources[0].Always = true // so that NULLs are those of a row that was written past isotap
 	if _, err := ids.takeRow(missing, &reply{fields: 3}, 2, sources, nil); err != nil {
 		t.Error(err)
 	}

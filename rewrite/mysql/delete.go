@@ -51,7 +51,7 @@ func (pl *planner) identifyDeleted(n *ast.DeleteStmt, t *Table) error {
 		pl.insertAt(pos, text(", "+identity+gap))
 		pl.plan.Result.Reply = rewrite.Trimmed
 	}
-	pl.plan.Result.Sources = []Source{{Table: t.Name}}
+	pl.plan.Result.Sources = []Source{{Table: t.Name, Always: true}}
 	return nil
 }
 

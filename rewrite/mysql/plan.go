@@ -140,9 +140,9 @@ type Source struct {
 	Array bool
 	// Limit is the most identities that an array can hold: one that is full may lack some. 0: no bound.
 	Limit int
-	// Outer says that a row may have no row of the table: on the inner side of an outer join, where both columns are
-	// NULL. Elsewhere that is a row which was written without isotap's columns.
-	Outer bool
+	// Always says that each row has a row of the table: where both columns are NULL, that one was written without
+	// isotap's columns. Otherwise it may be the inner side of an outer join, or another arm of a UNION.
+	Always bool
 }
 
 // Columns is the number of columns that the source takes of a row.

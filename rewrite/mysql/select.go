@@ -475,7 +475,7 @@ func (b *block) show(s *source, i identity) shownIdentity {
 	case i.source.Array:
 		out.expressions = []string{rowID}
 	default:
-		out.expressions, out.source.Outer = []string{rowID, wList}, out.outer
+		out.expressions, out.source.Always = []string{rowID, wList}, s.table != nil && !out.outer
 	}
 	return out
 }

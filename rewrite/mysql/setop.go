@@ -150,7 +150,10 @@ func (pl *planner) armRows(arms []arm) error {
 			pl.insertAt(pos, text(strings.Repeat(", NULL", behind)+gap))
 		}
 		before += own
-		pl.plan.Result.Sources = append(pl.plan.Result.Sources, p.plan.Result.Sources...)
+		for _, s := range p.plan.Result.Sources {
+			s.Always = false
+			pl.plan.Result.Sources = append(pl.plan.Result.Sources, s)
+		}
 	}
 	pl.plan.Result.Reply = rewrite.Trimmed
 	return nil
