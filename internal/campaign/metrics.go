@@ -5,12 +5,15 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -59,10 +62,22 @@ func (p *proxy) sample(ctx context.Context) (s sample, err error) {
 	return s, err
 }
 
-// readMetrics reads the metrics that have no labels, and the sums of those that have.
+// readMetrics reads the metrics that have no labels, and the sums of those that have. A proxy on a starved machine closes
+// a connection whose request it has not read after 5 s: it is asked again.
 func (p *proxy) readMetrics(ctx context.Context) (map[string]float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	for {
+		values, err := p.askForMetrics(ctx)
+		broke := errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF)
+		if !broke || ctx.Err() != nil {
+			return values, err
+		}
+	}
+}
+
+// askForMetrics asks once.
+func (p *proxy) askForMetrics(ctx context.Context) (map[string]float64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.metrics, nil)
 	if err != nil {
 		return nil, fmt.Errorf("ask for metrics: %w", err)

@@ -3,8 +3,13 @@
 package main
 
 import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -28,5 +33,33 @@ func TestProxyIsAwaitedUntilItsMetricsAre(t *testing.T) {
 	}
 	if p.address != "127.0.0.1:1" || p.metrics != "http://127.0.0.1:2/metrics" {
 		t.Errorf("clients at %s, metrics at %q", p.address, p.metrics)
+	}
+}
+
+// TestMetricsAreAskedForAgainWhenConnectionsBreak has a proxy that resets the first connection, as one does that is
+// starved.
+func TestMetricsAreAskedForAgainWhenConnectionsBreak(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		first, err := l.Accept()
+		if err != nil {
+			return
+		}
+		first.(*net.TCPConn).SetLinger(0)
+		first.Close()
+		http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "go_goroutines 7\n") }))
+	}()
+	p := &proxy{metrics: "http://" + l.Addr().String() + "/metrics"}
+	values, err := p.readMetrics(t.Context())
+	if err != nil || values["go_goroutines"] != 7 {
+		t.Errorf("got %v, %v", values, err)
+	}
+	l.Close()
+	if _, err := p.readMetrics(t.Context()); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("of a proxy that is gone: %v", err)
 	}
 }
