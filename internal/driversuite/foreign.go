@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/isotap/isotap/dbms"
 )
@@ -123,3 +124,48 @@ var mariadbNodeJS = &nodeTests{
 			"TEST_DB_DATABASE=testn"}
 	},
 }
+
+var pgJDBC = &javaTests{
+	repository: "github.com/pgjdbc/pgjdbc", tag: "REL42.5.5",
+	packages: []string{"libpostgresql-jdbc-java", "libscram-java", "libjna-java", "libslf4j-java", "junit4",
+		"libhamcrest-java"},
+	jars: append([]string{"postgresql", "scram-client", "scram-common", "jna", "slf4j-api"}, junitJars...),
+	// Suites name classes that are left out; the rest needs System Stubs, a detector of leaks, or OSGi.
+	lacking:   []string{"SuiteClasses", "uk.org.webcompere", "se.jiderhamn", "org.osgi.", "StubEnvironmentAndProperties"},
+	sources:   []string{"pgjdbc/src/test/java"},
+	resources: []string{"pgjdbc/src/test/resources"},
+	tests:     []string{"org.postgresql"},
+	properties: func(s server) []string {
+		host, port, _ := net.SplitHostPort(s.at.Address) // it was put together
+		return []string{"-Dserver=" + host, "-Dport=" + port, "-Ddatabase=" + s.at.Database, "-Dusername=test",
+			"-Dpassword=test", "-DprivilegedUser=" + s.at.User, "-DprivilegedPassword=" + s.at.Password,
+			"-Dbuild.properties.relative.path=."}
+	},
+}
+
+var connectorJ = &javaTests{
+	repository: "github.com/mysql/mysql-connector-j", tag: "8.0.33",
+	packages: []string{"libprotobuf-java", "libjavassist-java", "libslf4j-java", "libc3p0-java", "libhamcrest-java"},
+	jars:     append([]string{"protobuf", "javassist", "slf4j-api", "c3p0"}, junitJars...),
+	sources: []string{"src/main/core-api/java", "src/main/core-impl/java", "src/main/protocol-impl/java",
+		"src/main/user-api/java", "src/main/user-impl/java", "src/generated/java", "src/legacy/java", "src/build/java",
+		"src/test/java"},
+	resources: []string{"src/main/resources"},
+	tokens: strings.NewReplacer("@MYSQL_CJ_MAJOR_VERSION@", "8", "@MYSQL_CJ_MINOR_VERSION@", "0",
+		"@MYSQL_CJ_SUBMINOR_VERSION@", "33", "@MYSQL_CJ_VERSION@", "8.0.33",
+		"@MYSQL_CJ_FULL_PROD_NAME@", "mysql-connector-j-8.0.33", "@MYSQL_CJ_DISPLAY_PROD_NAME@", "MySQL Connector/J",
+		"@MYSQL_CJ_LICENSE_TYPE@", "GPL", "@MYSQL_CJ_REVISION@", "8.0.33"),
+	after: []string{"instrumentation.CommonChecks", "instrumentation.TranslateExceptions", "instrumentation.AddMethods"},
+	// Those of the X protocol, testsuite.x, go past isotap.
+	tests: []string{"com.mysql.cj.protocol", "com.mysql.cj.result", "testsuite.simple", "testsuite.regression"},
+	properties: func(s server) []string {
+		return []string{"-Dcom.mysql.cj.testsuite.url=jdbc:mysql://" + s.at.Address + "/" + s.at.Database + "?user=" +
+			s.at.User + "&password=" + s.at.Password + "&allowPublicKeyRetrieval=true"}
+	},
+}
+
+// junitJars are JUnit's console with its engines, and what tests are written with.
+var junitJars = []string{"junit-platform-console", "junit-platform-launcher", "junit-platform-reporting",
+	"junit-platform-engine", "junit-platform-commons", "junit-jupiter-api", "junit-jupiter-engine",
+	"junit-jupiter-params", "junit-vintage-engine", "junit4", "hamcrest", "opentest4j", "apiguardian-api", "picocli",
+	"univocity-parsers", "opentest4j-reporting-events", "opentest4j-reporting-schema"}

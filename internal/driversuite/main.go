@@ -15,7 +15,7 @@
 // program exits with 1 when a test's outcome differs.
 //
 // drivers.go lists the suites, foreign.go those in other languages; suite.go runs one, of which gotests.go, python.go,
-// node.go and regress.go know how; compare.go compares; mysql.go and postgresql.go have what the suites need of a
+// node.go, java.go and regress.go know how; compare.go compares; mysql.go and postgresql.go have what the suites need of a
 // server.
 package main
 

@@ -101,34 +101,33 @@ func runProcess(ctx context.Context, dir string, env []string, name string, args
 	return c.CombinedOutput()
 }
 
-// parseJUnit reads pytest's report.
+// parseJUnit reads a report in JUnit's form: of pytest, whose tests are named by their files, or of JUnit's console,
+// whose tests are named by their classes.
 func parseJUnit(text []byte) (map[string]outcome, error) {
 	type said struct {
 		Message string `xml:"message,attr"`
 		Text    string `xml:",chardata"`
 	}
+	type testCase struct {
+		File    string `xml:"file,attr"`
+		Class   string `xml:"classname,attr"`
+		Name    string `xml:"name,attr"`
+		Failure *said  `xml:"failure"`
+		Error   *said  `xml:"error"`
+		Skipped *said  `xml:"skipped"`
+	}
 	var report struct {
-		Cases []struct {
-			File    string `xml:"file,attr"`
-			Class   string `xml:"classname,attr"`
-			Name    string `xml:"name,attr"`
-			Failure *said  `xml:"failure"`
-			Error   *said  `xml:"error"`
-			Skipped *said  `xml:"skipped"`
-		} `xml:"testsuite>testcase"`
+		InSuites []testCase `xml:"testsuite>testcase"`
+		Cases    []testCase `xml:"testcase"`
 	}
 	d := xml.NewDecoder(bytes.NewReader(text))
 	d.Strict = false
 	if err := d.Decode(&report); err != nil {
-		return nil, fmt.Errorf("parse pytest's report: %w", err)
+		return nil, fmt.Errorf("parse JUnit's report: %w", err)
 	}
 	outcomes := make(map[string]outcome)
-	for _, c := range report.Cases {
-		module := strings.ReplaceAll(strings.TrimSuffix(c.File, ".py"), "/", ".")
-		name := c.File + "::" + c.Name
-		if class := strings.TrimPrefix(strings.TrimPrefix(c.Class, module), "."); class != "" {
-			name = c.File + "::" + class + "::" + c.Name
-		}
+	for _, c := range append(report.InSuites, report.Cases...) {
+		name := testName(c.File, c.Class, c.Name)
 		o := outcome{result: passed}
 		switch {
 		case c.Failure != nil:
@@ -143,6 +142,18 @@ func parseJUnit(text []byte) (map[string]outcome, error) {
 		}
 	}
 	return outcomes, nil
+}
+
+// testName puts a test's name together: its file if that is known, its class, and its own.
+func testName(file, class, name string) string {
+	if file == "" {
+		return class + "::" + name
+	}
+	module := strings.ReplaceAll(strings.TrimSuffix(file, ".py"), "/", ".")
+	if class := strings.TrimPrefix(strings.TrimPrefix(class, module), "."); class != "" {
+		return file + "::" + class + "::" + name
+	}
+	return file + "::" + name
 }
 
 // djangoTests are those of Django's own that go to the database, by its applications, each a directory of tests.
