@@ -62,8 +62,8 @@ func (p *proxy) sample(ctx context.Context) (s sample, err error) {
 	return s, err
 }
 
-// readMetrics reads the metrics that have no labels, and the sums of those that have. A proxy on a starved machine closes
-// a connection whose request it has not read after 5 s: it is asked again.
+// readMetrics reads the metrics that have no labels, and the sums of those that have. A proxy on a starved machine
+// closes a connection whose request it has not read after 5 s: it is asked again.
 func (p *proxy) readMetrics(ctx context.Context) (map[string]float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

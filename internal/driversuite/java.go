@@ -185,8 +185,8 @@ func (j *javaTests) tested(class string) bool {
 	return slices.ContainsFunc(j.tests, func(p string) bool { return strings.HasPrefix(class, p+".") })
 }
 
-// runPackage runs the classes of a package, and adds what became of their tests. A package that does not come to its end
-// has failed.
+// runPackage runs the classes of a package, and adds what became of their tests. A package that does not come to its
+// end has failed.
 func (j *javaTests) runPackage(ctx context.Context, s server, name string, classes []string,
 	outcomes map[string]outcome) error {
 	reports, err := os.MkdirTemp(filepath.Dir(j.classes), "junit-")

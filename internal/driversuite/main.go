@@ -15,8 +15,8 @@
 // program exits with 1 when a test's outcome differs.
 //
 // drivers.go lists the suites, foreign.go those in other languages; suite.go runs one, of which gotests.go, python.go,
-// node.go, java.go and regress.go know how; compare.go compares; mysql.go and postgresql.go have what the suites need of a
-// server.
+// node.go, java.go and regress.go know how; compare.go compares; mysql.go and postgresql.go have what the suites need
+// of a server.
 package main
 
 import (
