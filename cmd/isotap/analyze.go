@@ -25,7 +25,8 @@ func analyzeCommand() *cobra.Command {
 		Use:   "analyze DIR...",
 		Short: "Name the anomalies in recordings",
 		Long: "Analyses recordings, those of several proxies together. The exit status is 1 when there are findings " +
-			"(see --fail-on).\n\n" +
+			"(see --fail-on), 2 when isotap was used wrongly or failed, and 3 when too little was seen " +
+			"(--min-coverage).\n\n" +
 			"Violations are what the level that the transactions ran at forbids, as their server documents it. " +
 			"--expect asks about another level, whatever they ran at: one of SQL's, as the server documents it, " +
 			"or one of the literature's (docs/levels.md). --model asks about one of the latter only.\n\n" +
@@ -38,6 +39,7 @@ func analyzeCommand() *cobra.Command {
 		Args: needs("DIR", 0),
 	}
 	out.flags(c)
+	out.coverageFlag(c, 0)
 	other.flags(c)
 	judge.flags(c)
 	live.flags(c)

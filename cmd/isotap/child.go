@@ -29,7 +29,7 @@ func runChild(c *cobra.Command, command, env []string, quiet bool) (exitStatus, 
 		return 0, fmt.Errorf("run %s: %w", command[0], err)
 	}
 	if err := child.Start(); err != nil {
-		return 0, fmt.Errorf("run %s: %w", command[0], err)
+		return 0, notRun(command[0], err)
 	}
 	ended := make(chan struct{})
 	go forward(child.Process, signals, ended)

@@ -14,13 +14,14 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/isotap/isotap/internal/config"
 )
 
 func main() { os.Exit(run()) }
 
-// run returns the exit status: 0, 1 for findings and failures, or that of the command of `isotap run`.
+// run returns the exit status: one of those below, or that of the command of `isotap run`.
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -28,14 +29,41 @@ func run() int {
 	context.AfterFunc(ctx, stop)
 	err := root().ExecuteContext(ctx)
 	var status exitStatus
+	var said failure
 	switch {
 	case err == nil:
 		return 0
+	case errors.As(err, &said):
+		fmt.Fprintf(os.Stderr, "isotap: %v\n", err)
+		return int(said.status)
 	case errors.As(err, &status):
 		return int(status)
 	}
 	fmt.Fprintf(os.Stderr, "isotap: %v\n", err)
-	return 1
+	return statusFailed
+}
+
+// The exit statuses of isotap itself, beside 0.
+const (
+	statusFound  = 1 // findings, or what else a verb looks for
+	statusFailed = 2 // it was used wrongly, or failed
+	statusUnseen = 3 // too little was seen to say that nothing is wrong
+)
+
+// A failure ends the process with a status of its own and its message.
+type failure struct {
+	error
+	status exitStatus
+}
+
+// flagsBelow are the names of the flags of a command and of all verbs below it.
+func flagsBelow(c *cobra.Command) []string {
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	for _, verb := range c.Commands() {
+		names = append(names, flagsBelow(verb)...)
+	}
+	return names
 }
 
 // exitStatus ends the process with a status of its own, without a message.
@@ -63,13 +91,21 @@ func root() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          mistakenVerb,
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return c.Help()
+		},
 		// Every flag of every verb may come from the environment.
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			return config.FromEnvironment(c.Flags(),
-				os.Getenv)
+			if err := config.Misspelt(os.Environ(), flagsBelow(c.Root())); err != nil {
+				return err
+			}
+			return config.FromEnvironment(c.Flags(), os.Getenv)
 		},
+		Version: isotapVersion(),
 	}
+	c.SetVersionTemplate(versionLine())
+	c.InitDefaultVersionFlag()
+	c.InitDefaultHelpFlag()
 	c.SetFlagErrorFunc(mistakenFlag)
 	c.SetHelpCommand(helpCommand())
 	c.AddCommand(runCommand(), proxyCommand(), analyzeCommand(), recordingsCommand(), exportCommand(), importCommand(),

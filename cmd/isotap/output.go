@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -26,6 +27,9 @@ type output struct {
 	baseline  string
 	update    string
 	known     *baseline.Use // nil without a baseline
+	// minCoverage is the share of statements, in percent, that must have been observed exactly; 0: any.
+	minCoverage int
+	pipes       map[string]*os.File // files that are no regular ones, open
 }
 
 // exports are the reports for other programs, each with its flag.
@@ -74,8 +78,17 @@ func (o *output) flags(c *cobra.Command) {
 	must(c.MarkFlagFilename("baseline", "json"))
 }
 
+// coverageFlag adds the flag that says how much must have been seen.
+func (o *output) coverageFlag(c *cobra.Command, percent int) {
+	c.Flags().IntVar(&o.minCoverage, "min-coverage", percent, "exit status 3 if nothing was observed, or less than this "+
+		"percentage of the statements exactly; 0: never")
+}
+
 // check returns what is wrong with the flags before anything is done for them.
 func (o *output) check() (err error) {
+	if o.minCoverage < 0 || o.minCoverage > 100 {
+		return fmt.Errorf("--min-coverage: %d is no percentage", o.minCoverage)
+	}
 	switch o.failOn {
 	case "violation", "hazard", "none":
 	default:
@@ -90,51 +103,86 @@ func (o *output) check() (err error) {
 	return err
 }
 
-// write prints the whole report and writes the files that are asked for.
+// open sees that the files can be written, before what takes long is done for them. Those that are no regular files,
+// such as pipes, stay open.
+func (o *output) open() error {
+	o.pipes = make(map[string]*os.File)
+	for _, name := range append([]string{o.html}, o.files...) {
+		if name == "" || o.pipes[name] != nil {
+			continue
+		}
+		f, err := private.Create(name)
+		if err != nil {
+			return fmt.Errorf("open the report's file: %w", err)
+		}
+		info, err := f.Stat()
+		if err == nil && !info.Mode().IsRegular() {
+			o.pipes[name] = f
+			continue
+		}
+		if err := errors.Join(err, f.Close()); err != nil {
+			return fmt.Errorf("open the report's file: %w", err)
+		}
+	}
+	if o.scenarios != "" {
+		if err := private.MkdirAll(o.scenarios); err != nil {
+			return fmt.Errorf("make the directory for the scenarios: %w", err)
+		}
+	}
+	return nil
+}
+
+// write prints the whole report and writes the files that are asked for. What becomes of the files does not keep the
+// report from being printed.
 func (o *output) write(c *cobra.Command, r *analyzer.Result) error {
-	if err := o.writeFiles(c, r); err != nil {
-		return err
-	}
+	err := o.writeFiles(c, r)
 	if o.json {
-		return report.JSON(c.OutOrStdout(), r)
+		return errors.Join(report.JSON(c.OutOrStdout(), r), err)
 	}
-	return report.Terminal(c.OutOrStdout(), r, report.TerminalOptions{Color: report.UseColor(c.OutOrStdout()),
-		Verbose: o.verbose, Limit: o.limit})
+	return errors.Join(report.Terminal(c.OutOrStdout(), r, report.TerminalOptions{Color: report.UseColor(c.OutOrStdout()),
+		Verbose: o.verbose, Limit: o.limit}), err)
 }
 
 // summarize writes ten lines to standard error, or the JSON report to standard output, and the files that
-// are asked for.
+// are asked for, as write does.
 func (o *output) summarize(c *cobra.Command, r *analyzer.Result) error {
-	if err := o.writeFiles(c, r); err != nil {
-		return err
-	}
+	err := o.writeFiles(c, r)
 	if o.json {
-		return report.JSON(c.OutOrStdout(), r)
+		return errors.Join(report.JSON(c.OutOrStdout(), r), err)
 	}
-	return report.Summary(c.ErrOrStderr(), r, o.html)
+	html := o.html
+	if err != nil {
+		html = "" // it may be the one that was not written
+	}
+	return errors.Join(report.Summary(c.ErrOrStderr(), r, html), err)
 }
 
-// writeFiles compares the result with the baseline, and writes the files.
+// writeFiles compares the result with the baseline, and writes the files: each that can be written.
 func (o *output) writeFiles(c *cobra.Command, r *analyzer.Result) error {
+	var errs []error
 	if o.known != nil {
 		said, err := o.known.Finish(r)
-		if err != nil {
-			return err
-		}
-		if said != "" {
+		if said != "" && err == nil {
 			fmt.Fprintln(c.ErrOrStderr(), "isotap:", said)
 		}
+		errs = append(errs, err)
 	}
-	err := writeFile(o.html, func(w io.Writer) error { return report.HTML(w, r) })
+	errs = append(errs, o.writeFile(o.html, func(w io.Writer) error { return report.HTML(w, r) }))
 	for i := range exports {
-		if err == nil {
-			err = writeFile(o.files[i], func(w io.Writer) error { return exports[i].write(w, r, o) })
-		}
+		errs = append(errs, o.writeFile(o.files[i], func(w io.Writer) error { return exports[i].write(w, r, o) }))
 	}
-	if err == nil && o.scenarios != "" {
-		err = report.Scenarios(o.scenarios, r)
+	if o.scenarios != "" {
+		errs = append(errs, report.Scenarios(o.scenarios, r))
 	}
-	return err
+	return errors.Join(errs...)
+}
+
+// writeFile is the function of that name for a file that open may have opened.
+func (o *output) writeFile(name string, write func(io.Writer) error) error {
+	if f := o.pipes[name]; f != nil {
+		return errors.Join(write(f), f.Close())
+	}
+	return writeFile(name, write)
 }
 
 // writeFile makes a report's file; an empty name is that of a report that was not asked for.
@@ -162,10 +210,21 @@ func (o *output) report(c *cobra.Command, r *analyzer.Result) error {
 	return o.status(r)
 }
 
-// status is the error that gives the exit status the findings deserve that the baseline does not know.
+// status is the error that gives the exit status the findings deserve that the baseline does not know, or else what was
+// seen.
 func (o *output) status(r *analyzer.Result) error {
 	if slices.ContainsFunc(report.New(r), o.fails) {
-		return exitStatus(1)
+		return exitStatus(statusFound)
+	}
+	if o.minCoverage == 0 {
+		return nil
+	}
+	switch all := &r.Coverage; {
+	case all.Exact == 0:
+		return failure{errors.New("nothing was observed, so nothing is known to be right (--min-coverage)"), statusUnseen}
+	case 100*all.Exact < o.minCoverage*all.Statements:
+		return failure{fmt.Errorf("too little was observed: %d of %d statements exactly, and --min-coverage asks for %d%%",
+			all.Exact, all.Statements, o.minCoverage), statusUnseen}
 	}
 	return nil
 }

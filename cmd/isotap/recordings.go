@@ -143,7 +143,7 @@ func checkRecordings(c *cobra.Command, dirs []string, asJSON bool) error {
 			}
 		}
 		if !one.Sound {
-			status = exitStatus(1)
+			status = exitStatus(statusFound)
 		}
 		all = append(all, one)
 	}

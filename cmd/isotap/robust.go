@@ -172,7 +172,7 @@ func (o *robustFlags) run(c *cobra.Command) error {
 			report.TerminalOptions{Color: report.UseColor(c.OutOrStdout()), Verbose: o.verbose})
 	}
 	if err == nil && !last.Of(robust.TypeII).Robust {
-		return exitStatus(1)
+		return exitStatus(statusFound)
 	}
 	return err
 }

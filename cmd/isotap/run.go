@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,8 +36,12 @@ killed.
 
 Exit status:
   0       COMMAND ended with 0, and there is no finding that --fail-on names
-  1       there is such a finding, or isotap itself failed (a message says so)
-  N       COMMAND ended with N
+  1       there is such a finding
+  2       isotap was used wrongly, or failed (a message says so)
+  3       nothing was observed, or less than --min-coverage asks for
+  N       COMMAND ended with N, whatever was found
+  126     COMMAND cannot be run
+  127     COMMAND is not there
   128+N   signal N ended COMMAND`
 
 func runCommand() *cobra.Command {
@@ -58,6 +63,7 @@ func runCommand() *cobra.Command {
 	// What follows COMMAND is COMMAND's own, with or without the --.
 	c.Flags().SetInterspersed(false)
 	out.flags(c)
+	out.coverageFlag(c, 50)
 	var live watching
 	live.flags(c, "live", "print findings as they are made, to standard error")
 	c.Flags().BoolVar(&instrument, "instrument", instrument,
@@ -111,10 +117,25 @@ func checkRun(program string, templates []string, out *output) error {
 		return err
 	}
 	if _, err := exec.LookPath(program); err != nil {
-		return fmt.Errorf("run %s: %w", program, err)
+		return notRun(program, err)
 	}
 	return nil
 }
+
+// notRun is why a program was not run, with the status that shells give for it.
+func notRun(program string, err error) failure {
+	status := exitStatus(notRunnable)
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		status = notThere
+	}
+	return failure{fmt.Errorf("run %s: %w", program, err), status}
+}
+
+// The exit statuses of a command that was not run, as shells have them.
+const (
+	notRunnable = 126
+	notThere    = 127
+)
 
 // watch runs the command through a proxy and reports.
 func watch(c *cobra.Command, command, templates []string, o proxyserver.Options, out *output) error {
@@ -125,6 +146,9 @@ func watch(c *cobra.Command, command, templates []string, o proxyserver.Options,
 		return err
 	}
 	env, err := environment(srv, templates)
+	if err == nil && !o.Off {
+		err = out.open()
+	}
 	var status exitStatus
 	if err == nil {
 		status, err = runChild(c, command, env, out.json)

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -23,6 +24,9 @@ func isotapVersion() string {
 	return "unknown"
 }
 
+// versionLine is what `isotap version` and `isotap --version` print.
+func versionLine() string { return fmt.Sprintf("isotap %s (%s)\n", isotapVersion(), runtime.Version()) }
+
 func versionCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
@@ -35,7 +39,7 @@ func versionCommand() *cobra.Command {
 				return json.NewEncoder(c.OutOrStdout()).Encode(map[string]string{"isotap": isotapVersion(),
 					"go": runtime.Version()})
 			}
-			_, err := fmt.Fprintf(c.OutOrStdout(), "isotap %s (%s)\n", isotapVersion(), runtime.Version())
+			_, err := io.WriteString(c.OutOrStdout(), versionLine())
 			return err
 		},
 	}

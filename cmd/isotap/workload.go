@@ -159,7 +159,7 @@ func (t *trying) end() error {
 		fmt.Fprintln(t.books(), strings.Join(t.said, "\n"))
 	}
 	if t.failed {
-		return exitStatus(1)
+		return exitStatus(statusFound)
 	}
 	return nil
 }
