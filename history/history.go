@@ -323,7 +323,9 @@ type Access struct {
 
 // A Row names one row for its whole life.
 type Row struct {
-	Table string // schema.table, with the incarnation appended as @n from the second on
+	// Table is schema.table; where another table, or an earlier life of it, has a row of that ID, with an @ and what
+	// tells it from that one.
+	Table string
 	// ID is isotap_rowid; on PostgreSQL the values of the primary key, and empty where the table has none.
 	ID string
 }
@@ -340,8 +342,8 @@ type TupleID struct {
 	// LSN is the position of the write-ahead log right after a write, while its row was still locked: of
 	// two writes of one row the later one has the larger.
 	LSN uint64
-	// Leaf is the oid of the table that holds the version, where Row.Table is that of its partitioned
-	// parent; otherwise 0.
+	// Leaf is the oid of the table that holds the version: Row.Table is the name that it, or its partitioned parent,
+	// had then. 0: not known, as for tables without partitions in recordings of older versions of isotap.
 	Leaf uint32
 	// Tagged says that the row carries isotap's columns. Its ID is then isotap_rowid, and CTID and NewID are no
 	// places but the log positions of the last tags in isotap_wlist; the XID that an UPDATE replaced is the

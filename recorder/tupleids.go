@@ -14,7 +14,8 @@ const (
 	placeNewID
 	placeLSN
 	placeLeaf
-	placeTagged // which has no value
+	placeTagged   // which has no value
+	placeSameLeaf // nor has this one: Leaf is the last one again
 )
 
 // appendTupleIDs appends the tuple ids of n accesses, each field as the difference from the last one of its kind
@@ -32,7 +33,11 @@ func appendTupleIDs(b []byte, last *history.TupleID, ids []history.TupleID, n in
 		b, mask = appendStep32(b, mask, placeNewXID, &last.NewXID, p.NewXID)
 		b, mask = appendStep(b, mask, placeNewID, &last.NewID, p.NewID)
 		b, mask = appendStep(b, mask, placeLSN, &last.LSN, p.LSN)
-		b, mask = appendStep32(b, mask, placeLeaf, &last.Leaf, p.Leaf)
+		if p.Leaf != 0 && p.Leaf == last.Leaf {
+			mask |= placeSameLeaf
+		} else {
+			b, mask = appendStep32(b, mask, placeLeaf, &last.Leaf, p.Leaf)
+		}
 		if p.Tagged {
 			mask |= placeTagged
 		}
@@ -71,6 +76,9 @@ func (c *cursor) tupleIDs(last *history.TupleID, n int) []history.TupleID {
 		p.NewID = c.step(mask&placeNewID, &last.NewID)
 		p.LSN = c.step(mask&placeLSN, &last.LSN)
 		p.Leaf = c.step32(mask&placeLeaf, &last.Leaf)
+		if mask&placeSameLeaf != 0 {
+			p.Leaf = last.Leaf
+		}
 		p.Tagged = mask&placeTagged != 0
 	}
 	return ids

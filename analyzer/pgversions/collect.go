@@ -28,7 +28,7 @@ func (r *Resolver) seesForgotten(row history.Row, p *history.TupleID) {
 		return
 	}
 	for _, xids := range r.forgotten {
-		if n := r.number(row); xids.Has(p.XID) && (r.lasts[n].XID == 0 || before(r.lasts[n].XID, p.XID)) {
+		if n := r.number(row, p.Leaf); xids.Has(p.XID) && (r.lasts[n].XID == 0 || before(r.lasts[n].XID, p.XID)) {
 			r.lasts[n] = *p
 		}
 	}
@@ -73,11 +73,13 @@ func (r *Resolver) Collect(t *history.Txn) error {
 		x.nested = x.nested || s.Kind == history.Savepoint
 		x.hides = x.hides || s.Observation == history.Opaque || s.Observation == history.Inexact
 		for k := range min(len(s.Accesses), len(s.TupleIDs)) {
-			if a := &s.Accesses[k]; a.Op == history.Read {
-				r.seesForgotten(r.local(t, a.Row), &s.TupleIDs[k])
+			a, p := &s.Accesses[k], &s.TupleIDs[k]
+			of := r.meets(r.recordedTable(t, a.Row.Table, p.Leaf))
+			if a.Op == history.Read {
+				r.seesForgotten(history.Row{Table: of.name, ID: a.Row.ID}, p)
 			} else {
-				r.write(i, s, a.Op, a.Inexact, r.local(t, a.Row), &s.TupleIDs[k])
-				r.sees(&x, s.TupleIDs[k].NewXID)
+				r.write(write{txn: i, stmt: s.Num, start: s.Start, op: a.Op, flags: flagsOf(s, a, p)}, of, a.Row.ID, p)
+				r.sees(&x, p.NewXID)
 			}
 		}
 	}
@@ -92,33 +94,28 @@ func (r *Resolver) Collect(t *history.Txn) error {
 	return nil
 }
 
-func (r *Resolver) write(txn int32, s *history.Stmt, op history.Op, unsure bool, row history.Row, p *history.TupleID) {
-	w := write{lsn: p.LSN, start: s.Start, ctid: p.NewID, xid: p.NewXID, leaf: p.Leaf, row: none, txn: txn,
-		stmt: s.Num, pred: none, op: op}
-	if s.Void {
-		w.flags |= void
-	}
-	if unsure {
-		w.flags |= inexact
-	}
-	if p.Tagged {
-		w.flags |= tagged
-	}
-	if row.ID == "" && !p.Tagged {
-		r.keyless.collect(int32(len(r.writes)), row.Table, p)
-	} else if row.ID != "" {
-		w.row = r.number(row)
+// write takes in a write of a table's row, and what it left.
+func (r *Resolver) write(w write, of table, id string, p *history.TupleID) {
+	w.lsn, w.ctid, w.xid, w.leaf, w.row, w.pred = p.LSN, p.NewID, p.NewXID, p.Leaf, none, none
+	if id == "" && !p.Tagged {
+		r.keyless.collect(int32(len(r.writes)), of, p)
+	} else if id != "" {
+		w.row = r.number(history.Row{Table: of.name, ID: id}, p.Leaf)
 	}
 	r.writes = append(r.writes, w)
 }
 
-func (r *Resolver) number(row history.Row) int32 {
-	n, ok := r.rows[row]
-	if !ok {
-		n = int32(len(r.rows))
-		r.rows[row] = n
+func flagsOf(s *history.Stmt, a *history.Access, p *history.TupleID) (f flags) {
+	if s.Void {
+		f |= void
 	}
-	return n
+	if a.Inexact {
+		f |= inexact
+	}
+	if p.Tagged {
+		f |= tagged
+	}
+	return f
 }
 
 // sees takes in that a transaction has an xid.

@@ -38,18 +38,28 @@ const (
 	named
 )
 
-func (k *keyless) collect(write int32, table string, p *history.TupleID) {
+// leaf returns the oid that tells a table from others of its name; 0 for the first of that name, so that the ids of its
+// rows are as those of older recordings.
+func (t *table) leaf(p *history.TupleID) uint32 {
+	if t.first {
+		return 0
+	}
+	return p.Leaf
+}
+
+func (k *keyless) collect(write int32, of table, p *history.TupleID) {
 	if k.tables == nil {
 		k.tables = make(map[string]int32)
 	}
-	t, ok := k.tables[table]
+	t, ok := k.tables[of.name]
 	if !ok {
 		t = int32(len(k.tables))
-		k.tables[table] = t
+		k.tables[of.name] = t
 	}
+	leaf := of.leaf(p)
 	k.steps = append(k.steps, step{write: write,
-		old:  versionKey{table: t, leaf: p.Leaf, xid: p.XID, ctid: p.CTID},
-		left: versionKey{table: t, leaf: p.Leaf, xid: p.NewXID, ctid: p.NewID}})
+		old:  versionKey{table: t, leaf: leaf, xid: p.XID, ctid: p.CTID},
+		left: versionKey{table: t, leaf: leaf, xid: p.NewXID, ctid: p.NewID}})
 }
 
 // settle finds the first version of every row.

@@ -1,11 +1,6 @@
 package pgversions
 
-import (
-	"fmt"
-	"strings"
-
-	"github.com/isotap/isotap/history"
-)
+import "github.com/isotap/isotap/history"
 
 // Resolve gives a transaction's accesses their versions, and takes its places away. It changes t, whose
 // other parts stay as they are.
@@ -47,6 +42,9 @@ type translation struct {
 	snapshot int64
 	// wrote says that it may have written: what it reads from then on may be of its own, later than its snapshot.
 	wrote bool
+	// last is the table of the access before, and known what it is.
+	last  recordedTable
+	known table
 }
 
 func (r *Resolver) translation(t *history.Txn) translation {
@@ -66,21 +64,20 @@ func (x *translation) access(s *history.Stmt, a *history.Access, p *history.Tupl
 	if x.server == none {
 		return false
 	}
-	row, moved := x.local(x.txn, a.Row), x.moves(x.txn, a.Row.Table)
-	a.Row.Table = row.Table + x.servers[x.server].suffix
+	t := x.tableOf(a.Row.Table, p.Leaf)
 	seen := shownVersion{server: x.server, row: none, reader: x.index, stmt: s.Num, xid: p.XID, ctid: p.CTID,
-		leaf: p.Leaf, moved: moved,
+		leaf: p.Leaf, moved: t.moved,
 		tagged: p.Tagged, listed: p.Tagged && a.Op == history.UpdateRow}
-	switch {
-	case row.ID == "" && p.Tagged:
-		return false
-	case row.ID == "":
-		a.Inexact = a.Inexact || moved
-		return x.keylessAccess(row.Table, a, p, &seen)
+	if a.Row.ID == "" {
+		a.Row.Table = t.name + x.servers[x.server].suffix
+		a.Inexact = a.Inexact || t.moved
+		return !p.Tagged && x.keylessAccess(t, a, p, &seen)
 	}
-	if n, ok := x.rows[row]; ok {
+	row, n, ok := x.Resolver.known(history.Row{Table: t.name, ID: a.Row.ID}, p.Leaf)
+	if ok {
 		seen.row = n
 	}
+	a.Row.Table = row.Table + x.servers[x.server].suffix
 	switch {
 	case a.Op == history.Read && p.XID == 0:
 		return false
@@ -100,6 +97,14 @@ func (x *translation) access(s *history.Stmt, a *history.Access, p *history.Tupl
 		x.replace(a, w)
 	}
 	return true
+}
+
+// tableOf returns what is known of an access's table.
+func (x *translation) tableOf(name string, leaf uint32) table {
+	if recorded := x.recordedTable(x.txn, name, leaf); recorded != x.last {
+		x.last, x.known = recorded, x.table(recorded)
+	}
+	return x.known
 }
 
 // write returns what the first pass knows of a write; nil for a read.
@@ -167,14 +172,15 @@ func (x *translation) above(a *history.Access, w *write) {
 }
 
 // keylessAccess resolves an access to a row of a table without a primary key.
-func (x *translation) keylessAccess(table string, a *history.Access, p *history.TupleID, s *shownVersion) bool {
-	n, ok := x.keyless.tables[table]
+func (x *translation) keylessAccess(t table, a *history.Access, p *history.TupleID, s *shownVersion) bool {
+	n, ok := x.keyless.tables[t.name]
 	if !ok {
 		n = none
 	}
-	old := versionKey{server: x.server, table: n, leaf: p.Leaf, xid: p.XID, ctid: p.CTID}
+	leaf := t.leaf(p)
+	old := versionKey{server: x.server, table: n, leaf: leaf, xid: p.XID, ctid: p.CTID}
 	if a.Op == history.InsertRow || a.Op == history.UpdateRow && p.XID == 0 {
-		left := versionKey{server: x.server, table: n, leaf: p.Leaf, xid: p.NewXID, ctid: p.NewID}
+		left := versionKey{server: x.server, table: n, leaf: leaf, xid: p.NewXID, ctid: p.NewID}
 		a.Row.ID, _ = x.keyless.version(left)
 		a.Inexact = a.Inexact || a.Op == history.UpdateRow || left.xid == 0
 		return true
@@ -190,33 +196,4 @@ func (x *translation) keylessAccess(table string, a *history.Access, p *history.
 	}
 	x.saw(a, s)
 	return true
-}
-
-// moves reports whether places in a table may have become those of other versions.
-func (r *Resolver) moves(t *history.Txn, table string) bool {
-	if len(r.rewritten) == 0 || r.unended {
-		return r.unended
-	}
-	database, ok := r.databases[sessionKey{t.ID.Run(), t.Session}]
-	if !ok {
-		database = r.first
-	}
-	if database != "" {
-		table += "@" + database
-	}
-	return r.rewritten[table]
-}
-
-// temporary is the schema of temporary tables, of which each session has its own.
-const temporary = "pg_temp."
-
-// local returns a row under the name that it has among all sessions.
-func (r *Resolver) local(t *history.Txn, row history.Row) history.Row {
-	if database, ok := r.databases[sessionKey{t.ID.Run(), t.Session}]; ok {
-		row.Table += "@" + database
-	}
-	if strings.HasPrefix(row.Table, temporary) {
-		row.Table = fmt.Sprintf("%s@%s.%d", row.Table, t.ID.Run(), t.Session)
-	}
-	return row
 }

@@ -24,6 +24,9 @@
 //   - In a table that was written anew as a whole during a run ([history.Info.Rewritten]) places tell nothing
 //     sure: what others see of a transaction's versions of a row is the last, and rows without a key are
 //     inexact. Of a run that did not end cleanly it is not known which tables were.
+//   - A table is its oid ([history.TupleID].Leaf), whatever it is called: its rows are those of the name that it was
+//     recorded under first. A row that has the name of another table's (a new table of an old name, a partition in
+//     another's place) has the oid behind that.
 //   - A row without a primary key is named by the first version of it that is known. An UPDATE that
 //     does not tell what it replaced starts a new name, and is inexact.
 //
@@ -44,9 +47,9 @@
 //
 // # The files
 //
-// collect.go is the first pass; servers.go and settle.go work between the passes, keyless.go names the
-// rows without a key; resolve.go is the second pass, find.go finds the write behind a version, tagged.go behind
-// one that its row names. unseen.go tells the order of versions that nobody was seen to write.
+// collect.go is the first pass, in which tables.go names the tables; servers.go and settle.go work between the passes,
+// keyless.go names the rows without a key; resolve.go is the second pass, find.go finds the write behind a version,
+// tagged.go behind one that its row names. unseen.go tells the order of versions that nobody was seen to write.
 package pgversions
 
 import (
@@ -67,6 +70,12 @@ type Resolver struct {
 	txnIndex map[history.TxnID]int32
 	writes   []write // a transaction's stand together, in its order
 	rows     map[history.Row]int32
+	leaves   []uint32 // by row: the table that holds it; 0: not known
+
+	tables    map[tableKey]table
+	names     map[string]bool // that a table has
+	lastMet   recordedTable
+	lastTable table
 
 	// databases are those of the sessions that are in another one than the first session is.
 	databases map[sessionKey]string
@@ -193,7 +202,7 @@ const (
 func New() *Resolver {
 	return &Resolver{runIndex: make(map[history.Run]int32), txnIndex: make(map[history.TxnID]int32),
 		rows: make(map[history.Row]int32), owners: make(map[xidKey]int32), databases: make(map[sessionKey]string),
-		rewritten: make(map[string]bool),
+		rewritten: make(map[string]bool), tables: make(map[tableKey]table), names: make(map[string]bool),
 		forgotten: make(map[history.Run]*numset.Set), lasts: make(map[int32]history.TupleID),
 		unseenVersions: newUnseenVersions()}
 }

@@ -215,12 +215,12 @@ func TestVersionsAreFoundByTheirPlaces(t *testing.T) {
 				{2, update, "6", left(110, 8, 20)}}},
 			{status: yes, shown: []shown{{1, read, "5", inLeaf(at(110, 7), 90)}, {2, read, "5", inLeaf(at(120, 7), 90)},
 				{3, read, "5", inLeaf(at(110, 7), 91)}}},
-		}, "T1.1 update 5 0, T1.2 update 6 0, T2.1 read 5 T1.1, T2.2 read 5 x120, T2.3 read 5 T1.1"},
+		}, "T1.1 update 5 0, T1.2 update 6 0, T2.1 read 5 T1.1, T2.2 read 5 x120, T2.3 read 5 x110 of t@91"},
 		"a partition's write of which only the place is known is not certain": {[]client{
 			{status: yes, shown: []shown{{1, update, "5", inLeaf(left(0, 7, 10), 90)}}},
 			{status: yes, shown: []shown{{1, read, "5", inLeaf(at(110, 7), 90)},
 				{2, read, "5", inLeaf(at(110, 7), 91)}}},
-		}, "T1.1 update 5 0, T2.1 read 5 T1.1?, T2.2 read 5 x110"},
+		}, "T1.1 update 5 0, T2.1 read 5 T1.1?, T2.2 read 5 x110 of t@91"},
 		"an access without a place says nothing": {[]client{
 			{status: yes, shown: []shown{{1, read, "5", history.TupleID{}}, {1, read, "6", at(50, 1)},
 				{1, read, "", history.TupleID{}}}},

@@ -421,6 +421,7 @@ func (m moving) compare(old, next *snapshot, p *pending) {
 		switch {
 		case before == nil:
 		case after != nil && after.filenode != before.filenode:
+			m.note(old.tables.get(before.name))
 			m.note(next.tables.get(after.name))
 		case after == nil && p != nil && p.rewrites[oid]:
 			m.note(old.tables.get(before.name))
@@ -428,8 +429,11 @@ func (m moving) compare(old, next *snapshot, p *pending) {
 	}
 }
 
-// note adds a table.
+// note adds a table, under the name that it has.
 func (m moving) note(t *sqlpostgres.Table) {
+	if t == nil {
+		return
+	}
 	if t.Root != "" {
 		m[t.Root] = true
 	}

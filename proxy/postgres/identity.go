@@ -269,7 +269,10 @@ func (s *rowIdentities) put(c *resultInProgress, st *history.Stmt, failed bool,
 		tuple := seen.tuple
 		row := history.Row{Table: source.Table, ID: id}
 		if leaves := source.Physical.Leaves; leaves != nil {
-			row.Table, tuple.Leaf = leaves[tuple.Leaf], 0
+			row.Table = leaves[tuple.Leaf]
+		}
+		if tuple.Leaf == 0 {
+			tuple.Leaf = source.Physical.OID
 		}
 		if row.Table == "" {
 			downgrade(st, history.Inexact, history.ReasonUnknownRow)

@@ -28,7 +28,7 @@ func (id *identity) add(item Item, expr string) {
 // source is what the plan says about the identity. A row of a partition is one of the partitioned table at the
 // top, for it may move to another partition; one of a table that inherits stays there.
 func (id *identity) source(s *source) Source {
-	p := &Physical{Items: id.items, Types: id.types}
+	p := &Physical{Items: id.items, Types: id.types, OID: s.table.OID}
 	table := s.table.Name
 	switch {
 	case s.table.Root != "":

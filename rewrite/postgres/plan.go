@@ -90,6 +90,8 @@ type Physical struct {
 	// Leaves are the names of tables by oid (ItemTable), where Source.Table alone does not name the row: those that
 	// inherit from it. Nil: it does.
 	Leaves map[uint32]string
+	// OID is the table's, where no item tells which one holds the version.
+	OID uint32
 }
 
 // An Item is one column of what identifies a row's version.
