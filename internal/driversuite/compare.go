@@ -88,13 +88,34 @@ func (c *comparison) tryAgain(ctx context.Context, s *suite, progress io.Writer)
 		}
 		retried.add(w, outcomes, 0)
 	}
+	c.settle(tests, retried.results)
+	return nil
+}
+
+// settle takes over what became of tests that were tried again, where it is the same on every way.
+func (c *comparison) settle(tests []string, retried map[string][]outcome) {
 	for _, test := range tests {
-		if results := retried.results[test]; results != nil && !differ(results) {
+		switch results := retried[test]; {
+		case results != nil && !differ(results):
 			c.results[test] = results
-			c.unsteady = append(c.unsteady, test)
+		case results == nil && holds(test, retried):
+			delete(c.results, test)
+		default:
+			continue
+		}
+		c.unsteady = append(c.unsteady, test)
+	}
+}
+
+// holds reports whether a name is that of a file or class some of whose tests have outcomes: such a name has
+// one itself only when it did not come to its end.
+func holds(name string, outcomes map[string][]outcome) bool {
+	for test := range outcomes {
+		if strings.HasPrefix(test, name+"::") {
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
 // print writes the counts of each way and every difference, and returns the number of those that are not

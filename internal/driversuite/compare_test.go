@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,25 @@ func TestDifferencesAreListedByTestAndWay(t *testing.T) {
 		if !strings.Contains(out.String(), line) {
 			t.Errorf("%q is missing in\n%s", line, out.String())
 		}
+	}
+}
+
+func TestFileThatEndsAtLastHasItsTestsCompared(t *testing.T) {
+	pass, fail, none := outcome{result: passed}, outcome{result: failed}, outcome{result: absent}
+	c := comparison{results: map[string][]outcome{
+		"a.js": {none, fail}, "a.js::reads": {pass, none}, "a.js::writes": {pass, none},
+		"b.js": {none, fail}, "b.js::reads": {pass, none}, "c.js::reads": {pass, fail},
+	}}
+	c.settle(c.differing(), map[string][]outcome{
+		"a.js::reads": {pass, pass}, "a.js::writes": {pass, fail},
+		"b.js": {none, fail}, "b.js::reads": {pass, none}, "c.js::reads": {pass, pass},
+	})
+	want := []string{"a.js::writes", "b.js", "b.js::reads"}
+	if got := c.differing(); !slices.Equal(got, want) {
+		t.Errorf("%q differ, want %q", got, want)
+	}
+	if want := []string{"a.js", "a.js::reads", "c.js::reads"}; !slices.Equal(c.unsteady, want) {
+		t.Errorf("%q differed once, want %q", c.unsteady, want)
 	}
 }
 

@@ -33,8 +33,11 @@ type javaTests struct {
 	source, classes string
 }
 
-// packageLimit bounds the tests of one package, which share a Java machine.
-const packageLimit = 15 * time.Minute
+// What is run in one Java machine: classes of one package, and at most so many, in at most this time.
+const (
+	classesAtOnce = 20
+	classesLimit  = 15 * time.Minute
+)
 
 // javaStubs are the declarations that the sources need of libraries that no package has.
 //
@@ -133,7 +136,7 @@ func (j *javaTests) java(ctx context.Context, args ...string) ([]byte, error) {
 	return runProcess(ctx, j.source, nil, "java", append([]string{"-cp", j.classPath()}, args...)...)
 }
 
-// run runs the classes that the chosen tests are in, those of one package in one Java machine. A pattern is a part of a
+// run runs the classes that the chosen tests are in, several of a package in one Java machine. A pattern is a part of a
 // class's name.
 func (j *javaTests) run(ctx context.Context, s server, chosen selection) (map[string]outcome, error) {
 	classes, err := j.testClasses(chosen)
@@ -142,12 +145,11 @@ func (j *javaTests) run(ctx context.Context, s server, chosen selection) (map[st
 	}
 	outcomes := make(map[string]outcome)
 	for len(classes) > 0 {
-		name := packageOf(classes[0])
 		n := 1
-		for n < len(classes) && packageOf(classes[n]) == name {
+		for n < min(len(classes), classesAtOnce) && packageOf(classes[n]) == packageOf(classes[0]) {
 			n++
 		}
-		if err := j.runPackage(ctx, s, name, classes[:n], outcomes); err != nil {
+		if err := j.runClasses(ctx, s, classes[:n], outcomes); err != nil {
 			return nil, err
 		}
 		classes = classes[n:]
@@ -170,9 +172,7 @@ func (j *javaTests) testClasses(chosen selection) (classes []string, err error) 
 	})
 	if chosen.tests != nil {
 		again := filesOf(chosen.tests)
-		classes = slices.DeleteFunc(classes, func(c string) bool {
-			return !slices.Contains(again, c) && !slices.Contains(again, packageOf(c))
-		})
+		classes = slices.DeleteFunc(classes, func(c string) bool { return !slices.Contains(again, c) })
 	}
 	slices.SortFunc(classes, func(a, b string) int {
 		return cmp.Or(strings.Compare(packageOf(a), packageOf(b)), strings.Compare(a, b))
@@ -185,10 +185,8 @@ func (j *javaTests) tested(class string) bool {
 	return slices.ContainsFunc(j.tests, func(p string) bool { return strings.HasPrefix(class, p+".") })
 }
 
-// runPackage runs the classes of a package, and adds what became of their tests. A package that does not come to its
-// end has failed.
-func (j *javaTests) runPackage(ctx context.Context, s server, name string, classes []string,
-	outcomes map[string]outcome) error {
+// runClasses runs classes, and adds what became of their tests. Where that does not come to its end, all have failed.
+func (j *javaTests) runClasses(ctx context.Context, s server, classes []string, outcomes map[string]outcome) error {
 	reports, err := os.MkdirTemp(filepath.Dir(j.classes), "junit-")
 	if err != nil {
 		return err
@@ -198,7 +196,7 @@ func (j *javaTests) runPackage(ctx context.Context, s server, name string, class
 	for _, class := range classes {
 		args = append(args, "--select-class="+class)
 	}
-	limited, cancel := context.WithTimeout(ctx, packageLimit)
+	limited, cancel := context.WithTimeout(ctx, classesLimit)
 	defer cancel()
 	out, err := j.java(limited, args...)
 	if ctx.Err() != nil {
@@ -210,7 +208,9 @@ func (j *javaTests) runPackage(ctx context.Context, s server, name string, class
 	}
 	found, readErr := filepath.Glob(filepath.Join(reports, "*.xml"))
 	if readErr != nil || len(found) == 0 {
-		outcomes[name] = outcome{failed, fmt.Sprintf("%v\n%s", cmp.Or(err, readErr), out)}
+		for _, class := range classes {
+			outcomes[class] = outcome{failed, fmt.Sprintf("%v\n%s", cmp.Or(err, readErr), out)}
+		}
 		return nil
 	}
 	for _, file := range found {

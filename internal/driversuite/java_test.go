@@ -56,7 +56,7 @@ func TestClassesOfTestsAreChosen(t *testing.T) {
 		{"pattern", selection{pattern: "One"}, []string{"org.suite.b.OneTest"}},
 		{"tests", selection{tests: []string{"org.suite.ATest::reads", "org.suite.ATest::ends"}},
 			[]string{"org.suite.ATest"}},
-		{"a package that did not end", selection{tests: []string{"org.suite.b"}}, []string{"org.suite.b.OneTest"}},
+		{"one that did not end", selection{tests: []string{"org.suite.b.OneTest"}}, []string{"org.suite.b.OneTest"}},
 	} {
 		got, err := j.testClasses(tt.chosen)
 		if err != nil || !slices.Equal(got, tt.want) {
