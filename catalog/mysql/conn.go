@@ -99,7 +99,7 @@ func (c *Conn) connect(ctx context.Context) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("connecting to %s: %w", c.target, err)
+		return catalog.NewLoginError(c.target, err, refusal(err))
 	}
 	socket.Lift()
 	conn.Conn = packet.NewConn(catalog.BoundMySQLAnswers(conn.Conn.Conn)) // above TLS
@@ -115,6 +115,17 @@ func (c *Conn) connect(ctx context.Context) error {
 	}
 	c.client = conn
 	return nil
+}
+
+// refusal is what the server answered to a login; nil where an error is no answer of it.
+func refusal(err error) *catalog.Refusal {
+	var said *mysql.MyError
+	if !errors.As(err, &said) {
+		return nil
+	}
+	const accessDenied, accessDeniedNoPassword = mysql.ER_ACCESS_DENIED_ERROR, 1698
+	return &catalog.Refusal{Message: said.Message, Code: fmt.Sprint("error ", said.Code),
+		Credentials: said.Code == accessDenied || said.Code == accessDeniedNoPassword}
 }
 
 // Target is the server that the connection leads to.

@@ -319,10 +319,21 @@ func (c *Conn) connect(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("connecting to %s: %w", c.target, reason(err))
+		return catalog.NewLoginError(c.target, reason(err), refusal(err))
 	}
 	c.pg, c.prepared = pg, make(map[string]string)
 	return nil
+}
+
+// refusal is what the server answered to a login; nil where an error is no answer of it.
+func refusal(err error) *catalog.Refusal {
+	var said *pgconn.PgError
+	if !errors.As(err, &said) {
+		return nil
+	}
+	const invalidAuthorization, invalidPassword = "28000", "28P01"
+	return &catalog.Refusal{Message: said.Message, Code: "SQLSTATE " + said.Code,
+		Credentials: said.Code == invalidAuthorization || said.Code == invalidPassword}
 }
 
 // connected reports whether there is a connection that nobody uses just now.

@@ -1,0 +1,80 @@
+package catalog
+
+import (
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/isotap/isotap/dbms"
+	"github.com/isotap/isotap/internal/dsn"
+)
+
+// listenAs serves connections, and returns the address.
+func listenAs(t *testing.T, serve func(net.Conn)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				serve(conn)
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
+func TestFailedLoginsSayWhatIsThere(t *testing.T) {
+	broken := errors.New("the library's words")
+	mysql := listenAs(t, func(c net.Conn) { c.Write([]byte{1, 0, 0, 0, 10}) })
+	postgres := listenAs(t, func(c net.Conn) {
+		if _, err := io.ReadFull(c, make([]byte, 8)); err == nil {
+			c.Write([]byte{'N'})
+		}
+	})
+	web := listenAs(t, func(c net.Conn) { c.Write([]byte("HTTP/1.1 400 Bad Request\r\n")) })
+	for _, tt := range []struct {
+		name    string
+		family  dbms.Family
+		address string
+		err     error
+		said    *Refusal
+		want    string
+	}{
+		{"PostgreSQL", dbms.MySQLFamily, postgres, broken, nil, "the server there speaks PostgreSQL's protocol: " +
+			"its address begins with postgres://"},
+		{"MySQL", dbms.PostgreSQLFamily, mysql, broken, nil, "the server there speaks MySQL's protocol: " +
+			"its address begins with mysql://"},
+		{"the server that was meant", dbms.MySQLFamily, mysql, broken, nil, ": the library's words"},
+		{"no server", dbms.MySQLFamily, web, broken, nil, ": the library's words"},
+		{"nobody", dbms.MySQLFamily, web, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, nil,
+			"nothing listens there: connection refused"},
+		{"no host", dbms.MySQLFamily, web, &net.DNSError{Name: "db.example", IsNotFound: true}, nil,
+			"there is no host db.example"},
+		{"a password", dbms.MySQLFamily, mysql, broken, &Refusal{"Access denied for x", "error 1045", true},
+			"the server refuses the user or the password: Access denied for x (error 1045)"},
+		{"too many", dbms.MySQLFamily, mysql, broken, &Refusal{"Too many connections", "error 1040", false},
+			"the server refuses the connection: Too many connections (error 1040)"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			target := dsn.Target{Family: tt.family, Network: "tcp", Address: tt.address}
+			err := NewLoginError(target, tt.err, tt.said)
+			if !strings.HasSuffix(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "connecting to ") ||
+				!errors.Is(err, tt.err) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
