@@ -72,7 +72,7 @@ func (s *search) run() {
 		s.collectEdges()
 		s.groupPairs()
 		s.walk = newWalk(len(s.nodes))
-		s.byAnti = make([]int32, len(s.nodes))
+		s.arrived = [2][]int32{make([]int32, len(s.nodes)), make([]int32, len(s.nodes))}
 	}
 	s.interference()
 	if len(s.nodes) == 0 {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math/rand/v2"
 	"slices"
+	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -102,5 +104,67 @@ func TestLongerHistoryNeverTellsLess(t *testing.T) {
 	}
 	if compared == 0 {
 		t.Error("nothing was compared: the generator is too tame")
+	}
+}
+
+// told is how many violations a result tells.
+func told(r *Result) int { return totals(r)[kindOf{Violation, anything}] }
+
+// Of a serial history with stale reads the one violation that needs no order of sessions hides none that do.
+func TestViolationWithoutOrdersHidesNone(t *testing.T) {
+	sizes := []int{10_000, 20_000, 35_000, 36_500, 40_000}
+	if testing.Short() {
+		sizes = sizes[:2]
+	}
+	before := 0
+	for _, n := range sizes {
+		r := analyze(t, histgen.LoadInfo(), histgen.Stale(n, 10_000, 8, 20))
+		if told(r) < before || told(r) == 0 {
+			t.Errorf("%d transactions have %d violations, fewer had %d: %v", n, told(r), before, names(r))
+		}
+		before = told(r)
+	}
+}
+
+// Twice as many transactions with stale reads take about twice the time of processors, if many are not told apart.
+func TestStaleReadsTakeLinearTime(t *testing.T) {
+	few, many := 20_000, 160_000
+	if testing.Short() {
+		few, many = 2_500, 20_000
+	}
+	analyze(t, histgen.LoadInfo(), histgen.Stale(few, 10_000, 8, 20)) // what is done once only
+	short, long := userTime(t, few), userTime(t, many)
+	t.Logf("%d transactions in %v, %d in %v", few, short, many, long)
+	if long > 4*time.Duration(many/few)*short+time.Second {
+		t.Errorf("%d transactions take %v, and %d take %v", few, short, many, long)
+	}
+}
+
+// userTime is the time of processors that the analysis of so many transactions takes.
+func userTime(t *testing.T, n int) time.Duration {
+	t.Helper()
+	h := histgen.Stale(n, 10_000, 8, 20)
+	used := func() time.Duration {
+		var u syscall.Rusage
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+			t.Fatal(err)
+		}
+		return time.Duration(u.Utime.Nano())
+	}
+	at := used()
+	analyze(t, histgen.LoadInfo(), h)
+	return used() - at
+}
+
+func BenchmarkStaleReads(b *testing.B) {
+	for _, n := range []int{20_000, 40_000, 80_000, 160_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			h := histgen.Stale(n, 10_000, 8, 20)
+			for b.Loop() {
+				if _, err := Analyze([]history.Info{histgen.LoadInfo()}, h); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

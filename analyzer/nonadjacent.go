@@ -4,49 +4,187 @@ import "slices"
 
 // longNonadjacent finds cycles of several rw of which no two follow each other: snapshot isolation
 // forbids them as it forbids those with one. Like longGSingle it searches from each rw on; what has
-// one rw only is explained by now.
+// one rw only is explained by now. What it has no time to walk is counted.
 func (s *search) longNonadjacent() {
-	s.eachNonadjacent(func(cycle []int32) bool {
-		s.reportLonger(cycle, s.told)
-		return true
-	})
+	name := GNonadjacent
+	if s.flow&so != 0 {
+		name = name.Process()
+	}
+	for _, begin := range s.beginnings() {
+		given := make(map[int32]*group)
+		s.eachNonadjacent(begin, func(c int32, cycle []int32) bool {
+			given[c] = s.reportLonger(cycle, s.told)
+			return true
+		}, func(c, e int32) { s.leave(given[c], name, e, s.told) })
+	}
 }
 
-// eachNonadjacent calls yield with a short cycle of that kind through each open rw, until that says no.
-func (s *search) eachNonadjacent(yield func(cycle []int32) bool) {
+// beginnings are the rw from which cycles are searched: first those against the order of ends. Mostly every cycle has
+// one of these, so that nothing is left of which to search among the others.
+func (s *search) beginnings() [2]func(e int32) bool {
+	return [2]func(e int32) bool{s.backward, func(int32) bool { return true }}
+}
+
+// leave counts an rw, of which it is known that it is on a cycle but not on which one; one against the order of ends,
+// which every cycle has.
+func (s *search) leave(owner *group, name Anomaly, e int32, explained []bool) {
+	if owner == nil || s.class == Hazard && name.variant() || !s.backward(e) {
+		return
+	}
+	owner.cover(s.class, name, 1)
+	s.mark(e, explained)
+	s.mark(e, s.several)
+}
+
+// eachNonadjacent calls yield with a short cycle of that kind through each open rw where one may begin, until that says
+// no; left with what is on one, too, once the work is done. Both are told the component, of which yield is called first.
+func (s *search) eachNonadjacent(begin func(e int32) bool, yield func(c int32, cycle []int32) bool, left func(c, e int32)) {
 	keep := func(e int32) bool { return s.usable(e, s.flow) || s.open(e) }
-	comp, sizes := s.components(keep)
+	a := s.alternatives(keep)
 	work := s.opts.Work
+	given := make(map[int32]bool)
 	for e := range int32(len(s.edges)) {
-		c := comp[s.from(e)]
-		if !s.open(e) || comp[s.to(e)] != c || sizes[c] < 3 {
+		if !s.open(e) || !begin(e) || !a.closes(e) {
 			continue
 		}
-		inside := func(f int32) bool { return keep(f) && comp[s.to(f)] == c }
-		var walk []int32
-		if s.closes(s.from(e), func(f int32) bool { return inside(f) && s.follows(f, e) }, &work) {
-			walk = s.alternating(e, inside, &work)
+		c := a.comp[s.to(e)]
+		if work < 0 && given[c] {
+			left(c, e)
+			continue
 		}
-		if walk != nil && !yield(s.simple(walk)) || work < 0 {
-			return
+		bound := &work
+		if !given[c] {
+			bound = nil
+		}
+		cycle := s.nonadjacent(e, func(f int32) bool { return keep(f) && a.of(f) == c }, bound)
+		switch {
+		case cycle != nil:
+			given[c] = true
+			if !yield(c, cycle) {
+				return
+			}
+		case bound != nil && work < 0:
+			left(c, e)
 		}
 	}
 }
 
+// anyNonadjacent reports whether there is such a cycle.
+func (s *search) anyNonadjacent() (found bool) {
+	s.eachNonadjacent(s.beginnings()[1], func(int32, []int32) bool { found = true; return false }, func(int32, int32) {})
+	return found
+}
+
+// nonadjacent returns a short cycle through an edge; nil where there is none, or only one that leads through a
+// component that is explained and comes by one of its transactions twice.
+func (s *search) nonadjacent(e int32, keep func(e int32) bool, work *int) []int32 {
+	for _, ok := range []func(f int32) bool{keep, func(f int32) bool { return keep(f) && s.circled[f] == 0 }} {
+		walk := s.alternating(e, ok, work)
+		if walk == nil {
+			return nil
+		}
+		if cycle := s.simple(walk); s.apart(cycle) {
+			return cycle
+		}
+	}
+	return nil
+}
+
+// apart reports whether a cycle has rw, no two of which follow each other.
+func (s *search) apart(cycle []int32) bool {
+	any := false
+	for i, e := range cycle {
+		anti := s.edges[e].kind == rw
+		if any = any || anti; anti && s.edges[cycle[(i+1)%len(cycle)]].kind == rw {
+			return false
+		}
+	}
+	return any
+}
+
+// alternatives are the components of the walks on which no rw follows another: it takes no search to say which rw is
+// on such a closed walk. Their states are the nodes, come to by any edge, and the edges that rw may follow.
+type alternatives struct {
+	s    *search
+	comp []int32 // by state
+	edge []int32 // by edge: its state; 0 for that of the node where it leads
+}
+
+func (s *search) alternatives(keep func(e int32) bool) *alternatives {
+	a := &alternatives{s: s, edge: make([]int32, len(s.edges))}
+	before := make([]bool, len(s.nodes)) // an rw that is open
+	for e := range int32(len(s.edges)) {
+		before[s.from(e)] = before[s.from(e)] || s.open(e)
+	}
+	states := int32(len(s.nodes))
+	for e := range int32(len(s.edges)) {
+		if s.edges[e].kind != rw && before[s.to(e)] && keep(e) {
+			a.edge[e] = states
+			states++
+		}
+	}
+	off, to := compressed(int(states), func(yield func(from, to int32)) {
+		for e := range int32(len(s.edges)) {
+			if s.edges[e].kind == rw || !keep(e) {
+				continue
+			}
+			yield(s.from(e), a.state(e))
+			if a.edge[e] > 0 {
+				a.after(e, yield)
+			}
+		}
+	})
+	a.comp, _ = components(int(states), off, func(i uint32) int32 { return to[i] })
+	return a
+}
+
+// after calls yield with the steps from an edge: on from the node where it leads, and the rw that may follow.
+func (a *alternatives) after(e int32, yield func(from, to int32)) {
+	s := a.s
+	yield(a.edge[e], s.to(e))
+	for _, f := range s.out[s.off[s.to(e)]:s.off[s.to(e)+1]] {
+		if s.open(f) && s.follows(e, f) {
+			yield(a.edge[e], s.to(f))
+		}
+	}
+}
+
+// state returns where an edge leads.
+func (a *alternatives) state(e int32) int32 {
+	if a.edge[e] > 0 {
+		return a.edge[e]
+	}
+	return a.s.to(e)
+}
+
+// of returns the component where an edge leads.
+func (a *alternatives) of(e int32) int32 { return a.comp[a.state(e)] }
+
+// closes reports whether an rw is on a closed walk.
+func (a *alternatives) closes(e int32) bool {
+	for _, in := range a.s.into(a.s.from(e)) {
+		if a.edge[in] > 0 && a.of(in) == a.comp[a.s.to(e)] && a.s.follows(in, e) {
+			return true
+		}
+	}
+	return false
+}
+
 // alternating finds a shortest closed walk from an edge on whose rw do not follow each other;
 // nil where there is none. Where violations are searched, an rw must oblige the engine after the edge
-// that leads to it.
+// that leads to it. Each edge looked at costs one of work (nil: no bound).
 func (s *search) alternating(e int32, keep func(e int32) bool, work *int) []int32 {
-	w := &s.walk
-	w.round++
+	s.walk.round++
 	queue := append(s.strides[:0], stride{e, none})
 	defer func() { s.strides = queue }()
 	for head := 0; head < len(queue); head++ {
 		in := queue[head].edge
 		at := s.to(in)
 		for _, f := range s.out[s.off[at]:s.off[at+1]] {
-			if *work--; *work < 0 {
-				return nil
+			if work != nil {
+				if *work--; *work < 0 {
+					return nil
+				}
 			}
 			anti := s.edges[f].kind == rw
 			if !keep(f) || anti && !s.follows(in, f) {
@@ -55,12 +193,12 @@ func (s *search) alternating(e int32, keep func(e int32) bool, work *int) []int3
 			if s.to(f) == s.from(e) && (s.edges[e].kind != rw || !anti && s.follows(f, e)) {
 				return trace(append(queue, stride{f, int32(head)}))
 			}
-			visited := w.visited
+			visited := s.arrived[0]
 			if anti {
-				visited = s.byAnti
+				visited = s.arrived[1]
 			}
-			if visited[s.to(f)] != w.round {
-				visited[s.to(f)] = w.round
+			if visited[s.to(f)] != s.walk.round {
+				visited[s.to(f)] = s.walk.round
 				queue = append(queue, stride{f, int32(head)})
 			}
 		}

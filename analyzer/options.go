@@ -21,9 +21,9 @@ type Options struct {
 	// Known are anomalies that the caller found in the history itself: [Result.Levels] goes by them, too.
 	Known []Anomaly
 	// Work bounds the search for cycles of more than two transactions: edges visited, in each of its
-	// steps. Past it every component still gives a finding, but not every group of programs may.
+	// steps. Past it every component still gives a finding, which counts what the others would have been.
 	Work int
 }
 
 // DefaultWork is the bound on the search for longer cycles where [Options.Work] is 0.
-const DefaultWork = 50_000_000
+const DefaultWork = 10_000_000

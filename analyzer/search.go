@@ -35,8 +35,8 @@ type search struct {
 
 	in      incoming
 	walk    walk
-	byAnti  []int32  // by node: the round in which alternating came to it by an rw
-	strides []stride // scratch of alternating
+	arrived [2][]int32 // by node: the round in which alternating came to it, and by an rw
+	strides []stride   // scratch of alternating
 	chains  chains
 }
 
@@ -350,60 +350,106 @@ func (s *search) depsOf(edges []int32) []dep {
 	return deps
 }
 
-// A walk is the memory of a breadth-first search, kept from one to the next.
+// A walk is the memory of a breadth-first search from both ends, kept from one to the next.
 type walk struct {
-	round   int32
+	round       int32
+	forth, back side
+}
+
+// A side is the memory of a search from one end on.
+type side struct {
 	visited []int32 // by node: the round of the latest visit
-	via     []int32 // by node: the edge that led there
+	via     []int32 // by node: the edge by which the search came there
 	queue   []int32
+	head    int
 }
 
 func newWalk(nodes int) walk {
-	return walk{visited: make([]int32, nodes), via: make([]int32, nodes)}
+	side := func() side { return side{visited: make([]int32, nodes), via: make([]int32, nodes)} }
+	return walk{forth: side(), back: side()}
+}
+
+func (d *side) begin(round, v int32) {
+	d.visited[v] = round
+	d.queue, d.head = append(d.queue[:0], v), 0
+}
+
+func (d *side) visit(round, v, edge int32) {
+	d.visited[v], d.via[v] = round, edge
+	d.queue = append(d.queue, v)
 }
 
 // path finds a shortest path over edges that keep accepts, the last of which last accepts (nil: any
-// edge). Each edge looked at costs one of work (nil: no bound). It gives nil where there is none.
+// edge). Each edge looked at costs one of work (nil: no bound). It gives nil where there is none. It searches from both
+// ends in turn, a step at a time: so it looks at few edges where a long path leads through a large graph.
 func (s *search) path(from, to int32, keep, last func(e int32) bool, work *int) []int32 {
 	w := &s.walk
 	w.round++
-	w.visited[from] = w.round
-	w.queue = append(w.queue[:0], from)
-	for head := 0; head < len(w.queue); head++ {
-		v := w.queue[head]
-		for _, e := range s.out[s.off[v]:s.off[v+1]] {
-			if work != nil {
-				if *work--; *work < 0 {
-					return nil
-				}
-			}
-			u := s.to(e)
-			if w.visited[u] == w.round || !keep(e) {
-				continue
-			}
-			if u == to {
-				if last != nil && !last(e) {
-					continue
-				}
-				w.via[u] = e
-				return s.trace(from, to)
-			}
-			w.visited[u] = w.round
-			w.via[u] = e
-			w.queue = append(w.queue, u)
+	w.forth.begin(w.round, from)
+	w.back.begin(w.round, to)
+	ok := func(e int32) bool { return keep(e) && (last == nil || s.to(e) != to || last(e)) }
+	for w.forth.head < len(w.forth.queue) && w.back.head < len(w.back.queue) {
+		if at := s.level(false, ok, work); at >= 0 {
+			return s.trace(from, at, to)
+		}
+		if at := s.level(true, ok, work); at >= 0 {
+			return s.trace(from, at, to)
+		}
+		if work != nil && *work < 0 {
+			return nil
 		}
 	}
 	return nil
 }
 
-func (s *search) trace(from, to int32) []int32 {
+// level goes one step on from all nodes that the last one came to, forth or back, and returns the first node where the
+// other side has been; -1 for none.
+func (s *search) level(back bool, ok func(e int32) bool, work *int) int32 {
+	here, there := &s.walk.forth, &s.walk.back
+	if back {
+		here, there = there, here
+	}
+	for end := len(here.queue); here.head < end; here.head++ {
+		for _, e := range s.along(!back, here.queue[here.head]) {
+			if work != nil {
+				if *work--; *work < 0 {
+					return none
+				}
+			}
+			u := s.to(e)
+			if back {
+				u = s.from(e)
+			}
+			if here.visited[u] == s.walk.round || !ok(e) {
+				continue
+			}
+			here.visit(s.walk.round, u, e)
+			if there.visited[u] == s.walk.round {
+				return u
+			}
+		}
+	}
+	return none
+}
+
+// along returns the edges that leave a node, or that lead to it.
+func (s *search) along(forth bool, v int32) []int32 {
+	if forth {
+		return s.out[s.off[v]:s.off[v+1]]
+	}
+	return s.into(v)
+}
+
+// trace returns the path by a node where both sides met.
+func (s *search) trace(from, at, to int32) []int32 {
 	var path []int32
-	for v := to; v != from; {
-		e := s.walk.via[v]
-		path = append(path, e)
-		v = s.from(e)
+	for v := at; v != from; v = s.from(path[len(path)-1]) {
+		path = append(path, s.walk.forth.via[v])
 	}
 	slices.Reverse(path)
+	for v := at; v != to; v = s.to(path[len(path)-1]) {
+		path = append(path, s.walk.back.via[v])
+	}
 	return path
 }
 

@@ -184,14 +184,6 @@ func (s *search) walkInTime(w *timeWalk, goal int32, rule timeRule) {
 	}
 }
 
-// along returns the edges that leave a node, or that lead to it.
-func (s *search) along(forth bool, v int32) []int32 {
-	if forth {
-		return s.out[s.off[v]:s.off[v+1]]
-	}
-	return s.into(v)
-}
-
 // mayMeet reports whether an edge may be put to a path that begins, or ends, with another.
 func (s *search) mayMeet(forth bool, e, path int32) bool {
 	if forth {

@@ -132,7 +132,7 @@ func (s *search) findOccurring(found map[Anomaly]bool) {
 	}
 	s.eachSingle(anyway, func([]int32) bool { found[GSingle] = true; return false })
 	if !found[GSingle] {
-		s.eachNonadjacent(func([]int32) bool { found[GNonadjacent] = true; return false })
+		found[GNonadjacent] = s.anyNonadjacent()
 		found[G2Item] = s.anyCycle(flow | rw)
 		return
 	}
@@ -151,7 +151,7 @@ func (s *search) findByPredicates(found map[Anomaly]bool) {
 	s.flow = flow
 	s.eachSingle(anyway, func([]int32) bool { found[Phantom] = true; return false })
 	if !found[Phantom] {
-		s.eachNonadjacent(func([]int32) bool { found[PhantomNonadjacent] = true; return false })
+		found[PhantomNonadjacent] = s.anyNonadjacent()
 	}
 }
 
@@ -163,7 +163,7 @@ func (s *search) findVariants(found map[Anomaly]bool) {
 	found[G1c.Process()] = s.anyCycle(sessionFlow)
 	s.eachSingle(anyway, func([]int32) bool { found[GSingle.Process()] = true; return false })
 	if !found[GSingle.Process()] {
-		s.eachNonadjacent(func([]int32) bool { found[GNonadjacent.Process()] = true; return false })
+		found[GNonadjacent.Process()] = s.anyNonadjacent()
 	}
 	found[G2Item.Process()] = s.anyCycle(sessionFlow | rw)
 	s.flow = flow
