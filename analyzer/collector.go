@@ -31,8 +31,9 @@ type group struct {
 	patterns int // sets of statements: 1, unless too many of them were made one group
 	programs map[uint64]bool
 	count    int
-	most     int   // of them with one set of statements
-	first    int64 // when the first and the last of them ended
+	most     int           // of them with one set of statements
+	parts    [][]shapeEdge // the links of each set of statements, where there are several
+	first    int64         // when the first and the last of them ended
 	last     int64
 	witness  []dep // the shortest
 	length   int
@@ -237,18 +238,15 @@ func (c *collector) programs(witness []dep) uint64 {
 	return h.Sum64()
 }
 
-// The most groups of one name, class and set of tables, and of one name and class, that a report
-// shows apart. A load that mixes many statements at random, such as sysbench, makes hundreds.
-const (
-	maxPatterns = 6
-	maxGroups   = 40
-)
+// maxPatterns is the most groups of one name, class and set of tables that a report shows apart. A load that mixes
+// many statements at random, such as sysbench, makes hundreds. Groups on other tables are never one.
+const maxPatterns = 6
 
 // settle makes one group of those that are too many to tell apart, and puts the groups in order:
 // violations first, then the most frequent.
 func (c *collector) settle() {
-	c.merge(maxPatterns, func(g *group) string { return string(g.tables(nil)) })
-	c.merge(maxGroups, func(*group) string { return "" })
+	c.coverVariants()
+	c.merge()
 	slices.SortStableFunc(c.groups, func(x, y *group) int {
 		return cmp.Or(-cmp.Compare(x.class, y.class), -cmp.Compare(x.count, y.count), cmp.Compare(x.first, y.first),
 			cmp.Compare(x.anomaly, y.anomaly))
@@ -270,17 +268,19 @@ func (g *group) tables(key []byte) []byte {
 	return key
 }
 
-// merge joins the groups of one name, class and key where there are more than limit of them.
-func (c *collector) merge(limit int, key func(*group) string) {
+// merge joins the groups of one name, class and set of tables where there are more than maxPatterns of them.
+func (c *collector) merge() {
 	alike := make(map[string][]*group)
-	keyOf := func(g *group) string { return string(g.class) + "\x00" + string(g.anomaly) + "\x00" + key(g) }
+	keyOf := func(g *group) string {
+		return string(g.tables([]byte(string(g.class) + "\x00" + string(g.anomaly) + "\x00")))
+	}
 	for _, g := range c.groups {
 		alike[keyOf(g)] = append(alike[keyOf(g)], g)
 	}
 	var kept []*group
 	for _, g := range c.groups {
 		same := alike[keyOf(g)]
-		if len(same) > limit && g != same[0] {
+		if len(same) > maxPatterns && g != same[0] {
 			same[0].join(g)
 			continue
 		}
@@ -292,8 +292,9 @@ func (c *collector) merge(limit int, key func(*group) string) {
 // join adds the anomalies of another group. What the most frequent statements made is the witness.
 func (g *group) join(o *group) {
 	if g.patterns == 1 {
-		g.most = g.count
+		g.most, g.parts = g.count, [][]shapeEdge{slices.Clone(g.links)}
 	}
+	g.parts = append(g.parts, o.links)
 	if o.count > g.most {
 		g.most, g.witness, g.length, g.conflict, g.told = o.count, o.witness, o.length, o.conflict, o.told
 	}

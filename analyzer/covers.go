@@ -36,13 +36,18 @@ func (c *collector) owner(name Anomaly, class Class, witness []dep) *group {
 	if c.apart != nil {
 		return nil // what is not seen yet may own it (see settledFindings.named)
 	}
+	return c.ownerOf(class, c.links(witness), stageOf(name, len(witness)))
+}
+
+// ownerOf returns the group that has the rw among the links at an earlier stage.
+func (c *collector) ownerOf(class Class, links []shapeEdge, stage int) *group {
 	var owner *group
-	for _, l := range c.links(witness) {
+	for _, l := range links {
 		if l.kind != rw {
 			continue
 		}
 		o, ok := c.owners[l.key(class)]
-		if !ok || o.stage >= stageOf(name, len(witness)) {
+		if !ok || o.stage >= stage {
 			return nil
 		}
 		if owner == nil {
@@ -50,6 +55,22 @@ func (c *collector) owner(name Anomaly, class Class, witness []dep) *group {
 		}
 	}
 	return owner
+}
+
+// coverVariants takes out the groups of variants whose rw were found on a cycle without orders after all: a violation
+// that only the search for hazards came across.
+func (c *collector) coverVariants() {
+	c.groups = slices.DeleteFunc(c.groups, func(g *group) bool {
+		if c.apart != nil || !g.anomaly.variant() {
+			return false
+		}
+		owner := c.ownerOf(g.class, g.links, g.stage)
+		if owner != nil {
+			owner.cover(g.class, g.anomaly, g.count)
+			owner.coverAll(g)
+		}
+		return owner != nil
+	})
 }
 
 // cover adds to what a group covers.

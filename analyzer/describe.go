@@ -27,7 +27,8 @@ func (a *Analyzer) describe(c *collector) ([]*Finding, error) {
 
 func (a *Analyzer) finding(c *collector, g *group, names map[int32]*Program) (*Finding, error) {
 	f := &Finding{ID: a.idOf(c, g), Anomaly: g.anomaly, Class: g.class, Count: g.count, First: g.first, Last: g.last,
-		Patterns: g.patterns, ProgramSets: len(g.programs), Tables: c.tablesOf(g), Covers: g.covered()}
+		Patterns: g.patterns, ProgramSets: len(g.programs), Tables: c.tablesOf(g), Covers: g.covered(),
+		Parts: a.partsOf(c, g)}
 	for _, p := range a.inOrder(g) {
 		f.Programs = append(f.Programs, a.program(p, names))
 	}
@@ -84,9 +85,23 @@ func (a *Analyzer) program(p int32, names map[int32]*Program) *Program {
 // idOf makes a finding's identity of its anomaly, its class and its statements, in any order; of its
 // tables where there are too many sets of statements to tell them apart.
 func (a *Analyzer) idOf(c *collector, g *group) string {
+	return a.idOfLinks(c, g, g.links, g.patterns == 1)
+}
+
+// partsOf returns the identities that a group's sets of statements have by themselves, in order; nil where it has one.
+func (a *Analyzer) partsOf(c *collector, g *group) []string {
 	var parts []string
-	for _, l := range g.links {
-		parts = append(parts, a.linkText(c, l, g.patterns == 1))
+	for _, links := range g.parts {
+		parts = append(parts, a.idOfLinks(c, g, links, true))
+	}
+	slices.Sort(parts)
+	return slices.Compact(parts)
+}
+
+func (a *Analyzer) idOfLinks(c *collector, g *group, links []shapeEdge, whole bool) string {
+	var parts []string
+	for _, l := range links {
+		parts = append(parts, a.linkText(c, l, whole))
 	}
 	slices.Sort(parts)
 	parts = slices.Compact(parts)

@@ -115,6 +115,9 @@ type Finding struct {
 	// Patterns is by how many sets of statements it was made: 1, unless these were too many to be
 	// told apart.
 	Patterns int
+	// Parts are the IDs that its sets of statements have where they are few enough to be told apart; none where there
+	// is one set.
+	Parts []string
 	// Tables are those of its rows. # stands for a number where several tables differ in that alone.
 	Tables []string
 	Count  int   // how often it was seen: every time, but G0, G1c and longer cycles as the package comment says

@@ -137,3 +137,40 @@ T2 committed RR | r x 0 | u x 0
 T3 committed RR | r y 0 | e y T4.2
 T4 committed RR | r y 0 | u y 0`, "hazard lost update x2")
 }
+
+// However many tables one anomaly is on, each has its finding, with the id that it has where there are few.
+func TestTablesAreNeverOneFinding(t *testing.T) {
+	var h []*history.Txn
+	for n := range 60 {
+		name := "tab_" + string(rune('a'+n/26)) + string(rune('a'+n%26))
+		h = append(h, losing(n, "shop."+name, "SELECT n FROM "+name, "UPDATE "+name+" SET n = 1",
+			"UPDATE "+name+" SET n = 1")...)
+	}
+	few, many := analyze(t, scriptInfo(), h[:80]), analyze(t, scriptInfo(), h)
+	if len(few.Findings) != 40 || len(many.Findings) != 60 {
+		t.Fatalf("%d and %d findings, want 40 and 60", len(few.Findings), len(many.Findings))
+	}
+	for _, f := range few.Findings {
+		if !slices.ContainsFunc(many.Findings, func(m *Finding) bool { return m.ID == f.ID }) {
+			t.Errorf("%v has another id among more tables", f.Tables)
+		}
+	}
+}
+
+// A finding that stands for too many sets of statements says which they are.
+func TestManySetsOfStatementsHaveIDs(t *testing.T) {
+	var h []*history.Txn
+	for n := range 9 {
+		h = append(h, losing(n, "shop.stock", fmt.Sprintf("SELECT c%d FROM stock", n), "UPDATE stock SET n = 1",
+			"UPDATE stock SET n = 1")...)
+	}
+	few, many := analyze(t, scriptInfo(), h[:12]), analyze(t, scriptInfo(), h)
+	if len(few.Findings) != 6 || len(many.Findings) != 1 || len(many.Findings[0].Parts) != 9 {
+		t.Fatalf("findings %v and %v", names(few), names(many))
+	}
+	for _, f := range few.Findings {
+		if len(f.Parts) > 0 || !slices.Contains(many.Findings[0].Parts, f.ID) {
+			t.Errorf("%s is none of %v", f.ID, many.Findings[0].Parts)
+		}
+	}
+}

@@ -37,7 +37,8 @@ func (s *search) leave(owner *group, name Anomaly, e int32, explained []bool) {
 }
 
 // eachNonadjacent calls yield with a short cycle of that kind through each open rw where one may begin, until that says
-// no; left with what is on one, too, once the work is done. Both are told the component, of which yield is called first.
+// no; left with what is on one, too, once the work is done. Both are told the component, of which yield is called
+// first.
 func (s *search) eachNonadjacent(begin func(e int32) bool, yield func(c int32, cycle []int32) bool, left func(c, e int32)) {
 	keep := func(e int32) bool { return s.usable(e, s.flow) || s.open(e) }
 	a := s.alternatives(keep)

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/isotap/isotap/history"
 )
 
 // byTime looks for the cycles of some rules that go by the order of time. In such a cycle one step by the
@@ -206,44 +208,52 @@ func (s *search) mayFollow(in, out int32) bool {
 }
 
 // inTime returns a cycle by time through an edge; nil where the paths to it and from it are of transactions of
-// which the one had not ended when the other began.
+// which the one had not ended when the other began. It takes the transactions of the edge where these do.
 func (s *search) inTime(back, forth *timeWalk, e int32, rule timeRule) []dep {
+	at, by, began := s.timeBefore(forth, e, rule)
 	after, ended := s.timeAfter(back, e, rule)
-	if after < 0 {
+	if after < 0 || at < 0 || ended >= began {
 		return nil
 	}
-	began, at, by := int64(math.MinInt64), int32(none), int32(none)
+	d := &s.edges[e]
+	own := s.closesInTime(e) && s.sameRun(forth.goal[at], d.from) && s.o.txns[d.from].start > 0
+	if own && ended < s.o.txns[d.from].start {
+		at, by, began = none, none, s.o.txns[d.from].start
+	}
+	if s.sameRun(back.goal[after], d.to) && s.o.txns[d.to].end > 0 && s.o.txns[d.to].end < began &&
+		s.o.txns[d.to].status != history.Indeterminate {
+		after = none
+	}
+	return s.cycleInTime(back, forth, e, at, by, after)
+}
+
+func (s *search) sameRun(node, t int32) bool { return s.o.txns[s.nodes[node]].run == s.o.txns[t].run }
+
+// timeBefore returns the place before an edge from which the latest beginning leads to it, by which other edge, and
+// when that is; -1 for none.
+func (s *search) timeBefore(forth *timeWalk, e int32, rule timeRule) (at, by int32, began int64) {
+	at, by, began = none, none, math.MinInt64
 	consider := func(place, in int32) {
 		if start := s.o.txns[s.nodes[forth.goal[place]]].start; start > began {
-			began, at, by = start, place, in
+			at, by, began = place, in, start
 		}
 	}
-	if t := s.edges[e].from; s.closesInTime(t, e) {
-		if place := s.from(e)*states + plainPath; forth.goal[place] == s.from(e) {
-			consider(place, none)
-		}
+	if place := s.from(e)*states + plainPath; s.closesInTime(e) && forth.goal[place] == s.from(e) {
+		consider(place, none)
 	}
 	for _, in := range s.into(s.from(e)) {
-		state := int32(plainPath)
-		if s.edges[in].kind == rw {
-			state = antiPath
-		}
 		if !s.passable(in, rule.kinds) || !s.mayFollow(in, e) || !rule.mayPrecede(s.edges[in].kind, s.edges[e].kind) {
 			continue
 		}
-		for _, before := range [states]int32{plainPath, antiPath} {
-			place := s.from(in)*states + before
-			if forth.goal[place] < 0 || state == antiPath && before == antiPath && rule.antis != anyAntis ||
-				forth.via[place] >= 0 && !s.mayFollow(forth.via[place], in) {
-				continue
+		for _, state := range [states]int32{plainPath, antiPath} {
+			place := s.from(in)*states + state
+			apart := s.edges[in].kind != rw || state == plainPath || rule.antis == anyAntis
+			if forth.goal[place] >= 0 && apart && (forth.via[place] < 0 || s.mayFollow(forth.via[place], in)) {
+				consider(place, in)
 			}
-			consider(place, in)
 		}
 	}
-	if at < 0 || ended >= began {
-		return nil
-	}
-	return s.cycleInTime(back, forth, e, at, by, after)
+	return at, by, began
 }
 
 // mayPrecede reports whether an edge of the one kind may come before one of the other.
@@ -252,10 +262,11 @@ func (r timeRule) mayPrecede(in, out kind) bool {
 }
 
 // closesInTime reports whether the step by the clock may lead to the transaction where an edge begins.
-func (s *search) closesInTime(t, e int32) bool {
+func (s *search) closesInTime(e int32) bool {
 	if s.edges[e].kind != rw || s.class == Hazard {
 		return true
 	}
+	t := s.edges[e].from
 	step := dep{from: t, to: t, kind: rt, access: none, version: none, next: none}
 	return s.judge.bindsAfter(&step, &s.edges[e])
 }
@@ -276,20 +287,27 @@ func (s *search) timeAfter(back *timeWalk, e int32, rule timeRule) (place int32,
 	return place, ended
 }
 
-// cycleInTime returns the path to an edge, the edge, the path from it, and the step by the clock.
+// cycleInTime returns the path to an edge, the edge, the path from it, and the step by the clock. Where there is no
+// place before or after it, the path begins or ends with the edge.
 func (s *search) cycleInTime(back, forth *timeWalk, e, at, by, after int32) []dep {
-	first, last := s.nodes[forth.goal[at]], s.nodes[back.goal[after]]
+	first, last := s.edges[e].from, s.edges[e].to
 	var path []dep
 	if by >= 0 {
 		path = append(path, s.edges[by])
 	}
-	for ; forth.via[at] >= 0; at = forth.next[at] {
-		path = append(path, s.edges[forth.via[at]])
+	if at >= 0 {
+		first = s.nodes[forth.goal[at]]
+		for ; forth.via[at] >= 0; at = forth.next[at] {
+			path = append(path, s.edges[forth.via[at]])
+		}
 	}
 	slices.Reverse(path)
 	path = append(path, s.edges[e])
-	for ; back.via[after] >= 0; after = back.next[after] {
-		path = append(path, s.edges[back.via[after]])
+	if after >= 0 {
+		last = s.nodes[back.goal[after]]
+		for ; back.via[after] >= 0; after = back.next[after] {
+			path = append(path, s.edges[back.via[after]])
+		}
 	}
 	path = withoutLoops(path)
 	if !slices.Contains(path, s.edges[e]) {

@@ -43,11 +43,9 @@ func (f *File) Compare(name string, r *analyzer.Result) {
 	r.Baseline, r.Gone = name, nil
 	seen := make([]bool, len(f.Findings))
 	for _, found := range r.Findings {
-		found.Known = false
+		found.Known = f.knows(found)
 		for i := range f.Findings {
-			if f.Findings[i].knows(found) {
-				found.Known, seen[i] = true, true
-			}
+			seen[i] = seen[i] || f.Findings[i].isOf(found)
 		}
 	}
 	for i := range f.Findings {
@@ -56,6 +54,18 @@ func (f *File) Compare(name string, r *analyzer.Result) {
 		}
 	}
 }
+
+// knows reports whether an entry is the finding's, or entries are of all sets of statements that it stands for.
+func (f *File) knows(found *analyzer.Finding) bool {
+	if slices.ContainsFunc(f.Findings, func(e Entry) bool { return e.knows(found) }) {
+		return true
+	}
+	known := func(id string) bool { return slices.ContainsFunc(f.Findings, func(e Entry) bool { return e.ID == id }) }
+	return len(found.Parts) > 0 && !slices.ContainsFunc(found.Parts, func(id string) bool { return !known(id) })
+}
+
+// isOf reports whether the entry is a finding's, or that of one of its sets of statements.
+func (e *Entry) isOf(f *analyzer.Finding) bool { return e.knows(f) || slices.Contains(f.Parts, e.ID) }
 
 // knows reports whether a finding is the entry's.
 func (e *Entry) knows(f *analyzer.Finding) bool {
@@ -70,8 +80,9 @@ func (e *Entry) knows(f *analyzer.Finding) bool {
 // It gives the number of those that it added.
 func (f *File) Add(r *analyzer.Result) int {
 	before := len(f.Findings)
+	known := File{Findings: f.Findings[:before:before]}
 	for _, found := range r.Findings {
-		if !slices.ContainsFunc(f.Findings[:before], func(e Entry) bool { return e.knows(found) }) {
+		if !known.knows(found) {
 			f.Findings = append(f.Findings, newEntry(found))
 		}
 	}
@@ -81,7 +92,7 @@ func (f *File) Add(r *analyzer.Result) int {
 // Prune removes the entries that no finding of a result is. It gives their number.
 func (f *File) Prune(r *analyzer.Result) int {
 	before := len(f.Findings)
-	f.Findings = slices.DeleteFunc(f.Findings, func(e Entry) bool { return !slices.ContainsFunc(r.Findings, e.knows) })
+	f.Findings = slices.DeleteFunc(f.Findings, func(e Entry) bool { return !slices.ContainsFunc(r.Findings, e.isOf) })
 	return before - len(f.Findings)
 }
 

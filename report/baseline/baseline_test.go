@@ -174,3 +174,24 @@ func TestBadBaselinesAreRefusedWithTheReason(t *testing.T) {
 		t.Error("an unknown update is accepted")
 	}
 }
+
+// More sets of statements than are told apart are known where each of them is.
+func TestBaselineKnowsFindingByItsSetsOfStatements(t *testing.T) {
+	f := &File{}
+	f.Add(result(found("a", "shop.t1"), found("b", "shop.t1")))
+	many := found("m", "shop.t1")
+	many.Patterns, many.Parts = 2, []string{"a", "b"}
+	r := result(many)
+	f.Compare("b", r)
+	if !many.Known || len(r.Gone) > 0 || f.Prune(r) > 0 || f.Add(r) > 0 {
+		t.Errorf("known %v, gone %v, the file has %+v", many.Known, r.Gone, f.Findings)
+	}
+	many.Parts = append(many.Parts, "c")
+	f.Compare("b", r)
+	if many.Known || len(r.Gone) > 0 {
+		t.Errorf("with a new set: known %v, gone %v", many.Known, r.Gone)
+	}
+	if n := f.Add(r); n != 1 {
+		t.Errorf("%d were added", n)
+	}
+}
