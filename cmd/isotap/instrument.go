@@ -60,9 +60,14 @@ func stripCommand() *cobra.Command {
 	return c
 }
 
+// instruments reports whether rows are known by isotap's columns.
+func instruments(o *proxyserver.Options) bool {
+	return o.Upstream.Family != dbms.PostgreSQLFamily || o.Columns
+}
+
 // instrumentTarget adds the columns before a run; to PostgreSQL's tables only if rows are to be known by them.
 func instrumentTarget(c *cobra.Command, o *proxyserver.Options) error {
-	if o.Upstream.Family == dbms.PostgreSQLFamily && !o.Columns {
+	if !instruments(o) {
 		return nil
 	}
 	return alter(c, o.Upstream, catalog.Options{WListBytes: sqlmysql.DefaultWListBytes}, instrumentation, false)

@@ -58,6 +58,7 @@ func proxyCommand() *cobra.Command {
 		}
 		r := reloader{load: load, current: s, srv: srv, level: level, log: o.Logger}
 		config.Watch(c.Context(), c.Flag("config").Value.String(), r.reload)
+		sayUnwatched(c, srv)
 		fmt.Fprintf(c.ErrOrStderr(), "isotap: clients connect to %s, the server is %s\n", srv.Addresses(), o.Upstream)
 		if a := srv.AdminAddr(); a != nil {
 			fmt.Fprintf(c.ErrOrStderr(), "isotap: metrics and health are at http://%s/metrics, /healthz, /readyz\n", a)
@@ -77,6 +78,17 @@ func proxyCommand() *cobra.Command {
 		return report.Summary(c.ErrOrStderr(), result, "")
 	}
 	return c
+}
+
+// sayUnwatched says what a proxy cannot watch.
+func sayUnwatched(c *cobra.Command, srv *proxyserver.Server) {
+	said, err := srv.Unwatched(c.Context())
+	if err != nil {
+		said = append(said, err.Error())
+	}
+	for _, sentence := range said {
+		fmt.Fprintln(c.ErrOrStderr(), "isotap:", sentence)
+	}
 }
 
 // A reloader gives a running proxy the settings that changed.

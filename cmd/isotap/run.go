@@ -101,7 +101,7 @@ func runCommand() *cobra.Command {
 				return err
 			}
 		}
-		return watch(c, command, templates, o, &out)
+		return watch(c, command, templates, o, &out, !instruments(&o) || !instrument)
 	}
 	return c
 }
@@ -137,13 +137,16 @@ const (
 	notThere    = 127
 )
 
-// watch runs the command through a proxy and reports.
-func watch(c *cobra.Command, command, templates []string, o proxyserver.Options, out *output) error {
+// watch runs the command through a proxy and reports. Says has it say first what the proxy cannot watch.
+func watch(c *cobra.Command, command, templates []string, o proxyserver.Options, out *output, says bool) error {
 	// A signal ends the command. The proxy outlives it, and what was seen until then is reported.
 	ctx := context.WithoutCancel(c.Context())
 	srv, err := proxyserver.Start(ctx, o)
 	if err != nil {
 		return err
+	}
+	if says {
+		sayUnwatched(c, srv)
 	}
 	env, err := environment(srv, templates)
 	if err == nil && !o.Off {

@@ -2,8 +2,10 @@ package proxyserver
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/isotap/isotap/analyzer/predicate"
+	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy"
@@ -18,6 +20,8 @@ type backend interface {
 	open(ctx context.Context, strictPlans bool) error
 	// protocol returns the sessions. durable is proxy.Config.Durable.
 	protocol(legs proxy.TLS, durable bool) proxy.Protocol
+	// unwatched returns what of the upstream's database cannot be watched, as sentences: that it is missing, or tables.
+	unwatched(ctx context.Context) ([]string, error)
 	// describe says in a run's description what the server is.
 	describe(*history.Info)
 	// reload takes in that the schema changed, for a client that waits for no longer than it must.
@@ -49,4 +53,23 @@ func newBackend(o *Options) backend {
 			Columns: o.Columns, WListBytes: sqlpostgres.DefaultWListBytes}}
 	}
 	return &mysqlBackend{target: o.Upstream, predicates: o.Predicates, log: o.Logger}
+}
+
+// maxUnwatched bounds the tables that are named among those that cannot be watched.
+const maxUnwatched = 20
+
+// sayUnwatched says of tables that they cannot be watched, and of a database that it is missing.
+func sayUnwatched(missing string, tables []catalog.LeftOut) []string {
+	var said []string
+	if missing != "" {
+		said = append(said, "the server has no database "+missing+" yet, or isotap's user may not see it")
+	}
+	for i, t := range tables {
+		if i == maxUnwatched {
+			said = append(said, fmt.Sprintf("not watched: %d more tables", len(tables)-i))
+			break
+		}
+		said = append(said, fmt.Sprintf("not watched: %s: %s", t.Table, t.Reason))
+	}
+	return said
 }

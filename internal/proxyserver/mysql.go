@@ -90,6 +90,20 @@ func (b *mysqlBackend) protocol(legs proxy.TLS, durable bool) proxy.Protocol {
 // when the first of them asks, and lives as long as the process.
 var passwordKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
 
+func (b *mysqlBackend) unwatched(ctx context.Context) ([]string, error) {
+	missing := b.target.Database
+	if missing != "" {
+		there, err := catalogmysql.HasDatabase(ctx, b.conn, missing)
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			missing = ""
+		}
+	}
+	return sayUnwatched(missing, b.catalog.Unwatched(b.target.Database)), nil
+}
+
 func (b *mysqlBackend) describe(info *history.Info) { info.Server = b.facts.Server }
 
 // How long a client waits at most for the tables to be read that its statement names, where they were changed. Where

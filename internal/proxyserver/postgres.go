@@ -1,6 +1,7 @@
 package proxyserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -26,6 +27,7 @@ type postgresBackend struct {
 	facts     catalogpostgres.Server
 	databases *catalogpostgres.Databases // nil: not open
 	prepared  postgresproxy.Prepared
+	missing   string // the target's database where it is not there
 
 	mu            sync.Mutex
 	planners      map[string]*planned // by database
@@ -46,6 +48,7 @@ const maintenance = "postgres"
 func (b *postgresBackend) open(ctx context.Context, strictPlans bool) error {
 	err := b.ask(ctx, b.target.Database)
 	if catalogpostgres.IsGone(err) {
+		b.missing = cmp.Or(b.target.Database, b.target.User)
 		err = b.ask(ctx, maintenance)
 	}
 	if err != nil {
@@ -55,6 +58,14 @@ func (b *postgresBackend) open(ctx context.Context, strictPlans bool) error {
 	b.planners, b.moved = map[string]*planned{}, map[string]bool{}
 	b.databases = catalogpostgres.NewDatabases(b.target)
 	return nil
+}
+
+func (b *postgresBackend) unwatched(ctx context.Context) ([]string, error) {
+	if b.missing != "" {
+		return sayUnwatched(b.missing, nil), nil
+	}
+	tables, err := catalogpostgres.Unwatched(ctx, b.conn)
+	return sayUnwatched("", tables), err
 }
 
 // ask learns the server's facts in a database.

@@ -173,6 +173,15 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	return srv, nil
 }
 
+// Unwatched returns what of the upstream's database the proxy cannot watch, as sentences: tables with the reason, or
+// that there is no such database.
+func (srv *Server) Unwatched(ctx context.Context) ([]string, error) {
+	if srv.backend == nil {
+		return nil, nil
+	}
+	return srv.backend.unwatched(ctx)
+}
+
 // observe opens what a proxy needs that looks at its traffic.
 func (srv *Server) observe(ctx context.Context, o Options, b backend, cfg *proxy.Config) error {
 	if err := b.open(ctx, o.StrictPlans); err != nil {
