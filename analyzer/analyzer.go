@@ -77,8 +77,9 @@
 //
 // ingest.go takes transactions in, into the flat arrays of store.go, with numbers for rows (rows.go) and programs
 // (program.go, tables.go); coverage.go counts what was observed, unseenwrites.go knows the statements that may have
-// written without a trace. order.go, lists.go and partial.go put each row's versions in order; reads.go and internal.go
-// find what is wrong with a single read, edges.go the dependencies, sessions.go the orders of sessions and of time.
+// written without a trace, lives.go tells the rows of a table's lives apart. order.go, lists.go and partial.go put
+// each row's versions in order; reads.go and internal.go find what is wrong with a single read, edges.go the
+// dependencies, sessions.go the orders of sessions and of time.
 // suspects.go leaves out the transactions that cannot be on a cycle, and search.go has what looks at the rest: the
 // components of graph.go, cycles of two (pairs.go, with chains.go), longer ones (fractured.go, longer.go,
 // nonadjacent.go), those by sessions (orders.go) and time (times.go); names.go names them. judge.go tells

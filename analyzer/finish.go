@@ -26,6 +26,9 @@ func (a *Analyzer) Finish() (*Result, error) {
 	if a.order != nil {
 		return nil, fmt.Errorf("the analysis has finished already")
 	}
+	if err := a.store.separateLives(); err != nil {
+		return nil, err
+	}
 	a.order = newOrder(&a.store)
 	if err := a.order.build(); err != nil {
 		return nil, err

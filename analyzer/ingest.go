@@ -36,6 +36,7 @@ func (s *store) add(t *history.Txn) error {
 		return errors.New("it was added before")
 	}
 	s.runs[r].analysed = true
+	s.noteRebirths(t, i, r)
 	if record.session, err = s.session(t.ID.Run(), t.Session); err != nil {
 		return err
 	}

@@ -235,6 +235,9 @@ func (l *Live) analyze() (*Analyzer, error) {
 		r.gone, r.odd = l.gone[r.info.Run], l.odd[r.info.Run]
 	}
 	a.store.replaced = l.replaced
+	if err := a.store.separateLives(); err != nil {
+		return a, err
+	}
 	a.order = newOrder(&a.store)
 	return a, a.order.build()
 }

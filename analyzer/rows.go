@@ -2,6 +2,7 @@ package analyzer
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"hash/maphash"
@@ -222,10 +223,17 @@ func (n *rowNames) compare(a, b int32) int {
 		return 0
 	}
 	if x, y := n.tableOf(a), n.tableOf(b); x != y {
-		return strings.Compare(n.tables[x], n.tables[y])
+		return compareTables(n.tables[x], n.tables[y])
 	}
 	var x, y [shortID]byte
 	return bytes.Compare(n.id(x[:0], &n.rows[a]), n.id(y[:0], &n.rows[b]))
+}
+
+// compareTables orders the names of tables: the lives of one stand together, wherever they are behind other names.
+func compareTables(a, b string) int {
+	x, lifeX, _ := strings.Cut(a, "@")
+	y, lifeY, _ := strings.Cut(b, "@")
+	return cmp.Or(strings.Compare(x, y), strings.Compare(lifeX, lifeY))
 }
 
 func rowText(r history.Row) string { return fmt.Sprintf("%s row %s", r.Table, r.ID) }

@@ -33,6 +33,8 @@ type store struct {
 	replaced map[history.Tag]bool
 	// voids are the statements that may have written and left nothing behind.
 	voids map[tag]bool
+	// rebirths are what began other lives of tables, by the names of those in lower case.
+	rebirths map[string][]rebirth
 	// ownReads are the reads that do not fit what their own transactions wrote.
 	ownReads []internalRead
 

@@ -222,6 +222,7 @@ var (
 	})
 	ReasonTableRewrite = writing.declare(cause{
 		text:     "table rewrite",
+		means:    meansNewRows,
 		postgres: meansNewLife,
 		hint:     hintNewLife,
 	})

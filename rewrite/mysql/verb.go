@@ -356,6 +356,8 @@ func (v verb) ddl() {
 		v.opaque(history.ReasonTruncate)
 	case v.is(0, "ALTER") && v.has("TRUNCATE", "EXCHANGE"), v.is(0, "ALTER") && v.has("DROP") && v.has("PARTITION"):
 		v.opaque(history.ReasonPartition)
+	case v.is(0, "ALTER") && v.has("IMPORT") && v.has("TABLESPACE"):
+		v.opaque(history.ReasonTableRewrite)
 	case v.is(0, "CREATE") && v.is(object, "TABLE"):
 		p.Observation = history.Exact // as far as the verb goes; see createTable
 	}
