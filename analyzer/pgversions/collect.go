@@ -71,7 +71,7 @@ func (r *Resolver) Collect(t *history.Txn) error {
 	for j := range t.Stmts {
 		s := &t.Stmts[j]
 		x.nested = x.nested || s.Kind == history.Savepoint
-		x.hides = x.hides || s.Observation == history.Opaque || s.Observation == history.Inexact
+		x.hides = x.hides || hides(s)
 		for k := range min(len(s.Accesses), len(s.TupleIDs)) {
 			a, p := &s.Accesses[k], &s.TupleIDs[k]
 			of := r.meets(r.recordedTable(t, a.Row.Table, p.Leaf))
@@ -103,6 +103,11 @@ func (r *Resolver) write(w write, of table, id string, p *history.TupleID) {
 		w.row = r.number(history.Row{Table: of.name, ID: id}, p.Leaf)
 	}
 	r.writes = append(r.writes, w)
+}
+
+// hides reports whether a statement may have written what is not among its writes.
+func hides(s *history.Stmt) bool {
+	return s.Observation == history.Opaque || s.Observation == history.Inexact
 }
 
 func flagsOf(s *history.Stmt, a *history.Access, p *history.TupleID) (f flags) {

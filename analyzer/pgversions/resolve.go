@@ -12,6 +12,7 @@ func (r *Resolver) Resolve(t *history.Txn) {
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
 		x.wrote = x.wrote || mayWrite(s)
+		x.hid = x.hid || i > 0 && hides(&t.Stmts[i-1])
 		if s.TupleIDs == nil {
 			continue
 		}
@@ -42,6 +43,8 @@ type translation struct {
 	snapshot int64
 	// wrote says that it may have written: what it reads from then on may be of its own, later than its snapshot.
 	wrote bool
+	// hid says that a statement before the one in hand was not observed exactly: it may have written unseen.
+	hid bool
 	// last is the table of the access before, and known what it is.
 	last  recordedTable
 	known table
@@ -88,6 +91,8 @@ func (x *translation) access(s *history.Stmt, a *history.Access, p *history.Tupl
 		x.above(a, w)
 		switch {
 		case a.Inexact || !x.unseen(&seen, a.Version):
+		case a.Op == history.Read && (x.hid || x.wroteRow(&seen)):
+			a.Inexact = true // it may be the transaction's own, and undone later
 		case a.Op == history.Read:
 			x.readUnseen(a, &seen, x.committedBy(s))
 		default:

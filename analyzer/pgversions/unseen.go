@@ -79,6 +79,19 @@ func (x *translation) replaceUnseen(a *history.Access, s *shownVersion) {
 	u.replaced[unseenKey{s.row, s.server, a.Version}] = true
 }
 
+// wroteRow reports whether the reader's transaction wrote the row before the read.
+func (x *translation) wroteRow(s *shownVersion) bool {
+	if s.reader == none {
+		return false
+	}
+	for n := range x.writesOf(s, s.reader) {
+		if x.writes[n].stmt < s.stmt {
+			return true
+		}
+	}
+	return false
+}
+
 // ownAbove returns the first write of the row by its reader's transaction after the read; none.
 func (x *translation) ownAbove(s *shownVersion) int32 {
 	first := int32(none)
