@@ -21,6 +21,9 @@ type SchemaChange struct {
 	Indexes bool
 	// Cascades says that what depends on these may have changed, too.
 	Cascades bool
+	// Relates is a hint that there may be more to be read than columns and indexes: the statement says how tables
+	// belong together, or makes something else than a table.
+	Relates bool
 	// Rewrites says that the rows may have come into other files; Empties, that this is all.
 	Rewrites, Empties bool
 }

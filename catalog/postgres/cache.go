@@ -32,6 +32,7 @@ type Cache struct {
 	took    time.Duration // how long that took
 	failure error         // of the last reading of what is pending
 	failed  time.Time     // when that was
+	related bool          // what was last read by names was more than simple tables
 	waits   bool          // until somebody asks: nothing is read ahead
 	ahead   *time.Timer   // calls readAhead
 

@@ -43,6 +43,7 @@ type Conn struct {
 	used     time.Time         // when pg was last used
 	prepared map[string]string // the names of queries that were prepared on pg
 	prepares bool              // the server keeps what is prepared
+	builtins *builtins         // of the server that pg leads to; nil: not read yet
 }
 
 // NewConn returns the way to a database with the target's login. It does not connect yet. An empty name means
@@ -205,6 +206,25 @@ type transaction struct {
 	unsent []query // that go before the next ones
 }
 
+// byIndexes has the server look up what is asked for: a plan is made once, when it is
+// not known of how little.
+var byIndexes = query{purpose: "settings for a plan", columns: 3, row: true,
+	text: "SELECT pg_catalog.set_config('enable_hashjoin', 'off', true), " +
+		"pg_catalog.set_config('enable_mergejoin', 'off', true), " +
+		"pg_catalog.set_config('enable_seqscan', 'off', true)"}
+
+// byIndexes has it so from here on.
+func (t *transaction) byIndexes() {
+	if len(t.unsent) == 0 {
+		t.unsent = []query{byIndexes}
+		return
+	}
+	t.unsent = slices.Clone(t.unsent)
+	last := &t.unsent[len(t.unsent)-1]
+	last.text += ", " + strings.TrimPrefix(byIndexes.text, "SELECT ")
+	last.columns += byIndexes.columns
+}
+
 // ask runs queries and returns their rows.
 func (t *transaction) ask(queries ...query) ([][]row, error) {
 	sent := append(slices.Clip(t.unsent), queries...)
@@ -321,7 +341,7 @@ func (c *Conn) connect(ctx context.Context) error {
 	if err != nil {
 		return catalog.NewLoginError(c.target, reason(err), refusal(err))
 	}
-	c.pg, c.prepared = pg, make(map[string]string)
+	c.pg, c.prepared, c.builtins = pg, make(map[string]string), nil
 	return nil
 }
 

@@ -167,6 +167,16 @@ func (g *graph) affected(oid uint32) map[uint32]bool {
 	return found
 }
 
+// maySimplify reports whether relations were simple when they were last read, and so were all related to them.
+func (g *graph) maySimplify(oids []uint32) bool {
+	g.prepare()
+	return !slices.ContainsFunc(oids, func(oid uint32) bool {
+		r := g.read.relations.get(oid)
+		return r != nil && !r.isSimple() || g.parents[oid] != nil || g.children[oid] != nil || g.targets[oid] != nil ||
+			g.sources[oid] != nil
+	})
+}
+
 // kin adds a relation with all that inherit from it, or that it inherits from.
 func (g *graph) kin(oid uint32, found map[uint32]bool) {
 	if found[oid] {

@@ -113,11 +113,11 @@ func readAll(ctx context.Context, c *Conn, roles []string) (r *reading, err erro
 
 // queries are those that [readingOf] makes a reading of. Those of some relations need [noteTouched] before them.
 func (s scope) queries() []query {
-	of := func(q query, condition string, args ...string) query {
-		if s.all || s.allFunctions && condition == someFunctions {
-			condition, args = "true", nil
+	of := func(q query, condition string) query {
+		if s.all {
+			condition = "true"
 		}
-		q.text, q.args = strings.Replace(q.text, "%s", condition, 1), args
+		q.text = strings.Replace(q.text, "%s", condition, 1)
 		return q
 	}
 	which := some
@@ -137,8 +137,16 @@ func (s scope) queries() []query {
 		of(query{purpose: "what foreign keys do", text: readActions, columns: 4}, someReferred),
 		of(query{purpose: "the foreign keys of tables", text: readReferences, columns: 2}, "("+someReferring+" OR "+
 			someReferred+")"),
-		s.rights(),
-		of(query{purpose: "the functions", text: readFunctions, columns: 2}, someFunctions, array(s.functions)))
+		s.rights(), s.functionsQuery())
+}
+
+// functionsQuery is the query about functions.
+func (s scope) functionsQuery() query {
+	which, args := someFunctions, []string{array(s.functions)}
+	if s.all || s.allFunctions {
+		which, args = "true", nil
+	}
+	return query{purpose: "the functions", columns: 2, text: strings.Replace(readFunctions, "%s", which, 1), args: args}
 }
 
 // askPrints asks what [printsOf] reads.

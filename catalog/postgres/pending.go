@@ -23,6 +23,8 @@ type pending struct {
 	functions bool
 	// rewrites are the tables whose rows may have been written anew as a whole.
 	rewrites map[uint32]bool
+	// relates says that there may be more than simple tables among them.
+	relates bool
 	// exposes says that there may be columns of isotap's where there were none.
 	exposes bool
 }
@@ -121,6 +123,7 @@ func (c *Cache) touch(changes []rewrite.SchemaChange) (touched bool) {
 // take adds what a change touches. It reports whether there is anything.
 func (p *pending) take(s *snapshot, ch *rewrite.SchemaChange) (touched bool) {
 	relations := s.relations(ch)
+	p.relates = p.relates || ch.Relates
 	p.functions = p.functions || ch.Cascades ||
 		slices.ContainsFunc(ch.Made, func(t rewrite.TableName) bool { return t.Table == "" })
 	if ch.Cascades {
@@ -240,11 +243,7 @@ func (c *Cache) readPending(ctx context.Context, p *pending) error {
 		}
 	}
 	what := scope{roles: roles, functions: slices.Collect(maps.Keys(p.plain)), allFunctions: p.functions}
-	var part *reading
-	err := c.conn.transact(ctx, func(t *transaction) (err error) {
-		part, err = t.readScope(names, &what)
-		return err
-	})
+	part, err := c.readNamed(ctx, names, &what, !p.relates && old.graph.maySimplify(names.known))
 	if err != nil {
 		return err
 	}
@@ -252,10 +251,29 @@ func (c *Cache) readPending(ctx context.Context, p *pending) error {
 	return nil
 }
 
-// byIndexes has the server look up what is asked for: a plan is made once, when it is not known of how little.
-const byIndexes = "SELECT pg_catalog.set_config('enable_hashjoin', 'off', true), " +
-	"pg_catalog.set_config('enable_mergejoin', 'off', true), " +
-	"pg_catalog.set_config('enable_seqscan', 'off', true)"
+// readNamed reads what belongs to the relations of the names, which become those of the scope. Where these may be
+// simple tables, and were when it last read, it asks for that alone. It needs c.mu.
+func (c *Cache) readNamed(ctx context.Context, names touchedNames, s *scope, maybeSimple bool) (r *reading, err error) {
+	if maybeSimple && !c.related && len(names.anywhere) == 0 {
+		err = c.conn.transact(ctx, func(t *transaction) (err error) {
+			var simple bool
+			r, simple, err = t.readSimple(names, s)
+			c.related = !simple
+			return err
+		})
+		if err != nil || !c.related {
+			return r, err
+		}
+	}
+	err = c.conn.transact(ctx, func(t *transaction) (err error) {
+		r, err = t.readScope(names, s)
+		return err
+	})
+	if err == nil {
+		c.related = !r.isSimple()
+	}
+	return r, err
+}
 
 // A touchedNames is what a reading by names begins with, as [noteTouched] has it.
 type touchedNames struct {
@@ -280,13 +298,13 @@ func (n touchedNames) query() query {
 // it, so that all is asked in one round trip.
 func (t *transaction) readScope(names touchedNames, s *scope) (*reading, error) {
 	relations := names.query()
-	queries := []query{{purpose: "settings for a plan", text: byIndexes, columns: 3, row: true}, relations}
-	results, err := t.last(append(queries, s.queries()...)...)
+	t.byIndexes()
+	results, err := t.last(append([]query{relations}, s.queries()...)...)
 	if err != nil {
 		return nil, err
 	}
-	if s.relations, err = numbersOf(results[1][0][0]); err != nil {
+	if s.relations, err = numbersOf(results[0][0][0]); err != nil {
 		return nil, relations.unexpected("%v", err)
 	}
-	return readingOf(results[2:], s.roles), nil
+	return readingOf(results[1:], s.roles), nil
 }

@@ -9,7 +9,8 @@
 // They read the system catalogs alone, each time in one short transaction that locks nothing of the user's:
 // no function is called that opens a table.
 //
-// databases.go finds a database's cache, cache.go keeps it, pending.go has read what definitions touched (graph.go: and
-// what is related to that), load.go reads the catalog (queries.go: its queries), build.go makes tables of what was read
-// (view.go: of what a view is stored as), rights.go knows what roles may do. server.go asks about the server.
+// databases.go finds a database's cache, cache.go keeps it, pending.go has read what definitions touched (graph.go:
+// and what is related to that; simple.go: with one question, where it is simple), load.go reads the catalog
+// (queries.go: its queries), build.go makes tables of what was read (view.go: of what a view is stored as), rights.go
+// knows what roles may do. server.go asks about the server.
 package postgres

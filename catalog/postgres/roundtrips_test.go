@@ -3,6 +3,7 @@ package postgres
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +67,67 @@ func TestTablesThatChangedCostOneRoundTrip(t *testing.T) {
 		}
 	}
 }
+
+// How many questions a reading asks does not depend on the machine either.
+func TestSimpleTablesCostOneQuestion(t *testing.T) {
+	const (
+		around  = 3 // the transaction's beginning and end, and its settings
+		simple  = around + 1
+		further = around + 12
+	)
+	database, db := newDatabase(t, "CREATE SCHEMA s;\nCREATE TABLE a (id int PRIMARY KEY, v text DEFAULT 'x');\n"+
+		"CREATE TABLE parent (id int PRIMARY KEY);\nCREATE TABLE heir () INHERITS (parent);\n"+
+		"CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1';\nCREATE TYPE mood AS ENUM ('sad')")
+	to := target(t)
+	turns := testdb.CountRoundTrips(t, to.Address)
+	to.Address = turns.Addr
+	c, err := Load(t.Context(), to, database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.conn.stays = func() bool { return true }
+	c.waits = true
+	planner := sqlpostgres.New(c, sqlpostgres.Options{})
+	for _, of := range []struct {
+		statement, used string
+		questions       int
+	}{
+		{"ALTER TABLE a ADD n int NOT NULL DEFAULT 0", "a", simple + 1}, // and what the server's own types are
+		{"ALTER TABLE a ADD m varchar(7)", "a", simple},
+		{"CREATE INDEX i ON a (n)", "a", simple}, {"DROP INDEX i", "a", simple},
+		{"ALTER TABLE a ALTER n TYPE bigint", "a", simple}, {"ALTER TABLE a RENAME TO b", "b", simple},
+		{"CREATE TABLE c (id serial PRIMARY KEY, at timestamptz DEFAULT now(), UNIQUE (at, id))", "c", simple},
+		{"CREATE TABLE d (LIKE b INCLUDING ALL)", "d", simple}, {"CREATE TABLE e AS SELECT * FROM d", "e", simple},
+		{"GRANT SELECT ON e TO PUBLIC", "e", simple}, {"DROP TABLE e", "e", simple},
+		{"DROP SCHEMA s CASCADE", "s.none", simple + 1}, // and functions
+		// What a statement, or what is known of the tables, says to be more is asked for at once.
+		{"CREATE TABLE child (id int REFERENCES c)", "child", further}, {"ALTER TABLE child ADD n int", "child", further},
+		{"CREATE VIEW v AS SELECT * FROM b", "v", further}, {"ALTER TABLE heir ADD n int", "heir", further},
+		{"CREATE TABLE felt (m mood)", "felt", further}, // as the last table was
+		{"ALTER TABLE felt ADD n int", "felt", further}, {"ALTER TABLE d ADD z int", "d", further},
+		// As soon as what was read was simple, one question will do, unless its answer is that it does not.
+		{"ALTER TABLE d ADD y int", "d", simple}, {"CREATE TABLE angry (m mood)", "angry", simple + further},
+		{"ALTER TABLE d ADD x int", "d", further}, {"CREATE TABLE f (id int)", "f", simple + further},
+	} {
+		turns.Since()
+		run(t, db, of.statement)
+		touching(c, planner, of.statement, "public")
+		c.Table("public", of.used)
+		schema, table, ok := strings.Cut(of.used, ".")
+		if ok {
+			c.Table(schema, table)
+		}
+		_, said := turns.Since()
+		if n := bound(said); n != of.questions {
+			t.Errorf("%s: %d questions instead of %d", of.statement, n, of.questions)
+		}
+	}
+}
+
+// bound counts the messages Bind of a prepared statement: the name of the portal is empty, and that of the statement
+// follows.
+func bound(said string) int { return strings.Count(said, "\x00isotap_catalog_") }
 
 func TestClientThatThinksWaitsForNoReading(t *testing.T) {
 	database, db := newDatabase(t, "CREATE TABLE a (id int PRIMARY KEY)")
@@ -153,8 +215,7 @@ func explained(t *testing.T, database string, names touchedNames) (plans []expla
 	t.Helper()
 	c := load(t, database)
 	s := scope{roles: []string{"postgres"}, functions: []string{"other299"}}
-	queries := append([]query{{purpose: "settings for a plan", text: byIndexes, columns: 3, row: true},
-		names.query()}, s.queries()...)
+	queries := slices.Concat([]query{byIndexes, names.query()}, s.queries(), []query{names.simple(&s)})
 	err := c.conn.transact(t.Context(), func(tr *transaction) error {
 		for i, q := range queries {
 			if i > 0 {

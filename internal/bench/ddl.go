@@ -102,8 +102,8 @@ type ddlRatio struct {
 	Greatest float64 `json:"greatest"`
 }
 
-// ddlPaths are the paths that are compared.
-var ddlPaths = []string{pathDirect, pathOff, pathItems, pathAgainst}
+// ddlPaths are the paths that are compared. What the bare copy takes, each proxy does.
+var ddlPaths = []string{pathDirect, pathCopy, pathOff, pathItems, pathAgainst}
 
 // runDDL measures each engine and prints a table for each.
 func runDDL(ctx context.Context, s settings, out, progress io.Writer) error {
@@ -176,12 +176,13 @@ type ddlMeter struct {
 	names   []string  // of what is measured, in order
 	took    map[string][]map[string]float64
 	serial  int
+	kinds   bool // each kind of a program's statements is measured, too
 }
 
 // measureDDL measures the steps and the programs on a server that has so many tables.
 func (b *bench) measureDDL(ctx context.Context, e ddlEngine, tables int,
 	progress io.Writer) (results []ddlResult, err error) {
-	m := ddlMeter{engine: e, took: make(map[string][]map[string]float64)}
+	m := ddlMeter{engine: e, took: make(map[string][]map[string]float64), kinds: b.settings.kinds}
 	defer func() { err = errors.Join(err, m.close()) }()
 	for _, name := range ddlPaths {
 		if !b.settings.wants(name) {
@@ -248,15 +249,9 @@ func (m *ddlMeter) round(ctx context.Context, number int) error {
 		m.note(s.name, round)
 	}
 	for _, p := range ddlPrograms {
-		round := make(map[string]float64)
-		for _, i := range turns {
-			ms, err := m.run(ctx, m.paths[i].address, p)
-			if err != nil {
-				return fmt.Errorf("%s: %s: %w", m.paths[i].name, p.name, err)
-			}
-			round[m.paths[i].name] = ms
+		if err := m.roundOf(ctx, p, turns); err != nil {
+			return err
 		}
-		m.note(p.name, round)
 	}
 	return nil
 }
@@ -275,24 +270,76 @@ func (m *ddlMeter) pass(ctx context.Context, client *sql.DB, took map[string][]f
 	return nil
 }
 
+// roundOf measures a program once through each path, and if it is asked for, each kind of its statements.
+func (m *ddlMeter) roundOf(ctx context.Context, p program, turns []int) error {
+	whole, kinds := make(map[string]float64), make(map[string]map[string]float64)
+	var order []string
+	for _, i := range turns {
+		name := m.paths[i].name
+		took, err := m.run(ctx, m.paths[i].address, p)
+		if err != nil {
+			return fmt.Errorf("%s: %s: %w", name, p.name, err)
+		}
+		for _, t := range took {
+			whole[name] += t.ms
+			if kinds[t.kind] == nil {
+				kinds[t.kind], order = make(map[string]float64), append(order, t.kind)
+			}
+			kinds[t.kind][name] += t.ms
+		}
+	}
+	m.note(p.name, whole)
+	if m.kinds {
+		for _, kind := range order {
+			m.note("  "+kind+" of "+strings.Fields(p.name)[1], kinds[kind])
+		}
+	}
+	return nil
+}
+
+// A took is how long a statement of a kind took.
+type took struct {
+	kind string
+	ms   float64
+}
+
+// kindOf returns the first words of a statement that are the language's own.
+func kindOf(text string) string {
+	const words = 4
+	var kind []string
+	for word := range strings.FieldsSeq(text) {
+		if strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" && len(kind) < words {
+			kind = append(kind, word)
+		}
+	}
+	return strings.Join(kind, " ")
+}
+
 // run runs a program over a connection of its own.
-func (m *ddlMeter) run(ctx context.Context, address string, p program) (ms float64, err error) {
+func (m *ddlMeter) run(ctx context.Context, address string, p program) (all []took, err error) {
 	m.serial++
 	statements := p.statements(m.engine, fmt.Sprintf("schema%d", m.serial))
 	client, err := m.engine.open(address)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	for _, text := range statements {
-		took, err := timed(ctx, client, text)
-		if err != nil {
-			return 0, err
-		}
-		ms += took
+	began := time.Now()
+	if err := client.PingContext(ctx); err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", address, err)
 	}
-	return ms, nil
+	all = append(all, took{"connecting", milliseconds(time.Since(began))})
+	for _, text := range statements {
+		ms, err := timed(ctx, client, text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, took{kindOf(text), ms})
+	}
+	return all, nil
 }
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // timed runs a statement and returns how many milliseconds it took.
 func timed(ctx context.Context, client *sql.DB, text string) (float64, error) {
@@ -300,7 +347,7 @@ func timed(ctx context.Context, client *sql.DB, text string) (float64, error) {
 	if _, err := client.ExecContext(ctx, text); err != nil {
 		return 0, fmt.Errorf("%s: %w", text, err)
 	}
-	return float64(time.Since(began)) / float64(time.Millisecond), nil
+	return milliseconds(time.Since(began)), nil
 }
 
 // note keeps a round's times of one thing, by path.

@@ -4,7 +4,7 @@
 //
 //	go run ./internal/bench [-engine mariadb|postgresql|all] [-quick] [-json]
 //	go run ./internal/bench -load fuzz [-seconds N] [-cpuprofile FILE]
-//	go run ./internal/bench -load ddl [-engine ...] [-tables 0,500,2000] [-quick] [-json]
+//	go run ./internal/bench -load ddl [-engine ...] [-tables 0,500,2000] [-kinds] [-quick] [-json]
 //
 // The second compares the random generator of isotap fuzz with sysbench's oltp_read_write, both through isotap
 // that records. The third measures statements that define tables, among many tables that nobody touches.
@@ -45,6 +45,7 @@ type settings struct {
 	against string // another isotap to compare with
 	json    bool
 	profile string // file for the processor profile of the hunts
+	kinds   bool   // with -load ddl
 	tables  []int  // with -load ddl: numbers of tables that the server has beside those of the load
 }
 
@@ -85,6 +86,7 @@ func parse(args []string) (settings, error) {
 	f.StringVar(&s.against, "against", "", "another isotap program, to compare with")
 	f.StringVar(&s.profile, "cpuprofile", "",
 		"with -load fuzz: file for the processor profile of the hunts, clients and isotap in one")
+	f.BoolVar(&s.kinds, "kinds", false, "with -load ddl: measure each kind of a program's statements, too")
 	f.BoolVar(&s.json, "json", false, "print JSON")
 	f.BoolVar(&s.quick, "quick", false, "a few minutes: two rounds of fewer loads")
 	if err := f.Parse(args); err != nil {

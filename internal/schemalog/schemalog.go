@@ -32,7 +32,7 @@ type Recorder interface {
 const (
 	// restShare is how many times as long as a reading took the next one of the database waits, and leastRest the
 	// least. Where there were no tables, the next one is the first to find some.
-	restShare = 10
+	restShare = 20
 	leastRest = 50 * time.Millisecond
 	// patience bounds one reading.
 	patience = 10 * time.Second

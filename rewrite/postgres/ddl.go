@@ -100,6 +100,8 @@ func (v verb) change(object int, temporary bool) *rewrite.SchemaChange {
 	named := v.namesAll()
 	c := &rewrite.SchemaChange{Named: named, Cascades: v.mentions("CASCADE")}
 	create, alter, drop := v.is(0, "CREATE"), v.is(0, "ALTER"), v.is(0, "DROP")
+	c.Relates = !drop && v.mentions("REFERENCES", "INHERITS", "INHERIT", "PARTITION", "VIEW", "TRIGGER", "RULE", "POLICY",
+		"FUNCTION", "AGGREGATE", "SECURITY")
 	switch {
 	case named == nil:
 		return nil
