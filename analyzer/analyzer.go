@@ -129,6 +129,7 @@ func (a *Analyzer) Add(info history.Info) error {
 	a.store.runs[r].given = true
 	a.store.runs[r].analysed = true
 	a.store.runs[r].info = info
+	a.coverageCount.began(&info)
 	return nil
 }
 

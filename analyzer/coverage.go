@@ -1,17 +1,66 @@
 package analyzer
 
-import "github.com/isotap/isotap/history"
+import (
+	"slices"
+	"strings"
+
+	"github.com/isotap/isotap/dbms"
+	"github.com/isotap/isotap/history"
+)
 
 // A coverageCount counts what a [Coverage] tells. What there are few values of is counted without a map.
 type coverageCount struct {
 	Coverage
 	kinds  [1 << 8]Observed // by history.Kind
 	levels [1 << 8]int      // by history.Level
+	// families are those of the runs in mode predicates, and limited what their shapes are, as far as somebody asked.
+	families map[history.Run]dbms.Family
+	limited  map[statementShape]bool
 }
 
 func newCoverageCount() *coverageCount {
 	return &coverageCount{Coverage: Coverage{Reasons: make(map[history.Reason]int),
-		Causes: make(map[history.Reason]Observed)}}
+		Causes: make(map[history.Reason]Observed)},
+		families: make(map[history.Run]dbms.Family), limited: make(map[statementShape]bool)}
+}
+
+// began takes in a run, before its transactions.
+func (c *coverageCount) began(info *history.Info) {
+	if info.Mode == "predicates" {
+		c.families[info.Run] = info.Server.Engine.Family()
+	}
+}
+
+// countCondition counts a statement of a run in mode predicates, on a server of the given family.
+func (c *coverageCount) countCondition(family dbms.Family, s *history.Stmt) {
+	switch s.Kind {
+	case history.Select, history.Update, history.Delete:
+	default:
+		return
+	}
+	if s.Observation == history.Nothing {
+		return
+	}
+	c.Looked++
+	if len(s.Predicates) > 0 {
+		c.Conditions++
+		return
+	}
+	of := statementShape{family, s.Shape}
+	limited, known := c.limited[of]
+	if !known {
+		of.text = strings.Clone(of.text)
+		limited = hasLimit(wordsOf(family, of.text))
+		c.limited[of] = limited
+	}
+	if limited {
+		c.Limited++
+	}
+}
+
+// hasLimit reports whether a statement, or a query in it, takes no more than so many rows.
+func hasLimit(words []word) bool {
+	return slices.ContainsFunc(words, func(w word) bool { return w.keyword("LIMIT") || w.keyword("FETCH") })
 }
 
 // coverage returns what was counted of the runs' transactions, and what is known to be missing.
@@ -51,8 +100,12 @@ func (c *coverageCount) count(t *history.Txn) {
 		c.Indeterminate++
 	}
 	before := c.Statements
+	family, conditions := c.families[t.ID.Run()]
 	for i := range t.Stmts {
 		c.countStmt(&t.Stmts[i])
+		if conditions {
+			c.countCondition(family, &t.Stmts[i])
+		}
 		c.countAccesses(t.Stmts[i].Accesses)
 	}
 	if c.Statements > before+1 {

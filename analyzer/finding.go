@@ -171,8 +171,11 @@ type Coverage struct {
 	// UnseenOrigins are those Reads that saw a version which no recorded transaction wrote, although it was not there
 	// when the recording began: what its writer did is in no finding.
 	UnseenOrigins int
-	Several       int                   // transactions of two statements or more that read or write rows
-	Levels        map[history.Level]int // transactions by isolation level
+	Several       int // transactions of two statements or more that read or write rows
+	// Looked are the statements that looked for rows in mode predicates, and Conditions those of them that left a
+	// condition. Limited are the others that have a LIMIT.
+	Looked, Conditions, Limited int
+	Levels                      map[history.Level]int // transactions by isolation level
 	// Unrecorded and Unreadable count transactions that are not among these: they ended while the disk took nothing, or
 	// the recording is Damaged.
 	Unrecorded, Unreadable int

@@ -109,6 +109,7 @@ func (l *Live) Add(info history.Info) {
 		return
 	}
 	l.infos = append(l.infos, info)
+	l.coverageCount.began(&info)
 	l.offsets[info.Run] = int64(info.Started.Sub(l.infos[0].Started))
 }
 

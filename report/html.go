@@ -154,6 +154,9 @@ func newPageCoverage(c *analyzer.Coverage) pageCoverage {
 		{number(c.Reads), "row reads", ""},
 		{number(c.Writes), "row writes", ""},
 	}}
+	if c.Looked > 0 {
+		out.Facts = append(out.Facts, fact{number(c.Conditions), "conditions", conditions(c)})
+	}
 	if c.UnseenOrigins > 0 {
 		out.Facts = append(out.Facts, fact{number(c.UnseenOrigins), "reads of versions that nobody was seen to write",
 			"written past isotap, or by statements that it did not observe"})

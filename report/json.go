@@ -102,6 +102,9 @@ type (
 		Damaged       bool         `json:"damaged"`
 		UnseenOrigins int          `json:"reads_of_unseen_origin"`
 		Several       int          `json:"transactions_of_several_statements"`
+		Looked        int          `json:"statements_that_looked_for_rows"`
+		Conditions    int          `json:"statements_with_conditions"`
+		Limited       int          `json:"statements_with_limit"`
 	}
 	jsonReason struct {
 		Reason     string `json:"reason"`
@@ -285,7 +288,7 @@ func newJSONCoverage(c *analyzer.Coverage) jsonCoverage {
 		Reasons: make([]jsonReason, 0), RowReads: c.Reads, RowWrites: c.Writes, Levels: make([]jsonLevel, 0),
 		Kinds:      make([]jsonKind, 0),
 		Unrecorded: c.Unrecorded, Unreadable: c.Unreadable, Damaged: c.Damaged,
-		UnseenOrigins: c.UnseenOrigins, Several: c.Several,
+		UnseenOrigins: c.UnseenOrigins, Several: c.Several, Looked: c.Looked, Conditions: c.Conditions, Limited: c.Limited,
 	}
 	for _, r := range sortedReasons(c) {
 		o := c.Causes[r.Why]

@@ -147,6 +147,9 @@ func (t *terminal) coverage(c *analyzer.Coverage) {
 		t.text("           exact by kind: ", kinds, "")
 	}
 	t.reasons(c)
+	if c.Looked > 0 {
+		t.text("           conditions: ", conditions(c), "")
+	}
 	if c.UnseenOrigins > 0 {
 		t.text("           ", unseenOrigins(c)+": they were written past isotap, or by statements that it did not observe", "")
 	}
@@ -170,6 +173,15 @@ func traffic(c *analyzer.Coverage) string {
 func observed(c *analyzer.Coverage) string {
 	return fmt.Sprintf("%s exact, %s inexact, %s opaque", percent(c.Exact, c.Statements),
 		percent(c.Inexact, c.Statements), percent(c.Opaque, c.Statements))
+}
+
+// conditions says how many of the statements that looked for rows say what they did not find.
+func conditions(c *analyzer.Coverage) string {
+	text := fmt.Sprintf("%s of %s that looked for rows left one", number(c.Conditions), plural(c.Looked, "statement"))
+	if c.Limited > 0 {
+		text += fmt.Sprintf("; %s had LIMIT", number(c.Limited))
+	}
+	return text
 }
 
 // kindList says for each kind of statements how many of them were observed exactly.
