@@ -65,6 +65,7 @@ func (s *store) wall(r uint16, at int64) int64 { return s.runs[r].info.Started.U
 
 // separateLives gives the rows of each life of a table names of their own, and takes the tags of earlier lives away.
 func (s *store) separateLives() error {
+	s.doubtRewritten()
 	lives := s.livesOf()
 	if len(lives) == 0 {
 		return nil
@@ -98,6 +99,36 @@ func (s *store) separateLives() error {
 		}
 	}
 	return nil
+}
+
+// doubtRewritten makes accesses inexact to tables of which it is known only that somebody past isotap made them anew
+// during the run: which rows carry tags of an earlier life is not.
+func (s *store) doubtRewritten() {
+	type place struct {
+		run   uint16
+		table int32
+	}
+	rewritten := make(map[place]bool)
+	for r := range s.runs {
+		info := &s.runs[r].info
+		if info.Server.Engine.Family() != dbms.MySQLFamily {
+			continue
+		}
+		for _, name := range info.Rewritten {
+			_, table, _ := strings.Cut(name, ".")
+			if i := slices.Index(s.rows.tables, name); i >= 0 && s.rebirths[strings.ToLower(table)] == nil {
+				rewritten[place{uint16(r), int32(i)}] = true
+			}
+		}
+	}
+	if len(rewritten) == 0 {
+		return
+	}
+	for i := range s.accesses {
+		if a := &s.accesses[i]; rewritten[place{s.txns[a.txn].run, s.rows.tableOf(a.row)}] {
+			a.flags |= inexact
+		}
+	}
 }
 
 // livesOf returns what began another life of each table, in the order in which it was sent.

@@ -47,7 +47,8 @@ type Info struct {
 	Columns bool
 	// Rewritten are the tables of PostgreSQL's that were written anew as a whole during the run (VACUUM FULL,
 	// CLUSTER, TRUNCATE), so that a place in them may be that of another version: [Row].Table, an @ and the
-	// database. It is known once the run has ended cleanly.
+	// database. In the MySQL family they are those that somebody past isotap made anew, by [Row].Table: their rows may
+	// carry tags of an earlier life. It is known once the run has ended cleanly.
 	Rewritten []string
 	// Gaps are the stretches in which transactions ended that were not recorded.
 	Gaps []Gap

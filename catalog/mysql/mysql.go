@@ -10,9 +10,10 @@
 //     every row its identity, and extends partial privileges to the new columns; [Strip] removes
 //     all of it without trace.
 //
-// conn.go connects. server.go asks about the server, load.go and shown.go read what cache.go holds and change.go drops,
-// over the connections of readers.go. instrument.go surveys the tables (survey.go), adds the columns (columns.go) with
-// ids for the rows that are there (backfill.go), and follows the rights (grants.go).
+// conn.go connects. server.go asks about the server, load.go and shown.go read what cache.go holds and change.go
+// drops, over the connections of readers.go. lives.go tells which tables were made anew past isotap. instrument.go
+// surveys the tables (survey.go), adds the columns (columns.go) with ids for the rows that are there (backfill.go),
+// and follows the rights (grants.go).
 //
 // The connection is go-mysql's client: one connection whose session settings stay with it, where
 // database/sql's pool would have to be talked out of being one, and the same library whose codecs

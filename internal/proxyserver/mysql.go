@@ -35,6 +35,7 @@ type mysqlBackend struct {
 	conn    *catalogmysql.Conn
 	facts   catalogmysql.Server
 	catalog *catalogmysql.Cache
+	lives   *catalogmysql.Lives
 	planner *sqlmysql.Cache // nil: not open
 	log     *zap.Logger
 
@@ -52,6 +53,7 @@ func (b *mysqlBackend) open(ctx context.Context, strictPlans bool) (err error) {
 	if b.catalog, err = catalogmysql.Load(ctx, b.conn); err != nil {
 		return errors.Join(err, b.conn.Close())
 	}
+	b.lives = catalogmysql.NewLives(ctx, b.conn, b.facts.Engine)
 	if b.predicates = b.predicates && b.facts.Engine != dbms.TiDB; b.predicates {
 		if b.matching, err = catalogmysql.NewMatching(ctx, b.target, b.catalog); err != nil {
 			return errors.Join(err, b.catalog.Close(), b.conn.Close())
@@ -127,8 +129,10 @@ func (b *mysqlBackend) settle() {
 
 // reload notes what was changed. Nobody waits: what is used of it is read when it is.
 func (b *mysqlBackend) reload(_ context.Context, changed session.Schema) error {
-	b.catalog.Changed(catalogmysql.Change{Tables: changed.Tables, References: changed.References,
-		Triggers: changed.Triggers, Created: changed.Created})
+	change := catalogmysql.Change{Tables: changed.Tables, References: changed.References,
+		Triggers: changed.Triggers, Created: changed.Created}
+	b.catalog.Changed(change)
+	b.lives.Changed(change)
 	return nil
 }
 
@@ -140,8 +144,13 @@ func (b *mysqlBackend) ping(ctx context.Context) error { return b.catalog.Ping(c
 
 func (b *mysqlBackend) plans() (lookups, hits uint64) { return b.planner.Stats() }
 
-// rewritten returns none: rows carry their versions with them.
-func (b *mysqlBackend) rewritten(context.Context) []string { return nil }
+// rewritten asks what the tables are as the run ends. A server that is gone makes none anew.
+func (b *mysqlBackend) rewritten(ctx context.Context) []string {
+	if b.lives == nil {
+		return nil
+	}
+	return b.lives.Rewritten(ctx, b.conn)
+}
 
 // outlived returns none: a branch that is prepared (XA) is recorded as indeterminate when its session leaves it.
 func (b *mysqlBackend) outlived() []*history.Txn { return nil }
