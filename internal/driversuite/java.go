@@ -25,7 +25,8 @@ type javaTests struct {
 	// lacking are words by which a source is left out: what it needs has no package.
 	lacking []string
 	tokens  *strings.Replacer // what the driver's own build writes into its sources; nil: nothing
-	// after are programs that the driver's own build runs on the compiled classes, whose directory they get.
+	// after are programs that the driver's own build runs on the compiled classes: they get the directory, and
+	// whether to be verbose.
 	after      []string
 	tests      []string // the packages of tests, each with those below it
 	properties func(s server) []string
@@ -66,7 +67,7 @@ func (j *javaTests) prepare(ctx context.Context, dir, source string) error {
 		return err
 	}
 	for _, program := range j.after {
-		if out, err := j.java(ctx, program, j.classes); err != nil {
+		if out, err := j.java(ctx, program, j.classes, "false"); err != nil {
 			return fmt.Errorf("%s: %w\n%s", program, err, out)
 		}
 	}

@@ -75,6 +75,7 @@ func (s *suite) run(ctx context.Context, w way, chosen selection) (_ map[string]
 		defer func() { err = errors.Join(err, srv.Stop()) }()
 		at.Network, at.Address = srv.Addr().Network(), srv.Addr().String()
 	}
+	at.Database = s.driver.database
 	outcomes, err := s.driver.program.run(ctx, server{at, s.host.environment(at.Network, at.Address)}, chosen)
 	if err == nil && len(outcomes) == 0 {
 		err = errors.New("no test ran")
