@@ -84,10 +84,10 @@
 // components of graph.go, cycles of two (pairs.go, with chains.go), longer ones (fractured.go, longer.go,
 // nonadjacent.go), those by sessions (orders.go) and time (times.go); names.go names them. judge.go tells
 // violations from hazards by what servers document (promises.go, with its sources in grounds.go) or by the levels
-// of theory (levels.go), on which verdict.go gives the verdict. collector.go groups what was found, covers.go
-// counts what needs no group of its own, describe.go makes findings (finding.go) of the groups with their edges
-// (witness.go), explain.go, advice.go and fixes.go put them into words, and checks.go reports whether what they
-// advise would have helped.
+// of theory (levels.go), on which verdict.go gives the verdict; commitorder.go decides those that are defined by
+// axioms. collector.go groups what was found, covers.go counts what needs no group of its own, describe.go makes
+// findings (finding.go) of the groups with their edges (witness.go), explain.go, advice.go and fixes.go put them
+// into words, and checks.go reports whether what they advise would have helped.
 //
 // Files refer to each other in the order of [Analyzer.Finish]'s stages: no cycle of them has more than two.
 package analyzer

@@ -37,8 +37,12 @@ const (
 	// Phenomena that levels forbid and of which the above are cases; no finding has such a name, but G2 where a
 	// longer cycle goes through a predicate.
 	GCursor Anomaly = "G-cursor" // one rw and one or more ww through one row (Adya): lost update
-	GSIb    Anomaly = "G-SIb"    // one rw, and the order in which transactions start after others' commits (Adya)
-	G2      Anomaly = "G2"       // a cycle with one or more rw, through rows or predicates
+	// A transaction read another and missed a write of that one, of the same row or another (Bailis et al. 2014).
+	FracturedRead Anomaly = "fractured read"
+	// A transaction missed a write of one that happened before it, by wr and the order of sessions (Biswas and Enea).
+	GCausal Anomaly = "G-causal"
+	GSIb    Anomaly = "G-SIb" // one rw, and the order in which transactions start after others' commits (Adya)
+	G2      Anomaly = "G2"    // a cycle with one or more rw, through rows or predicates
 	// Findings that are no cycle.
 	GarbageRead       Anomaly = "garbage read"
 	IncompatibleOrder Anomaly = "incompatible order"

@@ -203,7 +203,11 @@ func (j *judge) clear(access int32) bool {
 // class judges a cycle.
 func (j *judge) class(cycle []dep) Class {
 	if j.model != nil {
-		return j.classByName(j.o.nameOf(cycle), cycle...)
+		name := j.o.nameOf(cycle)
+		if name == GMonotonic && j.o.vanishes(cycle) {
+			name = OTV
+		}
+		return j.classByName(name, cycle...)
 	}
 	if !slices.ContainsFunc(cycle, func(d dep) bool { return !j.amongThemselves(&d) }) {
 		return Violation
@@ -222,6 +226,13 @@ func (j *judge) class(cycle []dep) Class {
 		}
 	}
 	return Violation
+}
+
+// vanishes reports whether a transaction read a row as another left it, and then the same row as it was before: levels
+// take that for an observed transaction that vanishes, as they take two rows.
+func (o *order) vanishes(cycle []dep) bool {
+	row := o.row(&cycle[0])
+	return cycle[len(cycle)-1].kind == wr && !slices.ContainsFunc(cycle, func(d dep) bool { return o.row(&d) != row })
 }
 
 // classByName judges what has a name, and rests on the given dependencies, by the level of the theory.

@@ -36,8 +36,9 @@ var TheoryLevels = []TheoryLevel{
 		Source: "Bailis et al. 2013, Highly Available Transactions, 5.1.2"},
 	{Name: "PL-2L", Aliases: []string{"monotonic-view"}, Forbids: []Anomaly{G1a, G1b, G1c, GMonotonic},
 		Source: "Adya 1999, 4.3.1"},
-	{Name: "RA", Aliases: []string{"read-atomic"}, Forbids: []Anomaly{G1a, G1b, G1c, ReadSkew},
-		Source: "Bailis et al. 2014, Scalable Atomic Visibility with RAMP Transactions, 3: fractured reads"},
+	{Name: "RA", Aliases: []string{"read-atomic"}, Forbids: []Anomaly{G1a, G1b, G1c, FracturedRead},
+		Source: "Bailis et al. 2014, Scalable Atomic Visibility with RAMP Transactions, 3: fractured reads; " +
+			"Biswas and Enea 2019: of one row, too"},
 	{Name: "PL-2+", Aliases: []string{"consistent-view"}, Forbids: []Anomaly{G1a, G1b, G1c, GSingle},
 		Source: "Adya 1999, 4.3.3", Predicates: []Anomaly{Phantom}},
 	{Name: "PL-FCV", Aliases: []string{"forward-consistent-view"}, Forbids: []Anomaly{G1a, G1b, G1c, GSIb},
@@ -57,6 +58,14 @@ var TheoryLevels = []TheoryLevel{
 		Forbids: []Anomaly{G0.Process()}, Source: strongSession},
 	{Name: "strong session PL-2", Aliases: []string{"strong-session-read-committed"},
 		Forbids: []Anomaly{G1a, G1b, G1c.Process()}, Source: strongSession},
+	{Name: "strong session MAV", Aliases: []string{"strong-session-monotonic-atomic-view"},
+		Forbids: []Anomaly{G1a, G1b, G1c.Process(), OTV.Process()},
+		Source:  "Biswas and Enea 2019, On the Complexity of Checking Transactional Consistency: their read committed, AWDIT's"},
+	{Name: "strong session RA", Aliases: []string{"strong-session-read-atomic"},
+		Forbids: []Anomaly{G1a, G1b, G1c.Process(), FracturedRead.Process()},
+		Source:  "Biswas and Enea 2019: their read atomic, AWDIT's and Plume's"},
+	{Name: "CC", Aliases: []string{"causal-consistency"}, Forbids: []Anomaly{G1a, G1b, G1c.Process(), GCausal},
+		Source: "Biswas and Enea 2019: their causal consistency, AWDIT's and Plume's transactional causal consistency"},
 	{Name: "strong session SI", Aliases: []string{"strong-session-snapshot-isolation"},
 		Forbids: []Anomaly{G1a, G1b, G1c.Process(), GNonadjacent.Process()}, Source: strongSession,
 		Predicates: []Anomaly{PhantomNonadjacent}},
@@ -100,10 +109,12 @@ var cases = map[Anomaly][]Anomaly{
 	DirtyUpdate:        {G1a},
 	LostUpdate:         {GCursor},
 	GCursor:            {GSingle},
-	OTV:                {GMonotonic, ReadSkew},
+	OTV:                {GMonotonic, ReadSkew, FracturedRead},
 	GMonotonic:         {GSingle},
-	NonRepeatableRead:  {GSingle},
-	ReadSkew:           {GSingle},
+	NonRepeatableRead:  {FracturedRead},
+	ReadSkew:           {FracturedRead},
+	FracturedRead:      {GSingle},
+	GCausal:            {GSingle.Process()},
 	ReadWriteSkew:      {GSingle},
 	GSingle:            {GNonadjacent, GSIb},
 	GNonadjacent:       {G2Item},
@@ -114,12 +125,14 @@ var cases = map[Anomaly][]Anomaly{
 	PhantomSkew:        {G2},
 	G2Item:             {G2},
 
+	FracturedRead.Process(): {GCausal},
+
 	GSingle.Process():  {GSIb},
 	GSingle.Realtime(): {GSIb},
 }
 
 // varied are the phenomena that have variants.
-var varied = []Anomaly{G0, G1c, GSingle, GNonadjacent, G2Item, G2}
+var varied = []Anomaly{G0, G1c, OTV, FracturedRead, GSingle, GNonadjacent, G2Item, G2}
 
 // Is reports whether an anomaly is a case of a phenomenon: of itself, of a weaker one, or of a weaker one's variant (by
 // the order of sessions, which is a case of the order of time).

@@ -18,6 +18,9 @@ type Options struct {
 	// Model judges all transactions by a level of the theory: what it forbids is a violation. The engine and
 	// [Options.Expect] do not count then.
 	Model *TheoryLevel
+	// PartialOrder says that the versions of rows may be in no known order, as in other checkers' histories of
+	// registers. The levels that go by axioms are then asked of all transactions.
+	PartialOrder bool
 	// Known are anomalies that the caller found in the history itself: [Result.Levels] goes by them, too.
 	Known []Anomaly
 	// Work bounds the search for cycles of more than two transactions: edges visited, in each of its

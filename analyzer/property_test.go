@@ -300,3 +300,32 @@ func TestRaisesNoFalseAlarmHoweverBadlyObserved(t *testing.T) {
 		}
 	})
 }
+
+// The verdict on the levels that axioms define is that of their definition.
+func TestAxiomaticVerdictIsThatOfBruteForce(t *testing.T) {
+	kept, broken := make(map[string]int), make(map[string]int)
+	forRandomHistories(t, 1, func(t *testing.T, _ *rand.Rand, c generated, h []*history.Txn) {
+		if len(c.reads) > 0 {
+			return // the axioms say nothing of conditions
+		}
+		r := analyze(t, c.Info(), h)
+		for level, want := range map[string]bool{
+			"MAV":                bruteforce.CommitOrder(h, bruteforce.ReadCommittedAxiom, false),
+			"RA":                 bruteforce.CommitOrder(h, bruteforce.ReadAtomicAxiom, false),
+			"strong session MAV": bruteforce.CommitOrder(h, bruteforce.ReadCommittedAxiom, true),
+			"strong session RA":  bruteforce.CommitOrder(h, bruteforce.ReadAtomicAxiom, true),
+			"CC":                 bruteforce.CommitOrder(h, bruteforce.CausalAxiom, true),
+		} {
+			if got := slices.Contains(r.Levels.Satisfied, level); got != want {
+				t.Errorf("%s: %v, by brute force %v; violated %v, findings %v", level, got, want, r.Levels.Violated,
+					names(r))
+			}
+			if want {
+				kept[level]++
+			} else {
+				broken[level]++
+			}
+		}
+	})
+	t.Logf("kept %v, broken %v", kept, broken)
+}

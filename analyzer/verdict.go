@@ -75,6 +75,7 @@ func (s *search) occurring() []Anomaly {
 		s.restore(false)
 		s.findOccurring(found)
 	}
+	s.findByAxioms(found)
 	return inOrderOfStrictness(found)
 }
 
@@ -91,15 +92,13 @@ func inOrderOfStrictness(found map[Anomaly]bool) []Anomaly {
 // strictness is the order in which a verdict names what violates a level.
 var strictness = []Anomaly{GarbageRead, IncompatibleOrder, LostWrite, Internal, FutureRead, G0, G1a, DirtyUpdate, G1b,
 	G1c,
-	LostUpdate, OTV, GMonotonic, ReadSkew, NonRepeatableRead, ReadWriteSkew, GSingle, GNonadjacent, WriteSkew, G2Item,
+	LostUpdate, OTV, GMonotonic, ReadSkew, NonRepeatableRead, FracturedRead, ReadWriteSkew, GSingle, GNonadjacent, WriteSkew, G2Item,
 	PMP, Phantom, PhantomNonadjacent, PhantomSkew, G2}
 
 // variants are the phenomena by the order of sessions, then those by time, the strictest first.
 func variants() []Anomaly {
-	var list []Anomaly
-	for _, a := range cyclicPhenomena {
-		list = append(list, a.Process())
-	}
+	list := []Anomaly{G0.Process(), G1c.Process(), OTV.Process(), FracturedRead.Process(), GCausal, GSingle.Process(),
+		GNonadjacent.Process(), G2Item.Process()}
 	for _, a := range cyclicPhenomena {
 		list = append(list, a.Realtime())
 	}

@@ -57,6 +57,7 @@ var signs = []struct {
 	format Format
 }{
 	{regexp.MustCompile(`\A[rw]\(`), Plume},
+	{regexp.MustCompile(`\A(?:[-=]+\s+)*[rw][ \t]+-?[0-9]+[ \t]+-?[0-9]+\s*(?:\n|\z)`), AWDIT},
 	{regexp.MustCompile(`(?s)\A[\[\s]*\{\s*".*"type"\s*:\s*"(?:invoke|ok|fail|info)"`), JepsenJSON},
 	{regexp.MustCompile(`\A[\[{\s]*"(?:events|params)"\s*:`), DBCop},
 	{regexp.MustCompile(`(?s)\A[\[{(#;].*:type.*[\[(]\s*:append\s`), Elle},

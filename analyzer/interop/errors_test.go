@@ -78,6 +78,10 @@ func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
 			"h:2:1: transaction 4 stands twice: it began at 1:1, and another one of its session, or another session, came in between"},
 		{"a transaction that goes on after the next", Plume, "w(1,2,3,4)\nr(1,2,3,5)\nr(1,2,3,4)",
 			"h:3:1: transaction 4 stands twice: it began at 1:1, and another one of its session, or another session, came in between"},
+		{"a line of AWDIT's that is none", AWDIT, "w 1 2\nr 1",
+			`h:2:1: "r 1" is not r or w with a key and a value, nor a line of - or =`},
+		{"a number of AWDIT's that is none", AWDIT, "w 1 x", `h:1:1: "x" is no 64-bit integer`},
+		{"no lines of AWDIT's", AWDIT, "---\n====\n", "h:1:1: the file holds no transaction"},
 		{"no lines", Plume, "\n\n", "h:1:1: the file holds no transaction"},
 		{"no sessions", DBCop, `{"data": 3}`, "h:1:8: the array of sessions is missing: there is 3 in its place"},
 		{"a session that is none", DBCop, `[{"events": []}]`,
@@ -119,7 +123,7 @@ func fuzzRead(f *testing.F, formats ...Format) {
 	}
 	f.Fuzz(func(t *testing.T, how uint8, text []byte) {
 		format := formats[int(how&0x0f)%len(formats)]
-		timed := format != Plume && format != DBCop
+		timed := format != Plume && format != AWDIT && format != DBCop
 		h, err := Read(bytes.NewReader(text), "h", format,
 			Options{SequentialKeys: how&0x40 != 0, LinearizableKeys: how&0x80 != 0 && timed})
 		if err != nil {
@@ -134,5 +138,6 @@ func fuzzRead(f *testing.F, formats ...Format) {
 
 func FuzzEDN(f *testing.F)   { fuzzRead(f, Elle, ElleRW) }
 func FuzzJSON(f *testing.F)  { fuzzRead(f, JepsenJSON) }
+func FuzzAWDIT(f *testing.F) { fuzzRead(f, AWDIT) }
 func FuzzPlume(f *testing.F) { fuzzRead(f, Plume) }
 func FuzzDBCop(f *testing.F) { fuzzRead(f, DBCop) }

@@ -7,6 +7,8 @@
 //     [:r k [v ...]]) or over registers (rw-register: [:w k v], [:r k v]).
 //   - [JepsenJSON]: the same maps as JSON.
 //   - [Plume]: lines r(key,value,session,transaction) and w(...), which Plume, PolySI and AWDIT read.
+//   - [AWDIT]: lines "r key value" and "w key value", between transactions a line of dashes, between sessions one of
+//     equals signs: what AWDIT calls its test format.
 //   - [DBCop]: dbcop's sessions as JSON.
 //
 // # Versions and their orders
@@ -32,8 +34,8 @@
 // # The files
 //
 // detect.go finds formats by what files hold. tree.go holds a value of a file while it is decoded; edn.go,
-// edn_atoms.go and json.go read them. jepsen.go, plume.go
-// and dbcop.go make transactions of them and put these into the compact arrays of history.go. lists.go,
+// edn_atoms.go and json.go read them. jepsen.go, plume.go,
+// awdit.go and dbcop.go make transactions of them and put these into the compact arrays of history.go. lists.go,
 // registers.go and realtime.go infer orders, internal.go finds what is wrong within one transaction, problems.go
 // makes findings of that, and txns.go hands all to the analyzer. On the way back, recording.go takes in a
 // recording's transactions, and write.go with write_jepsen.go and write_plain.go writes them.
@@ -56,11 +58,12 @@ const (
 	ElleRW     Format = "elle-rw"     // Jepsen's EDN over registers
 	JepsenJSON Format = "jepsen-json" // Jepsen's maps as JSON, over lists or registers
 	Plume      Format = "plume"       // lines of reads and writes
+	AWDIT      Format = "awdit"       // lines of reads and writes, between lines of dashes and of equals signs
 	DBCop      Format = "dbcop"       // sessions as JSON
 )
 
 // Formats are all of them.
-var Formats = []Format{Elle, ElleRW, JepsenJSON, Plume, DBCop}
+var Formats = []Format{Elle, ElleRW, JepsenJSON, Plume, AWDIT, DBCop}
 
 // ParseFormat finds a format by its name.
 func ParseFormat(name string) (Format, error) {
@@ -94,7 +97,7 @@ type Options struct {
 // where in the file it is, as name:line:column, columns in bytes.
 func Read(r io.Reader, name string, f Format, o Options) (*History, error) {
 	h := newHistory(f)
-	if o.LinearizableKeys && (f == Plume || f == DBCop) {
+	if o.LinearizableKeys && (f == Plume || f == AWDIT || f == DBCop) {
 		return nil, fmt.Errorf("%s: histories of format %s do not say when transactions began and ended, "+
 			"so that linearizable keys tell nothing", name, f)
 	}
@@ -119,6 +122,9 @@ func (h *History) decode(r *bufio.Reader) error {
 	case Plume:
 		h.kind = registers
 		return h.readPlume(r)
+	case AWDIT:
+		h.kind = registers
+		return h.readAWDIT(r)
 	case DBCop:
 		h.kind = registers
 		return h.readDBCop(r)

@@ -87,6 +87,7 @@ func (h *History) Analyze(ctx context.Context, o analyzer.Options) (*analyzer.Re
 	for i := range h.problems {
 		o.Known = append(o.Known, h.problems[i].anomaly)
 	}
+	o.PartialOrder = h.kind == registers
 	a := analyzer.New(o)
 	if err := a.Add(h.info()); err != nil {
 		return nil, err

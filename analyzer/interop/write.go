@@ -28,6 +28,8 @@ func (h *History) Write(w io.Writer, f Format) (lost []string, err error) {
 		x.plume()
 	case DBCop:
 		x.dbcop()
+	case AWDIT:
+		return nil, errors.New("write a history: format awdit is read only; AWDIT reads format plume, too")
 	default:
 		return nil, fmt.Errorf("write a history: format %q is not known", f)
 	}

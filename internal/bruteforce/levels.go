@@ -36,7 +36,7 @@ func ReadAtomic(txns []*history.Txn, reads ...PredicateRead) bool {
 		for _, x := range slices.Concat(seen, l.met(t.ID)) {
 			for _, y := range seen {
 				tag, wrote := last[versionsOf{y.row, x.tag.Txn}]
-				if x.row != y.row && wrote && older(y, versionOf{y.row, tag}, ws, installed) {
+				if wrote && older(y, versionOf{y.row, tag}, ws, installed) {
 					return false
 				}
 			}

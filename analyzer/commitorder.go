@@ -1,0 +1,311 @@
+package analyzer
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A commitOrder decides the weak levels by their axioms (Biswas and Enea, On the Complexity of Checking Transactional
+// Consistency, 2019, figure 2; so do dbcop, Plume and AWDIT): a history has the level if there is an order of its
+// transactions that holds all wr, the known ww and, for the levels of sessions, their order, and in which for
+// every two transactions that wrote a row, of which a third one read the first and saw the second, the second comes
+// before the first. What it is to see it is where the levels differ. A row of which the order of versions is not known
+// needs none: the axioms make it.
+type commitOrder struct {
+	s        *search
+	local    []int32 // by transaction: its place among the nodes; -1 for none
+	nodes    []int32
+	sessions bool
+	edges    [][2]int32 // wr, ww and the order of sessions
+	hb       [][2]int32 // the same without ww
+	reads    [][]readOf // by node
+	writes   map[rowOfTxn]bool
+	rows     [][]int32 // by node: the rows that it wrote
+}
+
+// A readOf is a read of a row in a statement: of what a node wrote; -1 for the initial version.
+type readOf struct {
+	row, writer int32
+	stmt        uint32
+}
+
+// A visible yields the pairs of transactions that a level puts in an order.
+type visible func(c *commitOrder, yield func(from, to int32))
+
+// findByAxioms adds the phenomena of the levels by axioms that occur. Where all orders of versions are known each of
+// them is a cycle, so that it looks at the transactions on cycles alone.
+func (s *search) findByAxioms(found map[Anomaly]bool) {
+	nodes := s.axiomatic()
+	if len(nodes) == 0 {
+		return
+	}
+	for _, sessions := range []bool{false, true} {
+		c := s.newCommitOrder(nodes, sessions)
+		variant := func(a Anomaly) Anomaly {
+			if sessions {
+				return a.Process()
+			}
+			return a
+		}
+		if c.circular(nil) {
+			found[variant(G1c)] = true
+			continue
+		}
+		if c.circular(readBefore) {
+			found[variant(OTV)] = true
+		}
+		if c.circular(readAtAll) {
+			found[variant(FracturedRead)] = true
+		}
+		if sessions && c.circular(happenedBefore) {
+			found[GCausal] = true
+		}
+	}
+}
+
+// axiomatic returns the transactions that matter: those on cycles and whom they read; all where orders are not known.
+func (s *search) axiomatic() []int32 {
+	in := make([]bool, len(s.o.txns))
+	for t := range s.o.txns {
+		in[t] = s.opts.PartialOrder && s.o.txns[t].installed
+	}
+	for _, t := range s.nodes {
+		in[t] = true
+		from, to := s.o.accessesOf(t)
+		for i := from; i < to; i++ {
+			if v := s.o.seen[i]; v >= 0 && s.o.state(v) == installed {
+				in[s.o.owner(v)] = true
+			}
+		}
+	}
+	var nodes []int32
+	for t, is := range in {
+		if is {
+			nodes = append(nodes, int32(t))
+		}
+	}
+	return nodes
+}
+
+func (s *search) newCommitOrder(nodes []int32, sessions bool) *commitOrder {
+	c := &commitOrder{s: s, nodes: nodes, sessions: sessions, local: make([]int32, len(s.o.txns)),
+		reads: make([][]readOf, len(nodes)), rows: make([][]int32, len(nodes)), writes: make(map[rowOfTxn]bool)}
+	for t := range c.local {
+		c.local[t] = none
+	}
+	for v, t := range nodes {
+		c.local[t] = int32(v)
+	}
+	s.o.among(c.local, nodes, func(d dep) {
+		if d.kind&flow == 0 || d.inexact || s.final != nil && !s.final(&d) {
+			return
+		}
+		e := [2]int32{c.local[d.from], c.local[d.to]}
+		c.edges = append(c.edges, e)
+		if d.kind == wr {
+			c.hb = append(c.hb, e)
+		}
+	})
+	if sessions {
+		s.o.sessions(nodes, func(from, to int32) {
+			d := dep{from: from, to: to, kind: so, access: none, version: none, next: none}
+			if s.final == nil || s.final(&d) {
+				c.edges, c.hb = append(c.edges, [2]int32{c.local[from], c.local[to]}),
+					append(c.hb, [2]int32{c.local[from], c.local[to]})
+			}
+		})
+	}
+	for v, t := range nodes {
+		c.take(int32(v), t)
+	}
+	return c
+}
+
+// take takes in what a transaction read and wrote, as far as that is certain.
+func (c *commitOrder) take(v, t int32) {
+	o := c.s.o
+	from, to := o.accessesOf(t)
+	for i := from; i < to; i++ {
+		a := &o.accesses[i]
+		switch seen := o.seen[i]; {
+		case a.is(inexact) || a.unfound():
+		case a.write():
+			if key := (rowOfTxn{v, a.row}); !a.is(void) && !c.writes[key] {
+				c.writes[key] = true
+				c.rows[v] = append(c.rows[v], a.row)
+			}
+		case seen < 0 || o.states[seen]&passing != 0:
+		case o.tagOf(seen).initial():
+			c.reads[v] = append(c.reads[v], readOf{a.row, none, a.stmt})
+		case o.state(seen) == installed && o.owner(seen) != t && c.local[o.owner(seen)] >= 0:
+			c.reads[v] = append(c.reads[v], readOf{a.row, c.local[o.owner(seen)], a.stmt})
+		}
+	}
+}
+
+// circular reports whether what must come before what is a circle, as the level has it.
+func (c *commitOrder) circular(level visible) bool {
+	edges, none := slices.Clone(c.edges), false
+	if level != nil {
+		level(c, func(from, to int32) {
+			if to < 0 {
+				none = true // nothing comes before the initial version
+				return
+			}
+			edges = append(edges, [2]int32{from, to})
+		})
+	}
+	if none {
+		return true
+	}
+	off, to := compressed(len(c.nodes), func(yield func(from, to int32)) {
+		for _, e := range edges {
+			yield(e[0], e[1])
+		}
+	})
+	_, count := components(len(c.nodes), off, func(e uint32) int32 { return to[e] })
+	return int(count) < len(c.nodes)
+}
+
+// readBefore is read committed: a transaction sees whom it read in an earlier statement.
+func readBefore(c *commitOrder, yield func(from, to int32)) {
+	c.eachRead(func(first uint32, r readOf) bool { return first < r.stmt }, yield)
+}
+
+// readAtAll is read atomic: a transaction sees whom it reads, and with sessions whom comes before it in its own.
+func readAtAll(c *commitOrder, yield func(from, to int32)) {
+	c.eachRead(func(uint32, readOf) bool { return true }, yield)
+	if !c.sessions {
+		return
+	}
+	before := c.writersBefore()
+	for v := range c.nodes {
+		for _, r := range c.reads[v] {
+			if w, ok := before[rowOfTxn{int32(v), r.row}]; ok && w != r.writer {
+				yield(w, r.writer)
+			}
+		}
+	}
+}
+
+// eachRead calls yield with whom a transaction reads, in a statement that fits a read of a row that it wrote, and whose
+// version of that row was read.
+func (c *commitOrder) eachRead(fits func(first uint32, r readOf) bool, yield func(from, to int32)) {
+	for v := range c.nodes {
+		byRow, first := make(map[int32][]readOf), make(map[int32]uint32)
+		var seen []int32
+		for _, r := range c.reads[v] {
+			byRow[r.row] = append(byRow[r.row], r)
+			if at, ok := first[r.writer]; r.writer >= 0 && (!ok || r.stmt < at) {
+				if !ok {
+					seen = append(seen, r.writer)
+				}
+				first[r.writer] = r.stmt
+			}
+		}
+		for _, w := range seen {
+			for _, row := range c.rows[w] {
+				for _, r := range byRow[row] {
+					if r.writer != w && fits(first[w], r) {
+						yield(w, r.writer)
+					}
+				}
+			}
+		}
+	}
+}
+
+// writersBefore returns by a transaction and a row that it read the last of its session before it that wrote the row.
+func (c *commitOrder) writersBefore() map[rowOfTxn]int32 {
+	before := make(map[rowOfTxn]int32)
+	latest := make(map[rowOfTxn]int32) // by session and row
+	for v, t := range c.nodes {        // those of a session are in its order
+		session := c.s.o.txns[t].session
+		for _, r := range c.reads[v] {
+			if w, ok := latest[rowOfTxn{session, r.row}]; ok {
+				before[rowOfTxn{int32(v), r.row}] = w
+			}
+		}
+		for _, row := range c.rows[v] {
+			latest[rowOfTxn{session, row}] = int32(v)
+		}
+	}
+	return before
+}
+
+// happenedBefore is causal consistency: a transaction sees all from which wr and the orders of sessions lead to it.
+func happenedBefore(c *commitOrder, yield func(from, to int32)) {
+	writers := make(map[rowOfTxn][]int32) // by session and row, in the session's order
+	sessions := make(map[int32]int32)     // by number: among those that there are
+	place := make([]int32, len(c.nodes))  // in its session, from 1
+	counts := make(map[int32]int32)
+	session := make([]int32, len(c.nodes))
+	for v, t := range c.nodes {
+		number := c.s.o.txns[t].session
+		if _, ok := sessions[number]; !ok {
+			sessions[number] = int32(len(sessions))
+		}
+		session[v] = sessions[number]
+		counts[number]++
+		place[v] = counts[number]
+		for _, row := range c.rows[v] {
+			key := rowOfTxn{session[v], row}
+			writers[key] = append(writers[key], int32(v))
+		}
+	}
+	c.eachClock(session, place, len(sessions), func(v int32, clock []int32) {
+		for _, r := range c.reads[v] {
+			for s, until := range clock {
+				list := writers[rowOfTxn{int32(s), r.row}]
+				i, _ := slices.BinarySearchFunc(list, until+1, func(w, p int32) int { return cmp.Compare(place[w], p) })
+				for i--; i >= 0 && list[i] == v; i-- { // not itself
+				}
+				if i >= 0 && list[i] != r.writer {
+					yield(list[i], r.writer)
+				}
+			}
+		}
+	})
+}
+
+// eachClock calls do with each transaction, after those that happened before it, and how many of each session these
+// are.
+func (c *commitOrder) eachClock(session, place []int32, sessions int, do func(v int32, clock []int32)) {
+	off, to := compressed(len(c.nodes), func(yield func(from, to int32)) {
+		for _, e := range c.hb {
+			yield(e[0], e[1])
+		}
+	})
+	before := make([]int32, len(c.nodes))
+	for _, v := range to {
+		before[v]++
+	}
+	clocks := make([][]int32, len(c.nodes))
+	var ready []int32
+	for v := range before {
+		if before[v] == 0 {
+			ready = append(ready, int32(v))
+		}
+	}
+	for len(ready) > 0 {
+		v := ready[len(ready)-1]
+		ready = ready[:len(ready)-1]
+		if clocks[v] == nil {
+			clocks[v] = make([]int32, sessions)
+		}
+		do(v, clocks[v])
+		clocks[v][session[v]] = max(clocks[v][session[v]], place[v])
+		for _, u := range to[off[v]:off[v+1]] {
+			if clocks[u] == nil {
+				clocks[u] = make([]int32, sessions)
+			}
+			for s, n := range clocks[v] {
+				clocks[u][s] = max(clocks[u][s], n)
+			}
+			if before[u]--; before[u] == 0 {
+				ready = append(ready, u)
+			}
+		}
+		clocks[v] = nil // whoever it happened before has taken it
+	}
+}
