@@ -179,7 +179,7 @@ func TestReadingByNamesLooksAtFewRows(t *testing.T) {
 			t.Run(state.name+", "+of.name, func(t *testing.T) {
 				for _, plan := range explained(t, database, of.names) {
 					if n := plan.mostRows(); n > most {
-						t.Errorf("%s: %d rows", plan.purpose, n)
+						t.Errorf("%s: %d rows: %+v", plan.purpose, n, plan.plan)
 					}
 				}
 			})
@@ -194,6 +194,8 @@ type explainedPlan struct {
 }
 
 type planNode struct {
+	Kind     string     `json:"Node Type"`
+	Table    string     `json:"Relation Name"`
 	Rows     float64    `json:"Actual Rows"`
 	Filtered float64    `json:"Rows Removed by Filter"`
 	Again    float64    `json:"Rows Removed by Index Recheck"`

@@ -20,15 +20,16 @@ const (
 
 	// readSimple reads the relations that have one of the names that $1 (schemas) and $2 list, or the oids of $3, and
 	// all of further ones (%s), with what the roles of $4 may do. The first column says of what a row is, the second
-	// is the relation's oid. It reports whether there is a function of the names of $5.
+	// is the relation's oid. It reports whether there is a function of the names of $5. OFFSET 0 is as in
+	// [readColumns].
 	readSimple = `WITH named AS MATERIALIZED (
 			SELECT ` + simpleRelation + ` FROM unnest($1::text[], $2::text[]) AS w (schema, name) JOIN pg_namespace n ON n.nspname = w.schema::name
 				JOIN pg_class c ON c.relname = w.name::name AND c.relnamespace = n.oid WHERE ` + observed + ` AND c.oid <> ALL ($3::oid[])
 			UNION ALL SELECT ` + simpleRelation + ` FROM unnest($3::oid[]) AS k (oid) JOIN pg_class c ON c.oid = k.oid
 				JOIN pg_namespace n ON n.oid = c.relnamespace WHERE ` + observed + `%s)
 		SELECT 'relation', oid, nspname::text, relname::text, relkind::text, greatest(reltuples, 0)::bigint::text,
-			relfilenode::text, relpersistence::text, relforcerowsecurity::text, (further OR EXISTS (SELECT FROM pg_inherits i WHERE i.inhrelid = named.oid)
-				OR EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = named.oid AND k.contype = 'f'))::text FROM named
+			relfilenode::text, relpersistence::text, relforcerowsecurity::text, (further OR EXISTS (SELECT FROM pg_inherits i WHERE i.inhrelid = named.oid OFFSET 0)
+				OR EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = named.oid AND k.contype = 'f' OFFSET 0))::text FROM named
 		UNION ALL SELECT 'column', a.attrelid, a.attname::text, a.atttypid::text, format_type(a.atttypid, a.atttypmod), a.attcollation::text,
 			a.attnum::text, a.attnotnull::text, (a.attgenerated <> '')::text,
 			(a.atthasdef AND EXISTS (SELECT FROM pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum
