@@ -5,11 +5,15 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/testdb"
 )
 
 // TestLostUpdatesOfForeignRowsAreFound loses an update of a row that a client beside the proxy made while it ran, or
 // wrote over without a trace. Where the row has no identity, statements that met it are not exact.
 func TestLostUpdatesOfForeignRowsAreFound(t *testing.T) {
+	testdb.Only(t, "tables have invisible columns", "mariadb", "mariadb118", "mysql")
+	// There a column's expression is no default for an INSERT without a list of columns.
+	unlisted := testdb.EngineName() == "mysql"
 	const table, row = "CREATE TABLE stock (id int PRIMARY KEY, n int)", "INSERT INTO stock VALUES (1, 10)"
 	for _, tt := range []struct {
 		name   string
@@ -17,7 +21,7 @@ func TestLostUpdatesOfForeignRowsAreFound(t *testing.T) {
 		beside string
 		nobody bool // the row has no identity
 	}{
-		{"inserted", []string{table}, row, false},
+		{"inserted", []string{table}, row, unlisted},
 		{"inserted by a SELECT", []string{table}, "INSERT INTO stock (id, n) SELECT 1, 10", false},
 		{"updated", []string{table, row}, "UPDATE stock SET n = 11", false},
 		{"inserted without identity", []string{table},
