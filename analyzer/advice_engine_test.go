@@ -84,7 +84,7 @@ func TestUpdatesThatComputeAreKnownInEitherQuoting(t *testing.T) {
 		`UPDATE stock SET qty = ?, at = now()`:               "",
 		`UPDATE stock SET "qty" = "qty" - ?`:                 "",
 	} {
-		got, ok := atomicUpdate(shape)
+		_, got, ok := atomicUpdate(shape)
 		if got != want || ok != (want != "") {
 			t.Errorf("%s\ngives %s\nwant  %s", shape, got, want)
 		}

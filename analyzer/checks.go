@@ -83,9 +83,10 @@ func (t *explainer) between() []dep {
 		kind            kind
 		shape           int32
 		locked, unfound bool
+		again           bool
 	}
 	o := t.a.order
-	met := make(map[like]bool)
+	met, shapes := make(map[like]bool), t.readShapes()
 	among := make(map[int32]bool)
 	var edges []dep
 	add := func(d dep) {
@@ -93,6 +94,7 @@ func (t *explainer) between() []dep {
 		if d.access >= 0 {
 			_, l.shape = t.reader(&d)
 			l.locked, l.unfound = o.accesses[d.access].is(current), o.unfound(&d)
+			l.again = t.readBefore(&d, shapes)
 		}
 		if !met[l] {
 			met[l] = true
@@ -146,18 +148,15 @@ func (t *explainer) reader(d *dep) (txn, shape int32) {
 // guarded is the remedy of locking what the reads of the witness's rw found, and of letting nobody add what they did
 // not find.
 func (t *explainer) guarded() remedy {
-	shapes := make(map[int32]bool)
-	for i := range t.g.witness {
-		if d := &t.g.witness[i]; d.kind == rw {
-			_, shape := t.reader(d)
-			shapes[shape] = true
-		}
-	}
+	shapes := t.readShapes()
 	return func(d *dep) outcome {
 		if d.kind != rw {
 			return stays
 		}
 		if _, shape := t.reader(d); !shapes[shape] {
+			if t.readBefore(d, shapes) {
+				return inOrder
+			}
 			return stays
 		}
 		if t.a.order.byPredicate(d) {
@@ -165,6 +164,36 @@ func (t *explainer) guarded() remedy {
 		}
 		return inOrder
 	}
+}
+
+// readShapes are the shapes of the statements that read, of the witness's rw.
+func (t *explainer) readShapes() map[int32]bool {
+	shapes := make(map[int32]bool)
+	for i := range t.g.witness {
+		if d := &t.g.witness[i]; d.kind == rw {
+			_, shape := t.reader(d)
+			shapes[shape] = true
+		}
+	}
+	return shapes
+}
+
+// readBefore reports whether the transaction of a read had read its row before, by a statement of one of the shapes: a
+// lock that it takes then is held by the time of the read.
+func (t *explainer) readBefore(d *dep, shapes map[int32]bool) bool {
+	o := t.a.order
+	read := &o.accesses[d.access]
+	if read.unfound() {
+		return false
+	}
+	from, _ := o.accessesOf(read.txn)
+	for i := from; o.accesses[i].stmt < read.stmt; i++ {
+		if a := &o.accesses[i]; a.row == read.row && a.op == history.Read && !a.is(void) &&
+			shapes[o.shapeOf(a.txn, a.stmt)] {
+			return true
+		}
+	}
+	return false
 }
 
 // unread is the remedy of doing without what the first rw's statement reads.

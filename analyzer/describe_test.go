@@ -115,12 +115,12 @@ func TestAppendsForUpdateOnlyWhereThatSuffices(t *testing.T) {
 		"SELECT a FROM t -- by id":                       "",
 		"SELECT a INTO @x FROM t":                        "",
 	} {
-		got, ok := withLock(dbms.MySQLFamily, &history.Stmt{Kind: history.Select, Shape: shape})
+		got, ok := withLock(dbms.MySQLFamily, &history.Stmt{Kind: history.Select, Shape: shape}, "public.t")
 		if got != want || ok != (want != "") {
 			t.Errorf("withLock(%q) = %q, %v, want %q", shape, got, ok, want)
 		}
 	}
-	if got, ok := withLock(dbms.MySQLFamily, &history.Stmt{Kind: history.Select, Locking: history.LockShare, Shape: "SELECT 1"}); ok {
+	if got, ok := withLock(dbms.MySQLFamily, &history.Stmt{Kind: history.Select, Locking: history.LockShare, Shape: "SELECT 1"}, "public.t"); ok {
 		t.Errorf("a locking read became %q", got)
 	}
 }

@@ -108,7 +108,7 @@ func (t *explainer) lockReads() []string {
 			continue
 		}
 		seen[e.FromStmt.Shape] = true
-		if locked, ok := withLock(t.family, e.FromStmt); ok {
+		if locked, ok := withLock(t.family, e.FromStmt, e.Row.Table); ok {
 			t.f.Suggested = append(t.f.Suggested, locked)
 			fixes = append(fixes, fmt.Sprintf("Lock the rows that the transaction goes by: `%s`%s.", locked,
 				t.weakerLock()))
@@ -150,8 +150,9 @@ func (t *explainer) weakerLock() string {
 	return ""
 }
 
-// withLock appends FOR UPDATE to a plain SELECT where that is all it takes.
-func withLock(family dbms.Family, s *history.Stmt) (string, bool) {
+// withLock appends FOR UPDATE to a plain SELECT where that is all it takes to lock the rows of a table
+// ([history.Row].Table) that it reads.
+func withLock(family dbms.Family, s *history.Stmt, table string) (string, bool) {
 	if s.Kind != history.Select || s.Locking != history.NoLock {
 		return "", false
 	}
@@ -172,8 +173,72 @@ func withLock(family dbms.Family, s *history.Stmt) (string, bool) {
 	if selects != 1 || end < len(shape) {
 		return "", false
 	}
-	return shape + " FOR UPDATE", true
+	of, ok := "", true
+	if family == dbms.PostgreSQLFamily {
+		of, ok = lockable(wordsOf(family, shape), table)
+	}
+	return shape + " FOR UPDATE" + of, ok
 }
+
+// lockable returns what is to stand behind FOR UPDATE on PostgreSQL, which locks no rows that an outer join may lack,
+// and none under an aggregate.
+func lockable(words []word, table string) (of string, ok bool) {
+	outer, first := false, ""
+	for i := range words {
+		w := &words[i]
+		switch {
+		case slices.ContainsFunc(aggregates, w.keyword) && i+1 < len(words) && words[i+1].text == "(",
+			w.keyword("HAVING"), w.keyword("OVER"), w.keyword("RIGHT"), w.keyword("FULL"):
+			return "", false
+		case w.keyword("LEFT") && i+1 < len(words) && (words[i+1].keyword("JOIN") || words[i+1].keyword("OUTER")):
+			outer = true
+		case w.keyword("FROM") && first == "":
+			if first = firstOf(words[i+1:], table); first == "" {
+				first = "("
+			}
+		}
+	}
+	switch {
+	case !outer:
+		return "", true
+	case first == "(":
+		return "", false
+	}
+	return " OF " + first, true
+}
+
+// aggregates are functions under which PostgreSQL locks no rows.
+var aggregates = []string{"COUNT", "SUM", "AVG", "MIN", "MAX", "ARRAY_AGG", "STRING_AGG", "JSON_AGG", "JSONB_AGG",
+	"BOOL_AND", "BOOL_OR", "EVERY"}
+
+// firstOf returns the name by which a query refers to the first table of its FROM, behind which the words begin, as the
+// text has it; empty where that is another than the wanted one.
+func firstOf(words []word, table string) string {
+	at := 0
+	if len(words) > 2 && words[1].text == "." {
+		at = 2
+	}
+	_, bare, _ := strings.Cut(table, ".")
+	bare, _, _ = strings.Cut(bare, "@")
+	if len(words) <= at || !words[at].name || !strings.EqualFold(words[at].text, bare) {
+		return ""
+	}
+	name := &words[at]
+	if at++; at < len(words) && words[at].keyword("AS") {
+		at++
+	}
+	if at < len(words) && words[at].name && !slices.ContainsFunc(behindTable, words[at].keyword) {
+		name = &words[at]
+	}
+	if name.quoted {
+		return `"` + strings.ReplaceAll(name.text, `"`, `""`) + `"`
+	}
+	return name.text
+}
+
+// behindTable are keywords that may stand behind a table's name.
+var behindTable = []string{"LEFT", "JOIN", "INNER", "CROSS", "NATURAL", "WHERE", "ORDER", "LIMIT", "OFFSET", "FETCH",
+	"TABLESAMPLE"}
 
 // unlockable are words of queries whose rows are none of a table's.
 var unlockable = []string{"UNION", "INTERSECT", "EXCEPT", "GROUP", "DISTINCT", "INTO", "PROCEDURE"}
@@ -200,7 +265,11 @@ func (t *explainer) keepUpdate() (fixes []string, how []remedy) {
 	}
 	atomic := fmt.Sprintf("Or let %s compute the new value from the column itself (SET c = c + ?) "+
 		"in place of writing what %s read.", shapeOf(write), shapeOf(read))
-	if text, ok := atomicUpdate(write.Shape); ok {
+	column, text, ok := atomicUpdate(write.Shape)
+	if ok && !shows(t.family, read.Shape, column) {
+		return []string{version}, []remedy{again} // what is written was not computed from it
+	}
+	if ok {
 		t.f.Suggested = append(t.f.Suggested, text)
 		atomic = fmt.Sprintf("Or let the server compute the new value, in place of writing what %s read: "+
 			"`%s`, with the difference.", shapeOf(read), text)
@@ -227,13 +296,28 @@ func computes(family dbms.Family, shape string) bool {
 // parameter is what stands for a value in a shape.
 var parameter = regexp.MustCompile(`^(\?|\$\d+)$`)
 
+// shows reports whether a SELECT has a column in its list, or a star.
+func shows(family dbms.Family, shape, column string) bool {
+	column = strings.Trim(column, "`\"")
+	for _, w := range wordsOf(family, shape) {
+		switch {
+		case w.keyword("FROM"):
+			return false
+		case w.text == "*", w.name && strings.EqualFold(w.text, column):
+			return true
+		}
+	}
+	return false
+}
+
 // atomicUpdate makes an increment of an UPDATE that sets one column to a literal.
-func atomicUpdate(shape string) (string, bool) {
+func atomicUpdate(shape string) (column, text string, ok bool) {
 	m := assignment.FindStringSubmatchIndex(shape)
 	if m == nil || !parameter.MatchString(shape[m[4]:m[5]]) || strings.HasSuffix(shape[m[0]:m[1]], ",") {
-		return "", false
+		return "", "", false
 	}
-	return shape[:m[4]] + shape[m[2]:m[3]] + " + " + shape[m[4]:], true
+	column = shape[m[2]:m[3]]
+	return column, shape[:m[4]] + column + " + " + shape[m[4]:], true
 }
 
 // setsOther reports whether an UPDATE is known to set its first column to what is no number: a truth value or a
