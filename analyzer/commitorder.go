@@ -23,10 +23,12 @@ type commitOrder struct {
 	rows     [][]int32 // by node: the rows that it wrote
 }
 
-// A readOf is a read of a row in a statement: of what a node wrote; -1 for the initial version.
+// A readOf is a read of a row in a statement: of what a node wrote; -1 for the initial version. By a gone one the
+// statement saw that the version, or a later one, kept the row from being found.
 type readOf struct {
 	row, writer int32
 	stmt        uint32
+	gone        bool
 }
 
 // A visible yields the pairs of transactions that a level puts in an order.
@@ -128,19 +130,35 @@ func (c *commitOrder) take(v, t int32) {
 	for i := from; i < to; i++ {
 		a := &o.accesses[i]
 		switch seen := o.seen[i]; {
-		case a.is(inexact) || a.unfound():
+		case a.is(inexact) || a.op == notFound:
 		case a.write():
 			if key := (rowOfTxn{v, a.row}); !a.is(void) && !c.writes[key] {
 				c.writes[key] = true
 				c.rows[v] = append(c.rows[v], a.row)
 			}
 		case seen < 0 || o.states[seen]&passing != 0:
-		case o.tagOf(seen).initial():
-			c.reads[v] = append(c.reads[v], readOf{a.row, none, a.stmt})
+		case !c.settled(t):
+		case o.tagOf(seen).initial() || c.letGo(seen):
+			c.reads[v] = append(c.reads[v], readOf{a.row, none, a.stmt, a.op == gone})
 		case o.state(seen) == installed && o.owner(seen) != t && c.local[o.owner(seen)] >= 0:
-			c.reads[v] = append(c.reads[v], readOf{a.row, c.local[o.owner(seen)], a.stmt})
+			c.reads[v] = append(c.reads[v], readOf{a.row, c.local[o.owner(seen)], a.stmt, a.op == gone})
 		}
 	}
+}
+
+// settled reports whether what a transaction read stays what it is; a [Live] sees some that may change.
+func (c *commitOrder) settled(t int32) bool {
+	return c.s.final == nil || c.s.final(&dep{from: t, to: t, kind: so, access: none, version: none, next: none})
+}
+
+// letGo reports whether a version is of a transaction that a [Live] let go: it came before all that it still has.
+func (c *commitOrder) letGo(v int32) bool {
+	o := c.s.o
+	if o.owner(v) >= 0 {
+		return false
+	}
+	t := o.tagOf(v)
+	return o.runs[t.run].gone.Has(t.seq) && !o.runs[t.run].odd.Has(t.seq)
 }
 
 // circular reports whether what must come before what is a circle, as the level has it.
@@ -181,7 +199,7 @@ func readAtAll(c *commitOrder, yield func(from, to int32)) {
 	before := c.writersBefore()
 	for v := range c.nodes {
 		for _, r := range c.reads[v] {
-			if w, ok := before[rowOfTxn{int32(v), r.row}]; ok && w != r.writer {
+			if w, ok := before[rowOfTxn{int32(v), r.row}]; ok && w != r.writer && !r.gone {
 				yield(w, r.writer)
 			}
 		}
@@ -195,7 +213,9 @@ func (c *commitOrder) eachRead(fits func(first uint32, r readOf) bool, yield fun
 		byRow, first := make(map[int32][]readOf), make(map[int32]uint32)
 		var seen []int32
 		for _, r := range c.reads[v] {
-			byRow[r.row] = append(byRow[r.row], r)
+			if !r.gone {
+				byRow[r.row] = append(byRow[r.row], r)
+			}
 			if at, ok := first[r.writer]; r.writer >= 0 && (!ok || r.stmt < at) {
 				if !ok {
 					seen = append(seen, r.writer)
@@ -235,37 +255,62 @@ func (c *commitOrder) writersBefore() map[rowOfTxn]int32 {
 
 // happenedBefore is causal consistency: a transaction sees all from which wr and the orders of sessions lead to it.
 func happenedBefore(c *commitOrder, yield func(from, to int32)) {
-	writers := make(map[rowOfTxn][]int32) // by session and row, in the session's order
-	sessions := make(map[int32]int32)     // by number: among those that there are
-	place := make([]int32, len(c.nodes))  // in its session, from 1
-	counts := make(map[int32]int32)
-	session := make([]int32, len(c.nodes))
-	for v, t := range c.nodes {
-		number := c.s.o.txns[t].session
-		if _, ok := sessions[number]; !ok {
-			sessions[number] = int32(len(sessions))
-		}
-		session[v] = sessions[number]
-		counts[number]++
-		place[v] = counts[number]
-		for _, row := range c.rows[v] {
-			key := rowOfTxn{session[v], row}
-			writers[key] = append(writers[key], int32(v))
-		}
-	}
-	c.eachClock(session, place, len(sessions), func(v int32, clock []int32) {
+	session, place, sessions := c.places()
+	writers := c.writersOf(session)
+	c.eachClock(session, place, sessions, func(v int32, clock []int32) {
 		for _, r := range c.reads[v] {
-			for s, until := range clock {
-				list := writers[rowOfTxn{int32(s), r.row}]
-				i, _ := slices.BinarySearchFunc(list, until+1, func(w, p int32) int { return cmp.Compare(place[w], p) })
-				for i--; i >= 0 && list[i] == v; i-- { // not itself
-				}
-				if i >= 0 && list[i] != r.writer {
-					yield(list[i], r.writer)
+			for _, w := range writers[r.row] {
+				i, _ := slices.BinarySearchFunc(w.nodes, clock[w.session]+1,
+					func(n, p int32) int { return cmp.Compare(place[n], p) })
+				if i > 0 && w.nodes[i-1] != r.writer && !r.gone {
+					yield(w.nodes[i-1], r.writer)
 				}
 			}
 		}
 	})
+}
+
+// places returns each node's session, counted from 0, its place there, from 1, and how many sessions there are.
+func (c *commitOrder) places() (session, place []int32, sessions int) {
+	numbers := make(map[int32]int32)
+	var counts []int32
+	session, place = make([]int32, len(c.nodes)), make([]int32, len(c.nodes))
+	for v, t := range c.nodes {
+		n, ok := numbers[c.s.o.txns[t].session]
+		if !ok {
+			n = int32(len(counts))
+			numbers[c.s.o.txns[t].session] = n
+			counts = append(counts, 0)
+		}
+		counts[n]++
+		session[v], place[v] = n, counts[n]
+	}
+	return session, place, len(counts)
+}
+
+// A sessionWriters is who of a session wrote a row, in the session's order.
+type sessionWriters struct {
+	session int32
+	nodes   []int32
+}
+
+// writersOf returns the writers of each row, by session.
+func (c *commitOrder) writersOf(session []int32) map[int32][]sessionWriters {
+	writers := make(map[int32][]sessionWriters)
+	known := make(map[rowOfTxn]int) // by session and row
+	for v := range c.nodes {
+		for _, row := range c.rows[v] {
+			key := rowOfTxn{session[v], row}
+			i, ok := known[key]
+			if !ok {
+				i = len(writers[row])
+				known[key] = i
+				writers[row] = append(writers[row], sessionWriters{session: session[v]})
+			}
+			writers[row][i].nodes = append(writers[row][i].nodes, int32(v))
+		}
+	}
+	return writers
 }
 
 // eachClock calls do with each transaction, after those that happened before it, and how many of each session these
