@@ -84,8 +84,11 @@ type transaction struct {
 	savepoints txnstate.Savepoints
 	unrecorded txnstate.Unrecorded
 	// outlives says that what the transaction wrote may outlive its rollback: a procedure can commit and
-	// begin anew, and a branch that is prepared (XA) outlives its session.
+	// begin anew.
 	outlives bool
+	// branch says that the transaction is a branch (XA) that may be prepared: then it outlives its session, and XA
+	// ROLLBACK alone says that it was rolled back.
+	branch bool
 }
 
 // A sequel is what a session has to do once a statement has settled.
@@ -183,7 +186,11 @@ func (t *transaction) record(o *pendingStatement, now int64) {
 func (t *transaction) settle(o *pendingStatement, r *reply, now int64) (ended *history.Txn, then sequel) {
 	kind := o.plan.Kind
 	if o.wasInTrans && o.plan.Txn.Ends && (kind == history.Call || kind == history.Other) {
-		t.outlives = true
+		if o.plan.Txn.Branch {
+			t.branch = true
+		} else {
+			t.outlives = true
+		}
 	}
 	switch {
 	case r.failed && !o.wasInTrans && t.autocommit:
@@ -205,6 +212,7 @@ func (t *transaction) settle(o *pendingStatement, r *reply, now int64) (ended *h
 	case o.plan.Txn.Savepoint != "":
 		t.savepoints.Release(o.plan.Txn.Savepoint)
 	case kind == history.Commit, kind == history.Rollback, r.leftTxn, !t.inTrans:
+		t.branch = t.branch && kind != history.Rollback
 		// Under AND CHAIN, or completion_type, the next one has begun already.
 		return t.end(outcome(o, r), now), noSequel
 	}
@@ -308,10 +316,10 @@ func (t *transaction) rollbackTo(name string) sequel {
 
 // end ends the open transaction, if there is one, and returns it if it is to be recorded.
 func (t *transaction) end(status history.Status, now int64) *history.Txn {
-	if t.outlives && status == history.Aborted {
+	if (t.outlives || t.branch) && status == history.Aborted {
 		status = history.Indeterminate
 	}
-	t.savepoints, t.outlives = txnstate.Savepoints{}, false
+	t.savepoints, t.outlives, t.branch = txnstate.Savepoints{}, false, false
 	t.unrecorded.End()
 	txn := t.open
 	if txn == nil {

@@ -191,6 +191,9 @@ type TxnEffect struct {
 	// Commits says that the statement, if it ends an open transaction, commits it (LOCK TABLES, GRANT, ...). Of Kind
 	// Other and Call it is not known otherwise.
 	Commits bool
+	// Branch says that the statement is a step of two-phase commit, XA END or XA PREPARE: nobody but who commits or
+	// rolls the branch back ends the transaction.
+	Branch bool
 	// MayRestart says that the statement may end an open transaction and begin the next one, without a trace in the
 	// server's reply: several statements in one text.
 	MayRestart bool

@@ -50,7 +50,7 @@ func (v verb) xa() {
 	case v.is(1, "ROLLBACK"):
 		v.p.Kind, v.p.Txn.Ends = history.Rollback, true
 	case v.is(1, "END", "PREPARE"):
-		v.p.Txn.Ends = true
+		v.p.Txn.Ends, v.p.Txn.Branch = true, true
 	}
 }
 
