@@ -199,9 +199,9 @@ func covers(f *analyzer.Finding) string {
 	}
 	var parts []string
 	for _, c := range f.Covers {
-		parts = append(parts, plural(c.Count, string(c.Class))+" "+string(c.Anomaly))
+		parts = append(parts, plural(c.Count, string(c.Anomaly)+" "+string(c.Class)))
 	}
-	return "It stands for " + strings.Join(parts, ", ") + ", too: its statements or transactions are part of them."
+	return "Not listed by themselves: " + strings.Join(parts, ", ") + " through the same statements or transactions."
 }
 
 // A clock turns the times of a recording's runs, each counted from its own start, into wall time.
