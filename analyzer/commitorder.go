@@ -18,6 +18,7 @@ type commitOrder struct {
 	sessions bool
 	edges    [][2]int32 // wr, ww and the order of sessions
 	hb       [][2]int32 // the same without ww
+	rw       [][2]int32
 	reads    [][]readOf // by node
 	writes   map[rowOfTxn]bool
 	rows     [][]int32 // by node: the rows that it wrote
@@ -99,13 +100,18 @@ func (s *search) newCommitOrder(nodes []int32, sessions bool) *commitOrder {
 		c.local[t] = int32(v)
 	}
 	s.o.among(c.local, nodes, func(d dep) {
-		if d.kind&flow == 0 || d.inexact || s.final != nil && !s.final(&d) {
+		if d.inexact || s.final != nil && !s.final(&d) {
 			return
 		}
 		e := [2]int32{c.local[d.from], c.local[d.to]}
-		c.edges = append(c.edges, e)
-		if d.kind == wr {
-			c.hb = append(c.hb, e)
+		switch d.kind {
+		case rw:
+			c.rw = append(c.rw, e)
+		case wr, ww:
+			c.edges = append(c.edges, e)
+			if d.kind == wr {
+				c.hb = append(c.hb, e)
+			}
 		}
 	})
 	if sessions {
@@ -176,13 +182,20 @@ func (c *commitOrder) circular(level visible) bool {
 	if none {
 		return true
 	}
+	_, count := c.components(edges)
+	return int(count) < len(c.nodes)
+}
+
+// components returns the strongly connected components of the nodes and some edges.
+func (c *commitOrder) components(lists ...[][2]int32) (comp []int32, count int32) {
 	off, to := compressed(len(c.nodes), func(yield func(from, to int32)) {
-		for _, e := range edges {
-			yield(e[0], e[1])
+		for _, list := range lists {
+			for _, e := range list {
+				yield(e[0], e[1])
+			}
 		}
 	})
-	_, count := components(len(c.nodes), off, func(e uint32) int32 { return to[e] })
-	return int(count) < len(c.nodes)
+	return components(len(c.nodes), off, func(e uint32) int32 { return to[e] })
 }
 
 // readBefore is read committed: a transaction sees whom it read in an earlier statement.
@@ -255,13 +268,13 @@ func (c *commitOrder) writersBefore() map[rowOfTxn]int32 {
 
 // happenedBefore is causal consistency: a transaction sees all from which wr and the orders of sessions lead to it.
 func happenedBefore(c *commitOrder, yield func(from, to int32)) {
-	session, place, sessions := c.places()
-	writers := c.writersOf(session)
-	c.eachClock(session, place, sessions, func(v int32, clock []int32) {
+	p := c.places()
+	writers := c.writersOf(p)
+	c.eachClock(p, func(v int32, clock []int32) {
 		for _, r := range c.reads[v] {
-			for _, w := range writers[r.row] {
+			for _, w := range writers[groupRow{p.group[v], r.row}] {
 				i, _ := slices.BinarySearchFunc(w.nodes, clock[w.session]+1,
-					func(n, p int32) int { return cmp.Compare(place[n], p) })
+					func(n, place int32) int { return cmp.Compare(p.place[n], place) })
 				if i > 0 && w.nodes[i-1] != r.writer && !r.gone {
 					yield(w.nodes[i-1], r.writer)
 				}
@@ -270,22 +283,37 @@ func happenedBefore(c *commitOrder, yield func(from, to int32)) {
 	})
 }
 
-// places returns each node's session, counted from 0, its place there, from 1, and how many sessions there are.
-func (c *commitOrder) places() (session, place []int32, sessions int) {
-	numbers := make(map[int32]int32)
-	var counts []int32
-	session, place = make([]int32, len(c.nodes)), make([]int32, len(c.nodes))
-	for v, t := range c.nodes {
-		n, ok := numbers[c.s.o.txns[t].session]
-		if !ok {
-			n = int32(len(counts))
-			numbers[c.s.o.txns[t].session] = n
-			counts = append(counts, 0)
-		}
-		counts[n]++
-		session[v], place[v] = n, counts[n]
+// sessionPlaces say, by node, in which group a transaction is, its session, counted from 0 in the group, and its place
+// in that, from 1. A clock is a transaction's and has an entry for each session of its group: so it is as long as what
+// goes around in circles, and not as the recording.
+type sessionPlaces struct {
+	group, session, place []int32
+	sessions              []int32 // by group
+}
+
+// places groups the transactions. Where the orders of versions are known, what happened before a transaction and is
+// to come after what that read is on a cycle with it; where they are not, all are one group.
+func (c *commitOrder) places() sessionPlaces {
+	n := len(c.nodes)
+	p := sessionPlaces{group: make([]int32, n), session: make([]int32, n), place: make([]int32, n), sessions: []int32{0}}
+	if !c.s.opts.PartialOrder {
+		var groups int32
+		p.group, groups = c.components(c.edges, c.rw)
+		p.sessions = make([]int32, groups)
 	}
-	return session, place, len(counts)
+	type sessionOf struct{ group, session int32 }
+	numbers, lengths := make(map[sessionOf]int32), make(map[sessionOf]int32)
+	for v, t := range c.nodes {
+		g := p.group[v]
+		k := sessionOf{g, c.s.o.txns[t].session}
+		if lengths[k] == 0 {
+			numbers[k] = p.sessions[g]
+			p.sessions[g]++
+		}
+		lengths[k]++
+		p.session[v], p.place[v] = numbers[k], lengths[k]
+	}
+	return p
 }
 
 // A sessionWriters is who of a session wrote a row, in the session's order.
@@ -294,31 +322,41 @@ type sessionWriters struct {
 	nodes   []int32
 }
 
+// A groupRow is a row that transactions of a group wrote.
+type groupRow struct{ group, row int32 }
+
 // writersOf returns the writers of each row, by session.
-func (c *commitOrder) writersOf(session []int32) map[int32][]sessionWriters {
-	writers := make(map[int32][]sessionWriters)
-	known := make(map[rowOfTxn]int) // by session and row
+func (c *commitOrder) writersOf(p sessionPlaces) map[groupRow][]sessionWriters {
+	type sessionRow struct {
+		groupRow
+		session int32
+	}
+	writers := make(map[groupRow][]sessionWriters)
+	known := make(map[sessionRow]int)
 	for v := range c.nodes {
 		for _, row := range c.rows[v] {
-			key := rowOfTxn{session[v], row}
+			of := groupRow{p.group[v], row}
+			key := sessionRow{of, p.session[v]}
 			i, ok := known[key]
 			if !ok {
-				i = len(writers[row])
+				i = len(writers[of])
 				known[key] = i
-				writers[row] = append(writers[row], sessionWriters{session: session[v]})
+				writers[of] = append(writers[of], sessionWriters{session: p.session[v]})
 			}
-			writers[row][i].nodes = append(writers[row][i].nodes, int32(v))
+			writers[of][i].nodes = append(writers[of][i].nodes, int32(v))
 		}
 	}
 	return writers
 }
 
-// eachClock calls do with each transaction, after those that happened before it, and how many of each session these
-// are.
-func (c *commitOrder) eachClock(session, place []int32, sessions int, do func(v int32, clock []int32)) {
+// eachClock calls do with each transaction, after those of its group that happened before it, and how many of each
+// session of the group these are.
+func (c *commitOrder) eachClock(p sessionPlaces, do func(v int32, clock []int32)) {
 	off, to := compressed(len(c.nodes), func(yield func(from, to int32)) {
 		for _, e := range c.hb {
-			yield(e[0], e[1])
+			if p.group[e[0]] == p.group[e[1]] {
+				yield(e[0], e[1])
+			}
 		}
 	})
 	before := make([]int32, len(c.nodes))
@@ -336,13 +374,14 @@ func (c *commitOrder) eachClock(session, place []int32, sessions int, do func(v 
 		v := ready[len(ready)-1]
 		ready = ready[:len(ready)-1]
 		if clocks[v] == nil {
-			clocks[v] = make([]int32, sessions)
+			clocks[v] = make([]int32, p.sessions[p.group[v]])
 		}
 		do(v, clocks[v])
-		clocks[v][session[v]] = max(clocks[v][session[v]], place[v])
+		own := &clocks[v][p.session[v]]
+		*own = max(*own, p.place[v])
 		for _, u := range to[off[v]:off[v+1]] {
 			if clocks[u] == nil {
-				clocks[u] = make([]int32, sessions)
+				clocks[u] = make([]int32, p.sessions[p.group[u]])
 			}
 			for s, n := range clocks[v] {
 				clocks[u][s] = max(clocks[u][s], n)
