@@ -1,6 +1,8 @@
 package rewrite
 
 import (
+	"math"
+	"strconv"
 	"strings"
 
 	"github.com/isotap/isotap/history"
@@ -30,10 +32,37 @@ type Statement struct {
 
 // A Predicate is a [history.Predicate] whose parameters are open: parameter Params[i], counted from 0, stands
 // between Where[i] and Where[i+1].
+//
+// Where the statement showed as many rows as its Limit lets it, it may have left out others that match: then the
+// predicate does not hold.
 type Predicate struct {
 	Table, Of, As string
 	Where         []string
 	Params        []int
+	Limit         *Limit // nil: there is none
+}
+
+// A Limit is the most rows that a statement shows: a number, or a parameter.
+type Limit struct {
+	Rows  uint64
+	Param int // counted from 0; -1: it is Rows
+}
+
+// Bound returns the most rows that a statement shows, with literals in the places of its parameters. Without a limit,
+// of which NULL is one form, that is the greatest number. It reports whether the bound is known.
+func (l *Limit) Bound(literals []string) (rows uint64, known bool) {
+	switch {
+	case l == nil:
+		return math.MaxUint64, true
+	case l.Param < 0:
+		return l.Rows, true
+	case l.Param >= len(literals):
+		return 0, false
+	case literals[l.Param] == "NULL":
+		return math.MaxUint64, true
+	}
+	rows, err := strconv.ParseUint(strings.Trim(strings.TrimPrefix(literals[l.Param], "E"), "'"), 10, 64)
+	return rows, err == nil
 }
 
 // Close returns the condition with literals in the places of its parameters; false where one of them is empty or not

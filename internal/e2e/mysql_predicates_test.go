@@ -20,14 +20,17 @@ func inModePredicates(o *proxyserver.Options) { o.Predicates = true }
 
 // TestWhatAPredicateOfMySQLsMissedIsFound has two transactions look for a booking that would be in the way, find none,
 // and make one each: neither reads a row that the other writes. Rooms and names differ only by case and blanks at the
-// end, which the column's collation does not see.
+// end, which the column's collation does not see. A LIMIT that leaves no row out changes nothing.
 func TestWhatAPredicateOfMySQLsMissedIsFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
-	for name, parameters := range map[string]string{"text": "interpolateParams=true", "prepared": "",
-		"not in UTF-8": "charset=latin1"} {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range []struct{ name, parameters, limit string }{
+		{"text", "interpolateParams=true", ""}, {"text with LIMIT", "interpolateParams=true", " LIMIT 1"},
+		{"prepared with LIMIT", "", " ORDER BY id LIMIT ?"}, {"not in UTF-8", "charset=latin1", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			parameters, limit := c.parameters, c.limit
 			b := newBench(t, inModePredicates,
 				"CREATE TABLE booking (id INT AUTO_INCREMENT PRIMARY KEY, room VARCHAR(20) NOT NULL, since DATETIME NOT NULL, till DATETIME NOT NULL, "+
 					"made TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP, who TEXT)",
@@ -47,9 +50,9 @@ func TestWhatAPredicateOfMySQLsMissedIsFound(t *testing.T) {
 			for i := range c {
 				run(i, "BEGIN")
 			}
+			args := []any{"Blue", "2026-11-24", 1}[:2+strings.Count(limit, "?")]
 			for i := range c {
-				run(i, "SELECT who FROM booking b WHERE b.room = ? AND since < ? AND till > '2026-11-21'", "Blue",
-					"2026-11-24")
+				run(i, "SELECT who FROM booking b WHERE b.room = ? AND since < ? AND till > '2026-11-21'"+limit, args...)
 			}
 			for i := range c {
 				run(i, "INSERT INTO booking (room, since, till, who) VALUES (?, '2026-11-20', '2026-11-22', 'it''s me')", "BLUE")
@@ -138,11 +141,18 @@ func chooseOnMySQL(ctx context.Context, c *sql.Conn, r *rand.Rand, mark string, 
 		err = rows.Scan(&seen[len(seen)-1])
 	}
 	x.shows = func(other *choosing) bool { return slices.Contains(seen, other.xid) }
+	shown := 0
+	if err == nil {
+		rows, err = tx.QueryContext(ctx, "SELECT b, ? FROM item WHERE a >= ? AND a < ? LIMIT ?", mark, x.low, x.high, x.limit)
+	}
+	for err == nil && rows.Next() {
+		shown++
+	}
+	x.filled = shown >= x.limit
 	for _, s := range []struct {
 		query string
 		args  []any
 	}{
-		{"SELECT b, ? FROM item WHERE a >= ? AND a < ?", []any{mark, x.low, x.high}},
 		{"INSERT INTO item VALUES (?, ?, 'new')", []any{id, x.a}},
 		{changes[r.IntN(len(changes))], []any{r.IntN(20)}},
 		{"INSERT INTO mark VALUES (?)", []any{id}},

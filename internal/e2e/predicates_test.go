@@ -17,7 +17,7 @@ import (
 )
 
 // TestWhatAPredicateMissedIsFound has two transactions look for a booking that would be in the way, find none, and
-// make one each: neither reads a row that the other writes.
+// make one each: neither reads a row that the other writes. A LIMIT that leaves no row out changes nothing.
 func TestWhatAPredicateMissedIsFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
@@ -25,7 +25,8 @@ func TestWhatAPredicateMissedIsFound(t *testing.T) {
 	for i, mode := range []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeCacheStatement,
 		pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeCacheStatement} {
 		columns := i > 2
-		t.Run(fmt.Sprintf("%s, columns %v", mode, columns), func(t *testing.T) {
+		limit := []string{"", " LIMIT $2", " ORDER BY id LIMIT 1 OFFSET 0", " FETCH FIRST 2 ROWS ONLY", " LIMIT 1"}[i]
+		t.Run(fmt.Sprintf("%s, columns %v,%s", mode, columns, limit), func(t *testing.T) {
 			b := startPostgresBench(t, tapMode{columns: columns, predicates: true},
 				"CREATE TABLE booking (id int PRIMARY KEY, room int NOT NULL, during int4range NOT NULL, who text)",
 				"INSERT INTO booking VALUES (1, 7, '[0,9)', 'x')")
@@ -42,8 +43,9 @@ func TestWhatAPredicateMissedIsFound(t *testing.T) {
 			for i := range c {
 				run(i, "BEGIN")
 			}
+			args := []any{7, 1}[:1+strings.Count(limit, "$")]
 			for i := range c {
-				run(i, "SELECT who FROM booking WHERE room = $1 AND during && '[10,12)'", 7)
+				run(i, "SELECT who FROM booking WHERE room = $1 AND during && '[10,12)'"+limit, args...)
 			}
 			for i := range c {
 				run(i, "INSERT INTO booking VALUES ($1, $2, '[10,12)', 'it''s me')", 10+i, 7)
@@ -114,9 +116,12 @@ func parseSnapshot(text string) (s snapshot) {
 func (s snapshot) shows(xid uint64) bool { return xid < s.max && !slices.Contains(s.under, xid) }
 
 // A choosing transaction is one as its client knows it: the condition by which it chose rows, low <= a AND a < high,
-// the row that it inserted, and whether its snapshot shows what another one did.
+// how many it asked for at most and whether it got as many, the row that it inserted, and whether its snapshot shows
+// what another one did.
 type choosing struct {
 	low, high int
+	limit     int
+	filled    bool
 	a         int
 	shows     func(other *choosing) bool
 	xid       uint64 // as who
@@ -124,7 +129,10 @@ type choosing struct {
 
 // newChoosing makes the choices.
 func newChoosing(r *rand.Rand) *choosing {
-	x := &choosing{low: r.IntN(20), a: r.IntN(20)}
+	x := &choosing{low: r.IntN(20), a: r.IntN(20), limit: 1 + r.IntN(4)}
+	if r.IntN(2) == 0 {
+		x.limit = 100
+	}
 	x.high = x.low + 1 + r.IntN(3)
 	return x
 }
@@ -143,10 +151,12 @@ func choose(ctx context.Context, c *pgx.Conn, r *rand.Rand, mark string, id int)
 		}
 		taken := parseSnapshot(seen)
 		x.shows = func(other *choosing) bool { return taken.shows(other.xid) }
-		if _, err := tx.Exec(ctx, "SELECT b, '"+mark+"' FROM item WHERE a >= $1 AND a < $2", x.low,
-			x.high); err != nil {
+		shown, err := tx.Exec(ctx, "SELECT b, '"+mark+"' FROM item WHERE a >= $1 AND a < $2 LIMIT $3", x.low, x.high,
+			x.limit)
+		if err != nil {
 			return err
 		}
+		x.filled = int(shown.RowsAffected()) >= x.limit
 		if _, err := tx.Exec(ctx, "INSERT INTO item VALUES ($1, $2, 'new')", id, x.a); err != nil {
 			return err
 		}
@@ -160,7 +170,8 @@ func choose(ctx context.Context, c *pgx.Conn, r *rand.Rand, mark string, id int)
 
 // TestWhatPredicatesMissedIsWhatTheirSnapshotsLack has clients choose rows by a condition while others insert, change
 // and delete rows. PostgreSQL's own snapshots bear out every anti-dependency that is found; and of every row that was
-// inserted and stayed as it was, all are found who looked for such a row at the time and had an older snapshot.
+// inserted and stayed as it was, all are found who looked for such a row at the time and had an older snapshot, but for
+// those who got as many rows as they had asked for.
 func TestWhatPredicatesMissedIsWhatTheirSnapshotsLack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
@@ -232,7 +243,8 @@ func (m *choosers) hold(t *testing.T, recording string) {
 	for _, from := range txns {
 		for _, to := range txns {
 			x, y := byID[from.ID], byID[to.ID]
-			if from == to || x == nil || y == nil || x.shows(y) || y.a < x.low || y.a >= x.high || to.Start > from.End {
+			if from == to || x == nil || y == nil || x.filled || x.shows(y) || y.a < x.low || y.a >= x.high ||
+				to.Start > from.End {
 				continue
 			}
 			if expected++; !found[[2]history.TxnID{from.ID, to.ID}] {

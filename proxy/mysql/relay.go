@@ -684,9 +684,13 @@ func (s *Session) takeResult(o *pendingStatement, x *exchange) {
 	if x.okInstead {
 		o.stmt.Rows, o.stmt.Affected = 0, x.rows
 	}
+	if o.stmt.Rows >= o.fewerThan {
+		o.stmt.Predicates = nil // rows that match may have been left out
+	}
 	if x.opens(x.ok) {
 		// The client need not fetch all of it, nor in this transaction.
 		o.downgrade(history.Inexact, history.ReasonCursor)
+		o.stmt.Predicates = nil
 		if x.hidden+len(x.mask.columns) > 0 {
 			x.prepared.cursor = &cursor{o, x.types, x.fields, x.hidden, x.mask}
 		}

@@ -173,6 +173,10 @@ func (in *settings) predicates(o *pendingStatement, literals []string) []history
 	var out []history.Predicate
 	for i := range o.plan.Predicates {
 		open := &o.plan.Predicates[i]
+		bound, known := open.Limit.Bound(literals)
+		if o.fewerThan = bound; !known {
+			continue
+		}
 		if where, ok := open.Close(literals); ok && in.env.SameInUTF8(where) {
 			out = append(out, history.Predicate{Table: open.Table, Of: open.Of, As: open.As, Where: where,
 				Settings: in.literals.LiteralSettings})

@@ -15,6 +15,9 @@ import (
 type pendingStatement struct {
 	plan      *sqlmysql.Plan
 	rewritten bool
+	// fewerThan is what the rows of the statement must stay below for its predicates to hold: with as many, its LIMIT
+	// may have left others out. It is set with these.
+	fewerThan uint64
 	txn       *history.Txn
 	// begins is the transaction that a BEGIN opens when it succeeds.
 	begins     *history.Txn

@@ -86,7 +86,7 @@ func (s *Session) observe(c *resultInProgress) history.Stmt {
 	}
 	downgrade(&st, history.Opaque, c.form.reason)
 	if c.cursor == nil && p.Predicates != nil {
-		st.Predicates = closed(p, c.portal, s.settings.literals)
+		st.Predicates = closed(p, c, s.settings.literals)
 	}
 	from := c.portal // whose parameters the plan's arguments name
 	if c.cursor != nil {
@@ -358,16 +358,19 @@ func (s *Session) takeIdentities(c *resultInProgress, st *history.Stmt, failed b
 	}
 }
 
-// closed returns the predicates of a plan with the parameters of a portal in their places; nil portal: there are none.
-// A predicate of a parameter whose value cannot be read is left out.
-func closed(p *sqlpostgres.Plan, portal *portal, literal history.LiteralSettings) []history.Predicate {
+// closed returns the predicates of a plan that hold for a result, with the parameters of its portal in their places. A
+// predicate of a parameter whose value cannot be read is left out.
+func closed(p *sqlpostgres.Plan, c *resultInProgress, literal history.LiteralSettings) []history.Predicate {
 	var out []history.Predicate
 	var literals []string
-	if portal != nil {
-		literals = portal.literals
+	if c.portal != nil {
+		literals = c.portal.literals
 	}
 	for i := range p.Predicates {
 		open := &p.Predicates[i]
+		if bound, known := open.Limit.Bound(literals); !known || c.rows >= bound {
+			continue
+		}
 		if where, ok := open.Close(literals); ok {
 			out = append(out, history.Predicate{Table: open.Table, Of: open.Of, As: open.As,
 				Where: where, Settings: literal})

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -54,6 +55,11 @@ func shownInPart(p *sqlpostgres.Plan) bool {
 		})
 }
 
+// hasLimit reports whether one of a plan's predicates holds for results of few rows only.
+func hasLimit(plan *sqlpostgres.Plan) bool {
+	return plan != nil && slices.ContainsFunc(plan.Predicates, func(p rewrite.Predicate) bool { return p.Limit != nil })
+}
+
 // record puts what an Execute has shown into the record of its portal in a transaction: the first one's is the record.
 // The last one tells that there are no more rows. It reports whether the portal's rows are seen to; nil is no portal.
 func (g *pieces) record(t *transaction, level history.Level, plan *sqlpostgres.Plan, st *history.Stmt, last bool) bool {
@@ -80,7 +86,9 @@ func (g *pieces) record(t *transaction, level history.Level, plan *sqlpostgres.P
 	record.Observation, record.Reason, record.Rows = g.observation, g.reason, record.Rows+st.Rows
 	record.Affected = st.Affected
 	if whole := last && !g.interrupted; whole {
-		record.Predicates = st.Predicates
+		if !hasLimit(plan) { // st has counted the last rows only
+			record.Predicates = st.Predicates
+		}
 	} else if !shownInPart(plan) {
 		downgrade(record, history.Inexact, history.ReasonRowLimit)
 	}

@@ -109,16 +109,26 @@ func TestPiecesOfAPortalAreOneStatement(t *testing.T) {
 	}
 	plan := &sqlpostgres.Plan{}
 	plan.Kind = history.Select
-	for _, last := range []bool{false, false, true} {
-		if !g.record(x, history.ReadCommitted, plan, read(), last) {
-			t.Fatal("it is a statement of its own")
+	execute := func(g *pieces, plan *sqlpostgres.Plan) {
+		t.Helper()
+		for _, last := range []bool{false, false, true} {
+			if !g.record(x, history.ReadCommitted, plan, read(), last) {
+				t.Fatal("it is a statement of its own")
+			}
 		}
 	}
-	if len(x.open.Stmts) != 1 {
+	execute(g, plan)
+	limited := &sqlpostgres.Plan{}
+	limited.Kind, limited.Predicates = history.Select, []rewrite.Predicate{{Limit: &rewrite.Limit{Rows: 6, Param: -1}}}
+	execute(&pieces{}, limited)
+	if len(x.open.Stmts) != 2 {
 		t.Fatalf("%d statements", len(x.open.Stmts))
 	}
 	if st := x.open.Stmts[0]; st.Rows != 6 || len(st.Accesses) != 3 || len(st.Predicates) != 1 {
 		t.Errorf("%+v", st)
+	}
+	if st := x.open.Stmts[1]; st.Rows != 6 || len(st.Predicates) != 0 {
+		t.Errorf("under a LIMIT that was filled: %+v", st)
 	}
 	x.take(history.Committed, 1)
 	x.record(write(), history.ReadCommitted)

@@ -1,6 +1,8 @@
 package mysql
 
 import (
+	"strconv"
+
 	"github.com/pingcap/tidb/pkg/parser/ast"
 	"github.com/pingcap/tidb/pkg/parser/opcode"
 	"github.com/pingcap/tidb/pkg/parser/test_driver"
@@ -17,6 +19,11 @@ func (pl *planner) predicates() []rewrite.Predicate {
 		return nil
 	}
 	p := rewrite.Predicate{Table: c.table, Of: c.of, As: c.as, Where: []string{""}}
+	if c.limit > 0 {
+		if p.Limit = pl.st.limitAt(c.limit); p.Limit == nil {
+			return nil
+		}
+	}
 	if c.from < c.to {
 		p.Where, p.Params = pl.st.cutAtPlaceholders(c.from, c.to)
 	}
@@ -24,13 +31,45 @@ func (pl *planner) predicates() []rewrite.Predicate {
 }
 
 // chooseRead takes note of the condition by which a SELECT chooses its rows, if it is of one table and shows every
-// row that matches.
+// row that matches, as long as these are fewer than its limit.
 func (pl *planner) chooseRead(n *ast.SelectStmt) {
-	if n.Limit != nil || n.With != nil || n.TableHints != nil || !pl.into.empty() || n.LockInfo != nil &&
+	if n.Limit != nil && n.Limit.Offset != nil || n.With != nil || n.TableHints != nil || !pl.into.empty() || n.LockInfo != nil &&
 		skips(n.LockInfo.LockType) {
 		return
 	}
 	pl.choose(n.From, n.Where)
+	if n.Limit == nil || pl.chosen == nil {
+		return
+	}
+	if at := pl.st.find(1, pl.st.last()+1, 0, "LIMIT"); at >= 0 {
+		pl.chosen.limit = at + 1
+	} else {
+		pl.chosen = nil // FETCH FIRST
+	}
+}
+
+// limitAt returns the limit that a token is: a number or a placeholder; nil for another.
+func (st *statement) limitAt(at int) *rewrite.Limit {
+	switch token := st.Tokens[at]; token.Kind {
+	case mysqltoken.Placeholder:
+		return &rewrite.Limit{Param: st.placeholders(at)}
+	case mysqltoken.Number:
+		if rows, err := strconv.ParseUint(st.SQL[token.Start:token.End], 10, 64); err == nil {
+			return &rewrite.Limit{Rows: rows, Param: -1}
+		}
+	}
+	return nil
+}
+
+// placeholders returns how many of them stand before a token.
+func (st *statement) placeholders(at int) int {
+	n := 0
+	for _, token := range st.Tokens[:at] {
+		if token.Kind == mysqltoken.Placeholder {
+			n++
+		}
+	}
+	return n
 }
 
 func skips(t ast.SelectLockType) bool {
@@ -89,12 +128,7 @@ func (st *statement) whereClause() (from, to int) {
 // cutAtPlaceholders returns the text of tokens [from, to), cut where placeholders stand, and the numbers of these in
 // the statement, from 0.
 func (st *statement) cutAtPlaceholders(from, to int) (texts []string, params []int) {
-	before := 0
-	for i := range from {
-		if st.Tokens[i].Kind == mysqltoken.Placeholder {
-			before++
-		}
-	}
+	before := st.placeholders(from)
 	start := st.Tokens[from].Start
 	for i := from; i < to; i++ {
 		if st.Tokens[i].Kind == mysqltoken.Placeholder {

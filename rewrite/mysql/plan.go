@@ -489,4 +489,5 @@ type beyond struct {
 type choice struct {
 	table, of, as string
 	from, to      int
+	limit         int // the token behind LIMIT; 0: there is none
 }

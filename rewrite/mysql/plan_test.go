@@ -192,6 +192,9 @@ func render(p *Plan, full bool) string {
 	}
 	for _, c := range p.Predicates {
 		fmt.Fprintf(&b, "\npredicate: %s %s AS %s: %q %v", c.Table, c.Of, c.As, c.Where, c.Params)
+		if c.Limit != nil {
+			fmt.Fprintf(&b, " limit %+v", *c.Limit)
+		}
 	}
 	fmt.Fprintf(&b, "\nshape: %s", p.Shape)
 	if len(p.Args) > 0 {

@@ -267,6 +267,9 @@ func renderPlan(b *strings.Builder, p *Plan) {
 	}
 	for _, c := range p.Predicates {
 		fmt.Fprintf(b, "\n  predicate: %s %s AS %s: %q %v", c.Table, c.Of, c.As, c.Where, c.Params)
+		if c.Limit != nil {
+			fmt.Fprintf(b, " limit %+v", *c.Limit)
+		}
 	}
 	fmt.Fprintf(b, "\n  shape: %s\n", p.Shape)
 	if len(p.Args) > 0 {

@@ -48,16 +48,19 @@ var short = map[string]bool{"bool": true, "int2": true, "int4": true, "int8": tr
 // chooses takes note of the condition by which a write chooses its rows, where these are of one table.
 func (w *write) chooses(where ast.Node, alone bool) {
 	if alone {
-		w.choose(&w.target, where, nil)
+		w.choose(&w.target, where, nil, nil)
 	}
 }
 
 // chooses takes note of the condition by which a query chooses its rows, if every row of its one table that matches
-// is among those that it shows.
+// is among those that it shows, as long as these are fewer than its limit.
 func (r *reading) chooses(blocks []*block) {
 	n := r.tree
-	if len(blocks) != 1 || n.Op != ast.SETOP_NONE || n.WithClause != nil || n.LimitCount != nil ||
-		n.LimitOffset != nil || r.st.has(0, "SKIP") {
+	if len(blocks) != 1 || n.Op != ast.SETOP_NONE || n.WithClause != nil || r.st.has(0, "SKIP") {
+		return
+	}
+	limit, known := limitOf(n)
+	if !known {
 		return
 	}
 	b := blocks[0]
@@ -67,18 +70,57 @@ func (r *reading) chooses(blocks []*block) {
 	if _, plain := nodes(n.FromClause)[0].(*ast.RangeVar); !plain {
 		return
 	}
-	r.choose(b.rels[0].base, n.WhereClause, []string{"GROUP", "HAVING", "WINDOW", "ORDER", "FOR"})
+	r.choose(b.rels[0].base, n.WhereClause, limit,
+		[]string{"GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "OFFSET", "FETCH", "FOR"})
+}
+
+// limitOf returns how many rows a query shows at most; nil without a limit. It reports whether that is known, and that
+// the query skips no rows.
+func limitOf(n *ast.SelectStmt) (limit *rewrite.Limit, known bool) {
+	if n.LimitOffset != nil {
+		c, constant := n.LimitOffset.(*ast.A_Const)
+		if !constant {
+			return nil, false
+		}
+		if skipped, ok := countIn(c); !ok || skipped > 0 {
+			return nil, false
+		}
+	}
+	switch count := n.LimitCount.(type) {
+	case nil:
+		return nil, true
+	case *ast.ParamRef:
+		return &rewrite.Limit{Param: count.Number - 1}, count.Number > 0
+	case *ast.A_Const:
+		if rows, ok := countIn(count); ok {
+			return &rewrite.Limit{Rows: rows, Param: -1}, true
+		}
+	}
+	return nil, false
+}
+
+// countIn returns the number of rows that a constant is, which drivers that put parameters into the text quote. It
+// reports whether it is one.
+func countIn(c *ast.A_Const) (rows uint64, ok bool) {
+	switch v := c.Val.(type) {
+	case *ast.Integer:
+		return uint64(v.IVal), v.IVal >= 0
+	case *ast.String:
+		rows, err := strconv.ParseUint(v.SVal, 10, 64)
+		return rows, err == nil
+	}
+	return 0, false
 }
 
 // choose adds the predicate of a statement's WHERE clause over a source, if its value hangs on the row alone. The
 // clause ends with the text, or before one of the keywords.
-func (pl *planner) choose(s *source, where ast.Node, before []string) {
+func (pl *planner) choose(s *source, where ast.Node, limit *rewrite.Limit, before []string) {
 	t := s.table
 	if !pl.returnsImages(t) || !slices.EqualFunc(s.names, t.Columns,
 		func(name string, c Column) bool { return name == c.Name }) {
 		return
 	}
-	p := rewrite.Predicate{Table: t.Name, Of: t.Spelled, As: quoted(s.ref), Where: []string{""}}
+	p := rewrite.Predicate{Table: t.Name, Of: t.Spelled, As: quoted(s.ref), Where: []string{""}, Limit: limit}
 	if where != nil {
 		if !pl.settledByRow(where) {
 			return
