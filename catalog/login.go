@@ -36,8 +36,8 @@ type Refusal struct {
 }
 
 // NewLoginError returns why a login failed that ended in an error: with the server's refusal, if that was how. If it
-// was not, it asks who is there.
-func NewLoginError(target dsn.Target, err error, refusal *Refusal) *LoginError {
+// was not, it asks who is there, as long as ctx lets it.
+func NewLoginError(ctx context.Context, target dsn.Target, err error, refusal *Refusal) *LoginError {
 	e := &LoginError{Target: target, Err: err}
 	var lookup *net.DNSError
 	switch {
@@ -52,7 +52,7 @@ func NewLoginError(target dsn.Target, err error, refusal *Refusal) *LoginError {
 	case errors.Is(err, os.ErrNotExist) && target.Network == "unix":
 		e.Why = "there is no socket " + target.Address
 	default:
-		spoken, known := spokenAt(target.Network, target.Address)
+		spoken, known := spokenAt(ctx, target.Network, target.Address)
 		switch {
 		case known && spoken != target.Family:
 			e.Why = fmt.Sprintf("the server there speaks %s's protocol: its address begins with %s", spoken.Title(),
@@ -74,12 +74,14 @@ const (
 
 // spokenAt returns whose protocol a server speaks, if it can be told: one of the MySQL family greets, PostgreSQL waits
 // to be asked.
-func spokenAt(network, address string) (spoken dbms.Family, known bool) {
-	conn, err := net.DialTimeout(network, address, askingTime)
+func spokenAt(ctx context.Context, network, address string) (spoken dbms.Family, known bool) {
+	dialer := net.Dialer{Timeout: askingTime}
+	conn, err := dialer.DialContext(ctx, network, address)
 	if err != nil {
 		return spoken, false
 	}
 	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	if err := conn.SetDeadline(time.Now().Add(greetingTime)); err != nil {
 		return spoken, false
 	}

@@ -1,12 +1,14 @@
 package catalog
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/internal/dsn"
@@ -70,11 +72,27 @@ func TestFailedLoginsSayWhatIsThere(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			target := dsn.Target{Family: tt.family, Network: "tcp", Address: tt.address}
-			err := NewLoginError(target, tt.err, tt.said)
+			err := NewLoginError(t.Context(), target, tt.err, tt.said)
 			if !strings.HasSuffix(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "connecting to ") ||
 				!errors.Is(err, tt.err) {
 				t.Errorf("%v", err)
 			}
 		})
+	}
+}
+
+// Who has no time left is told at once: a proxy that ends does not wait to know who did not answer.
+func TestNobodyIsAskedWhenTimeIsUp(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	at := time.Now()
+	e := NewLoginError(ctx, dsn.Target{Network: "tcp", Address: silent.Addr().String()}, context.DeadlineExceeded, nil)
+	if took := time.Since(at); took > greetingTime {
+		t.Errorf("%q after %v", e.Why, took)
 	}
 }

@@ -57,6 +57,7 @@ const sessionSettings = "SET NAMES utf8mb4, SESSION autocommit = 1, SESSION sql_
 
 // connect needs c.mu, or a Conn that nobody else has yet.
 func (c *Conn) connect(ctx context.Context) error {
+	patience := ctx // of who asks, where the login takes too long
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	var socket *catalog.Answers
@@ -99,7 +100,7 @@ func (c *Conn) connect(ctx context.Context) error {
 		}
 	}
 	if err != nil {
-		return catalog.NewLoginError(c.target, err, refusal(err))
+		return catalog.NewLoginError(patience, c.target, err, refusal(err))
 	}
 	socket.Lift()
 	conn.Conn = packet.NewConn(catalog.BoundMySQLAnswers(conn.Conn.Conn)) // above TLS

@@ -331,15 +331,15 @@ func (c *Conn) connect(ctx context.Context) error {
 	if c.pg != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	connecting, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	var pg *pgconn.PgConn
 	err := guard.Call(library, func() (err error) {
-		pg, err = pgconn.ConnectConfig(ctx, c.config)
+		pg, err = pgconn.ConnectConfig(connecting, c.config)
 		return err
 	})
 	if err != nil {
-		return catalog.NewLoginError(c.target, reason(err), refusal(err))
+		return catalog.NewLoginError(ctx, c.target, reason(err), refusal(err))
 	}
 	c.pg, c.prepared, c.builtins = pg, make(map[string]string), nil
 	return nil
