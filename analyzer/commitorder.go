@@ -19,6 +19,7 @@ type commitOrder struct {
 	edges    [][2]int32 // wr, ww and the order of sessions
 	hb       [][2]int32 // the same without ww
 	rw       [][2]int32
+	so       [][2]int32 // the order of sessions: each transaction and the next
 	reads    [][]readOf // by node
 	writes   map[rowOfTxn]bool
 	rows     [][]int32 // by node: the rows that it wrote
@@ -118,8 +119,8 @@ func (s *search) newCommitOrder(nodes []int32, sessions bool) *commitOrder {
 		s.o.sessions(nodes, func(from, to int32) {
 			d := dep{from: from, to: to, kind: so, access: none, version: none, next: none}
 			if s.final == nil || s.final(&d) {
-				c.edges, c.hb = append(c.edges, [2]int32{c.local[from], c.local[to]}),
-					append(c.hb, [2]int32{c.local[from], c.local[to]})
+				e := [2]int32{c.local[from], c.local[to]}
+				c.edges, c.hb, c.so = append(c.edges, e), append(c.hb, e), append(c.so, e)
 			}
 		})
 	}
@@ -273,7 +274,7 @@ func happenedBefore(c *commitOrder, yield func(from, to int32)) {
 	c.eachClock(p, func(v int32, clock []int32) {
 		for _, r := range c.reads[v] {
 			for _, w := range writers[groupRow{p.group[v], r.row}] {
-				i, _ := slices.BinarySearchFunc(w.nodes, clock[w.session]+1,
+				i, _ := slices.BinarySearchFunc(w.nodes, clock[w.chain]+1,
 					func(n, place int32) int { return cmp.Compare(p.place[n], place) })
 				if i > 0 && w.nodes[i-1] != r.writer && !r.gone {
 					yield(w.nodes[i-1], r.writer)
@@ -283,112 +284,144 @@ func happenedBefore(c *commitOrder, yield func(from, to int32)) {
 	})
 }
 
-// sessionPlaces say, by node, in which group a transaction is, its session, counted from 0 in the group, and its place
-// in that, from 1. A clock is a transaction's and has an entry for each session of its group: so it is as long as what
-// goes around in circles, and not as the recording.
-type sessionPlaces struct {
-	group, session, place []int32
-	sessions              []int32 // by group
+// chainPlaces say, by node, in which group a transaction is, its chain, counted from 0 in the group, and its place in
+// that, from 1. In a chain each happened before the next. A clock is a transaction's and has an entry for each chain of
+// its group: so it is as long as what goes around in circles at the same time, and not as the recording.
+type chainPlaces struct {
+	group, chain, place []int32
+	chains              []int32 // by group
+	order               []int32 // nodes, each behind those that happened before it
+	off                 []uint32
+	to                  []int32 // what a node happened right before, in its group: to[off[v]:off[v+1]]
 }
 
 // places groups the transactions. Where the orders of versions are known, what happened before a transaction and is
 // to come after what that read is on a cycle with it; where they are not, all are one group.
-func (c *commitOrder) places() sessionPlaces {
+func (c *commitOrder) places() *chainPlaces {
 	n := len(c.nodes)
-	p := sessionPlaces{group: make([]int32, n), session: make([]int32, n), place: make([]int32, n), sessions: []int32{0}}
+	p := &chainPlaces{group: make([]int32, n), chain: make([]int32, n), place: make([]int32, n), chains: []int32{0}}
 	if !c.s.opts.PartialOrder {
 		var groups int32
 		p.group, groups = c.components(c.edges, c.rw)
-		p.sessions = make([]int32, groups)
+		p.chains = make([]int32, groups)
 	}
-	type sessionOf struct{ group, session int32 }
-	numbers, lengths := make(map[sessionOf]int32), make(map[sessionOf]int32)
-	for v, t := range c.nodes {
-		g := p.group[v]
-		k := sessionOf{g, c.s.o.txns[t].session}
-		if lengths[k] == 0 {
-			numbers[k] = p.sessions[g]
-			p.sessions[g]++
-		}
-		lengths[k]++
-		p.session[v], p.place[v] = numbers[k], lengths[k]
-	}
-	return p
-}
-
-// A sessionWriters is who of a session wrote a row, in the session's order.
-type sessionWriters struct {
-	session int32
-	nodes   []int32
-}
-
-// A groupRow is a row that transactions of a group wrote.
-type groupRow struct{ group, row int32 }
-
-// writersOf returns the writers of each row, by session.
-func (c *commitOrder) writersOf(p sessionPlaces) map[groupRow][]sessionWriters {
-	type sessionRow struct {
-		groupRow
-		session int32
-	}
-	writers := make(map[groupRow][]sessionWriters)
-	known := make(map[sessionRow]int)
-	for v := range c.nodes {
-		for _, row := range c.rows[v] {
-			of := groupRow{p.group[v], row}
-			key := sessionRow{of, p.session[v]}
-			i, ok := known[key]
-			if !ok {
-				i = len(writers[of])
-				known[key] = i
-				writers[of] = append(writers[of], sessionWriters{session: p.session[v]})
-			}
-			writers[of][i].nodes = append(writers[of][i].nodes, int32(v))
-		}
-	}
-	return writers
-}
-
-// eachClock calls do with each transaction, after those of its group that happened before it, and how many of each
-// session of the group these are.
-func (c *commitOrder) eachClock(p sessionPlaces, do func(v int32, clock []int32)) {
-	off, to := compressed(len(c.nodes), func(yield func(from, to int32)) {
+	p.off, p.to = compressed(n, func(yield func(from, to int32)) {
 		for _, e := range c.hb {
 			if p.group[e[0]] == p.group[e[1]] {
 				yield(e[0], e[1])
 			}
 		}
 	})
-	before := make([]int32, len(c.nodes))
-	for _, v := range to {
+	p.sort()
+	p.findChains(c.so)
+	return p
+}
+
+// sort puts the nodes in order.
+func (p *chainPlaces) sort() {
+	before := make([]int32, len(p.group))
+	for _, v := range p.to {
 		before[v]++
 	}
-	clocks := make([][]int32, len(c.nodes))
-	var ready []int32
 	for v := range before {
 		if before[v] == 0 {
-			ready = append(ready, int32(v))
+			p.order = append(p.order, int32(v))
 		}
 	}
-	for len(ready) > 0 {
-		v := ready[len(ready)-1]
-		ready = ready[:len(ready)-1]
-		if clocks[v] == nil {
-			clocks[v] = make([]int32, p.sessions[p.group[v]])
-		}
-		do(v, clocks[v])
-		own := &clocks[v][p.session[v]]
-		*own = max(*own, p.place[v])
-		for _, u := range to[off[v]:off[v+1]] {
-			if clocks[u] == nil {
-				clocks[u] = make([]int32, p.sessions[p.group[u]])
-			}
-			for s, n := range clocks[v] {
-				clocks[u][s] = max(clocks[u][s], n)
-			}
+	for i := 0; i < len(p.order); i++ {
+		for _, u := range p.next(p.order[i]) {
 			if before[u]--; before[u] == 0 {
-				ready = append(ready, u)
+				p.order = append(p.order, u)
 			}
+		}
+	}
+}
+
+func (p *chainPlaces) next(v int32) []int32 { return p.to[p.off[v]:p.off[v+1]] }
+
+// findChains lets each node go on the chain of the one before it in its session, so that there are no more chains than
+// sessions; the first of a session that of one that it comes right behind, if nobody goes on that yet.
+func (p *chainPlaces) findChains(sessions [][2]int32) {
+	before, after := make(map[int32]bool), make(map[int32]bool)
+	for _, e := range sessions {
+		if p.group[e[0]] == p.group[e[1]] {
+			after[e[0]], before[e[1]] = true, true
+			p.chain[e[1]] = e[0]
+		}
+	}
+	for _, v := range p.order {
+		if before[v] {
+			last := p.chain[v]
+			p.chain[v], p.place[v] = p.chain[last], p.place[last]+1
+		}
+		if p.place[v] == 0 {
+			g := p.group[v]
+			p.chain[v], p.place[v] = p.chains[g], 1
+			p.chains[g]++
+		}
+		if after[v] {
+			continue
+		}
+		for _, u := range p.next(v) {
+			if p.place[u] == 0 && !before[u] {
+				p.chain[u], p.place[u] = p.chain[v], p.place[v]+1
+				break
+			}
+		}
+	}
+}
+
+// A chainWriters is who of a chain wrote a row, in the chain's order.
+type chainWriters struct {
+	chain int32
+	nodes []int32
+}
+
+// A groupRow is a row that transactions of a group wrote.
+type groupRow struct{ group, row int32 }
+
+// writersOf returns the writers of each row, by chain.
+func (c *commitOrder) writersOf(p *chainPlaces) map[groupRow][]chainWriters {
+	type chainRow struct {
+		groupRow
+		chain int32
+	}
+	writers := make(map[groupRow][]chainWriters)
+	known := make(map[chainRow]int)
+	for _, v := range p.order {
+		for _, row := range c.rows[v] {
+			of := groupRow{p.group[v], row}
+			key := chainRow{of, p.chain[v]}
+			i, ok := known[key]
+			if !ok {
+				i = len(writers[of])
+				known[key] = i
+				writers[of] = append(writers[of], chainWriters{chain: p.chain[v]})
+			}
+			writers[of][i].nodes = append(writers[of][i].nodes, v)
+		}
+	}
+	return writers
+}
+
+// eachClock calls do with each transaction that others of its group happened before, after these, and with how many of
+// each chain of the group these are.
+func (c *commitOrder) eachClock(p *chainPlaces, do func(v int32, clock []int32)) {
+	clocks := make([][]int32, len(c.nodes))
+	for _, v := range p.order {
+		clock := clocks[v]
+		if clock != nil {
+			do(v, clock)
+		}
+		for _, u := range p.next(v) {
+			if clocks[u] == nil {
+				clocks[u] = make([]int32, p.chains[p.group[u]])
+			}
+			for i, n := range clock {
+				clocks[u][i] = max(clocks[u][i], n)
+			}
+			own := &clocks[u][p.chain[v]]
+			*own = max(*own, p.place[v])
 		}
 		clocks[v] = nil // whoever it happened before has taken it
 	}
