@@ -75,6 +75,38 @@ func TestPredicatesHaveAnomaliesOfTheirOwn(t *testing.T) {
 	}
 }
 
+// TestWideConditionsMakeNoViolation has two transactions look for rows by conditions that are wider than what they hang
+// on, and insert such rows. Below SERIALIZABLE that may go wrong; at it the server has followed what they really read.
+func TestWideConditionsMakeNoViolation(t *testing.T) {
+	run := history.Run(5)
+	for level := history.ReadCommitted; level <= history.Serializable; level++ {
+		var txns []*history.Txn
+		for i := range uint32(2) {
+			row := func(n uint32) history.Row { return history.Row{Table: "public.t", ID: fmt.Sprint(n)} }
+			txns = append(txns, &history.Txn{ID: history.MakeTxnID(run, i+1), Session: history.SessionID(i + 1),
+				Status: history.Committed, Level: level, Start: 1, End: 100, Stmts: []history.Stmt{
+					{Num: 1, Kind: history.Select, Observation: history.Exact, Shape: "SELECT", Accesses: []history.Access{
+						{Row: row(1 - i), Op: history.Read, Absent: true, Wide: true}}},
+					{Num: 2, Kind: history.Insert, Observation: history.Exact, Shape: "INSERT", Accesses: []history.Access{
+						{Row: row(i), Op: history.InsertRow}}}}})
+		}
+		for _, server := range []history.Server{{Engine: "postgresql", Version: "15"},
+			{Engine: "mariadb", Version: "10.11"}} {
+			r, err := Analyze([]history.Info{{Run: run, Server: server}}, txns)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := len(r.Findings) == 1 && r.Findings[0].Anomaly == PhantomSkew && r.Findings[0].Class == Hazard
+			if found == (level == history.Serializable) || !found && len(r.Findings) > 0 {
+				t.Errorf("%s at %s: %d findings", server.Engine, level, len(r.Findings))
+			}
+			if len(r.Levels.Violated) > 0 {
+				t.Errorf("%s at %s: violates %v", server.Engine, level, r.Levels.Violated)
+			}
+		}
+	}
+}
+
 // TestAnUpdateThatFindsNothingLosesNoUpdate has a transaction read a row, and then look for it with an UPDATE that no
 // longer finds it (TxCheck, figure 11): it saw two versions of the row, and wrote over none.
 func TestAnUpdateThatFindsNothingLosesNoUpdate(t *testing.T) {

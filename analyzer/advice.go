@@ -130,6 +130,11 @@ func (t *explainer) hazardReason(p *Promise, s history.Server, l history.Level) 
 			return "It rests on a statement that was not observed exactly."
 		}
 	}
+	if i := slices.IndexFunc(t.f.Witness, func(e Edge) bool { return e.BegunAgain }); i >= 0 {
+		return fmt.Sprintf("%s gave back the locks and the snapshot of what it had read so far by ROLLBACK TO a "+
+			"savepoint that is older than its first read (MySQL's family begins such a transaction again).",
+			t.name(t.f.Witness[i].beganAgain()))
+	}
 	switch {
 	case l == history.LevelUnknown:
 		return "The isolation level of the transactions is not known."

@@ -93,6 +93,7 @@
 package analyzer
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/isotap/isotap/history"
@@ -150,6 +151,14 @@ func (a *Analyzer) AddSession(s history.Session) error {
 	return err
 }
 
+// Logged adds what the server's own log told, for the coverage.
+func (a *Analyzer) Logged(l LogCoverage) {
+	to := &a.coverageCount.Log
+	to.Txns, to.Past, to.Effects, to.Disputed = to.Txns+l.Txns, to.Past+l.Past, to.Effects+l.Effects,
+		to.Disputed+l.Disputed
+	to.Example = cmp.Or(to.Example, l.Example)
+}
+
 // Grow says that n more transactions will be added, as far as the caller knows: memory is then taken as it will be
 // needed.
 func (a *Analyzer) Grow(n int) { a.store.expected = len(a.store.txns) + n }
@@ -164,7 +173,9 @@ func (a *Analyzer) AddTxn(t *history.Txn) error {
 	if err := a.store.add(t); err != nil {
 		return fmt.Errorf("adding transaction %s: %w", t.ID, err)
 	}
-	a.coverageCount.count(t)
+	if !t.ID.Run().Past() {
+		a.coverageCount.count(t)
+	}
 	if a.opts.Load == nil {
 		a.txns = append(a.txns, t)
 	}

@@ -38,7 +38,9 @@ T2 committed RU | u a.1 0 | u b.1 0`, []string{"Lock", notEnough}},
 		t.Run(c.name, func(t *testing.T) {
 			info := scriptInfo()
 			info.Server = history.Server{Engine: "mariadb", Version: "10.11.19"}
-			r := analyze(t, info, script(t, c.history))
+			h := script(t, c.history)
+			writeNumbers(h)
+			r := analyze(t, info, h)
 			if len(r.Findings) != 1 {
 				t.Fatalf("findings %q, want one", names(r))
 			}

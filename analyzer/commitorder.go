@@ -137,7 +137,7 @@ func (c *commitOrder) take(v, t int32) {
 	for i := from; i < to; i++ {
 		a := &o.accesses[i]
 		switch seen := o.seen[i]; {
-		case a.is(inexact) || a.op == notFound:
+		case a.is(inexact) || a.absent():
 		case a.write():
 			if key := (rowOfTxn{v, a.row}); !a.is(void) && !c.writes[key] {
 				c.writes[key] = true

@@ -13,15 +13,23 @@ type coverageCount struct {
 	Coverage
 	kinds  [1 << 8]Observed // by history.Kind
 	levels [1 << 8]int      // by history.Level
-	// families are those of the runs in mode predicates, and limited what their shapes are, as far as somebody asked.
+	// families are those of the runs in mode predicates. causes keeps what was worked out for their shapes.
 	families map[history.Run]dbms.Family
-	limited  map[statementShape]bool
+	causes   map[shapeObserved]NoCondition
+	without  [noConditions]int
+	wide     [noConditions]int
+}
+
+// A shapeObserved is a shape whose statements were observed so well.
+type shapeObserved struct {
+	statementShape
+	history.Observation
 }
 
 func newCoverageCount() *coverageCount {
 	return &coverageCount{Coverage: Coverage{Reasons: make(map[history.Reason]int),
 		Causes: make(map[history.Reason]Observed)},
-		families: make(map[history.Run]dbms.Family), limited: make(map[statementShape]bool)}
+		families: make(map[history.Run]dbms.Family), causes: make(map[shapeObserved]NoCondition)}
 }
 
 // began takes in a run, before its transactions.
@@ -36,7 +44,9 @@ func (c *coverageCount) countCondition(family dbms.Family, s *history.Stmt) {
 	switch s.Kind {
 	case history.Select, history.Update, history.Delete:
 	default:
-		return
+		if len(s.Predicates) == 0 {
+			return
+		}
 	}
 	if s.Observation == history.Nothing {
 		return
@@ -44,23 +54,25 @@ func (c *coverageCount) countCondition(family dbms.Family, s *history.Stmt) {
 	c.Looked++
 	if len(s.Predicates) > 0 {
 		c.Conditions++
+		if !slices.ContainsFunc(s.Predicates, func(p history.Predicate) bool { return !p.Wide }) {
+			c.Wide++
+			c.wide[c.causeOf(family, s)]++
+		}
 		return
 	}
-	of := statementShape{family, s.Shape}
-	limited, known := c.limited[of]
-	if !known {
-		of.text = strings.Clone(of.text)
-		limited = hasLimit(wordsOf(family, of.text))
-		c.limited[of] = limited
-	}
-	if limited {
-		c.Limited++
-	}
+	c.without[c.causeOf(family, s)]++
 }
 
-// hasLimit reports whether a statement, or a query in it, takes no more than so many rows.
-func hasLimit(words []word) bool {
-	return slices.ContainsFunc(words, func(w word) bool { return w.keyword("LIMIT") || w.keyword("FETCH") })
+// causeOf returns why a statement left no condition, or a wide one.
+func (c *coverageCount) causeOf(family dbms.Family, s *history.Stmt) NoCondition {
+	of := shapeObserved{statementShape{family, s.Shape}, s.Observation}
+	cause, known := c.causes[of]
+	if !known {
+		of.text = strings.Clone(of.text)
+		cause = noConditionOf(family, of.text, s.Observation)
+		c.causes[of] = cause
+	}
+	return cause
 }
 
 // coverage returns what was counted of the runs' transactions, and what is known to be missing.
@@ -71,7 +83,20 @@ func (c *coverageCount) coverage(infos []history.Info) Coverage {
 			all.Unrecorded += int(g.Txns)
 		}
 		all.Unreadable += int(infos[i].Unreadable)
+		all.Untested += int(infos[i].Untested)
+		all.Log.Stretches = append(all.Log.Stretches, infos[i].Log...)
 		all.Damaged = all.Damaged || infos[i].Damaged
+	}
+	if all.Looked > 0 {
+		all.Without, all.Widened = make(map[NoCondition]int), make(map[NoCondition]int)
+	}
+	for cause := range NoCondition(noConditions) {
+		if n := c.without[cause]; n > 0 {
+			all.Without[cause] = n
+		}
+		if n := c.wide[cause]; n > 0 && (cause == Volatile || cause == Timed || cause == OfSession) {
+			all.Widened[cause] = n
+		}
 	}
 	all.Kinds, all.Levels = make(map[history.Kind]Observed), make(map[history.Level]int)
 	for kind, n := range c.kinds {
@@ -101,6 +126,9 @@ func (c *coverageCount) count(t *history.Txn) {
 	}
 	before := c.Statements
 	family, conditions := c.families[t.ID.Run()]
+	if !conditions && insertsUnfound(t) {
+		c.LookedAndInserted++
+	}
 	for i := range t.Stmts {
 		c.countStmt(&t.Stmts[i])
 		if conditions {
@@ -111,6 +139,21 @@ func (c *coverageCount) count(t *history.Txn) {
 	if c.Statements > before+1 {
 		c.Several++
 	}
+}
+
+// insertsUnfound reports whether a transaction inserted rows after it had looked for some and found none.
+func insertsUnfound(t *history.Txn) bool {
+	looked := false
+	for i := range t.Stmts {
+		switch s := &t.Stmts[i]; {
+		case s.Void, s.Observation == history.Nothing:
+		case s.Kind == history.Select:
+			looked = looked || s.Rows == 0
+		case s.Kind == history.Insert && looked:
+			return true
+		}
+	}
+	return false
 }
 
 func (c *coverageCount) countStmt(s *history.Stmt) {

@@ -3,6 +3,7 @@ package analyzer
 import (
 	"testing"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
 
@@ -16,11 +17,13 @@ func TestConditionsAreCountedInModePredicates(t *testing.T) {
 		{Kind: history.Select, Observation: history.Exact, Shape: "SELECT `limit` FROM booking"},
 		{Kind: history.Select, Observation: history.Nothing, Shape: "SELECT 1 LIMIT ?"},
 		{Kind: history.Insert, Observation: history.Exact, Shape: "INSERT INTO booking VALUES (?)"},
+		{Kind: history.Insert, Observation: history.Exact, Shape: "INSERT INTO booking SELECT ? WHERE NOT EXISTS (...)",
+			Predicates: []history.Predicate{{Table: "shop.booking", Wide: true}}},
 	}
 	for i := range stmts {
 		stmts[i].Num = uint32(i + 1)
 	}
-	for mode, want := range map[string][3]int{"predicates": {5, 1, 2}, "items": {}} {
+	for mode, want := range map[string][5]int{"predicates": {6, 2, 2, 1, 0}, "items": {0, 0, 0, 0, 1}} {
 		info := scriptInfo()
 		info.Mode = mode
 		r, err := Analyze([]history.Info{info}, []*history.Txn{{ID: history.MakeTxnID(info.Run, 1), Session: 1,
@@ -28,9 +31,40 @@ func TestConditionsAreCountedInModePredicates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c := r.Coverage; [3]int{c.Looked, c.Conditions, c.Limited} != want {
-			t.Errorf("mode %s: %d looked, %d left a condition, %d had LIMIT, want %v", mode, c.Looked, c.Conditions,
-				c.Limited, want)
+		c := r.Coverage
+		if got := [5]int{c.Looked, c.Conditions, c.Without[Limited] + c.Without[AnyRows], c.Wide,
+			c.LookedAndInserted}; got != want {
+			t.Errorf("mode %s: %v looked, left a condition, had LIMIT, left a wide one, looked and inserted; want %v", mode,
+				got, want)
+		}
+	}
+}
+
+func TestEachStatementWithoutConditionHasACause(t *testing.T) {
+	for _, c := range []struct {
+		shape    string
+		observed history.Observation
+		want     NoCondition
+	}{
+		{"SELECT 1 FROM booking WHERE room = ? LIMIT ?", history.Exact, AnyRows},
+		{"SELECT 1 FROM booking WHERE room = ? LIMIT ?", history.Opaque, Limited},
+		{"SELECT 1 FROM booking WHERE room = ? ORDER BY random() LIMIT ?", history.Exact, Limited},
+		{"SELECT 1 FROM booking WHERE id IN (SELECT id FROM x LIMIT ?)", history.Exact, Limited},
+		{"SELECT 1 FROM booking LIMIT ? FOR UPDATE SKIP LOCKED", history.Exact, SkipsLocked},
+		{"SELECT 1 FROM booking FOR UPDATE SKIP LOCKED", history.Exact, SkipsLocked},
+		{"DELETE FROM booking WHERE random() < ?", history.Exact, Volatile},
+		{"SELECT 1 FROM booking WHERE `random` < ? AND NOW() > till", history.Exact, Timed},
+		{"SELECT 1 FROM booking WHERE till < current_date", history.Exact, Timed},
+		{"SELECT 1 FROM booking WHERE `current_date` = ?", history.Exact, OtherCause},
+		{"SELECT 1 FROM booking WHERE now = ?", history.Exact, OtherCause},
+		{"SELECT 1 FROM booking WHERE who = @who", history.Exact, OfSession},
+		{"SELECT 1 FROM booking WHERE who = CURRENT_USER", history.Exact, OfSession},
+		{"SELECT 1 FROM booking WHERE room = ?", history.Opaque, Unobserved},
+		{"SELECT 1 FROM booking JOIN room ON booking.room = room.id", history.Exact, AllRows},
+		{"UPDATE booking SET who = ? WHERE f(room)", history.Exact, OtherCause},
+	} {
+		if got := noConditionOf(dbms.MySQLFamily, c.shape, c.observed); got != c.want {
+			t.Errorf("%s (%v): %s, want %s", c.shape, c.observed, got, c.want)
 		}
 	}
 }

@@ -57,6 +57,9 @@ T2 committed RR | u a.1 0 | u b.1 0`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := script(t, text)
+			if strings.HasPrefix(name, "lost-update") {
+				writeNumbers(h)
+			}
 			h[0].Stmts[0].Args = []string{"'k1'"}
 			r, err := Analyze([]history.Info{scriptInfo()}, h)
 			if err != nil {

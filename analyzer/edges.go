@@ -62,7 +62,7 @@ func (o *order) readDeps(t, i int32, yield func(dep)) {
 		if owner == t {
 			return
 		}
-		if o.accesses[i].op != notFound {
+		if !o.accesses[i].absent() {
 			yield(dep{from: owner, to: t, kind: wr, inexact: unsure, access: i, version: v, next: none})
 		}
 	}
@@ -72,15 +72,26 @@ func (o *order) readDeps(t, i int32, yield func(dep)) {
 	o.missed(t, i, v, yield)
 	next := o.links[v].next
 	// Who overwrote what it had read comes before the next writer by the ww between them.
-	if next < 0 || o.owner(next) == t ||
-		slices.ContainsFunc(o.others(v), func(f int32) bool { return o.owner(f) == t }) {
+	if next < 0 || o.overwrote(t, v, next) || slices.ContainsFunc(o.others(v), func(f int32) bool {
+		return o.overwrote(t, v, f)
+	}) {
 		return
 	}
-	yield(dep{from: t, to: o.owner(next), kind: rw, inexact: unsure || !o.certainly(v, next), access: i, version: v,
-		next: next})
+	o.overwritten(t, i, next, yield)
 	for _, f := range o.others(v) {
-		yield(dep{from: t, to: o.owner(f), kind: rw, inexact: unsure || !o.certainly(v, f), access: i, version: v,
-			next: f})
+		o.overwritten(t, i, f, yield)
+	}
+}
+
+// overwrote reports whether a transaction wrote the next version over v itself, not over what another undid.
+func (o *order) overwrote(t, v, next int32) bool { return o.owner(next) == t && o.pred(next) == v }
+
+// overwritten calls yield with the rw from the transaction of a read to that of a version that followed, unless both
+// are one.
+func (o *order) overwritten(t, i, next int32, yield func(dep)) {
+	if v := o.seen[i]; o.owner(next) != t {
+		yield(dep{from: t, to: o.owner(next), kind: rw, inexact: o.accesses[i].is(inexact) || !o.certainly(v, next),
+			access: i, version: v, next: next})
 	}
 }
 
@@ -101,3 +112,11 @@ func (o *order) interferes(d *dep) bool {
 
 // unfound reports whether a dependency rests on a statement that looked for a row and did not find it.
 func (o *order) unfound(d *dep) bool { return d.access >= 0 && o.accesses[d.access].unfound() }
+
+// wide reports whether a dependency rests on a condition that is wider than what its statement hangs on.
+func (o *order) wide(d *dep) bool { return d.access >= 0 && o.accesses[d.access].op == notFoundWide }
+
+// proves reports whether a dependency may be what a violation rests on.
+func (o *order) proves(d *dep) bool {
+	return !d.inexact && !o.wide(d) && (d.access < 0 || !o.accesses[d.access].is(begunAgain))
+}

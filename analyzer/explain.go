@@ -112,8 +112,8 @@ func (t *explainer) deed(e *Edge, who func(*history.Txn) string) string {
 	case RW:
 		if e.NotFound {
 			return fmt.Sprintf("%s looked for rows of %s with %s and did not find row %s; %s wrote version %s of it, "+
-				"which it would have found, in %s",
-				from, e.Row.Table, t.quote(e.FromStmt), e.Row.ID, to, e.Next, t.quote(e.ToStmt))
+				"which %s, in %s",
+				from, e.Row.Table, t.quote(e.FromStmt), e.Row.ID, to, e.Next, wouldFind(e), t.quote(e.ToStmt))
 		}
 		return fmt.Sprintf("%s read %s at version %s in %s; %s then %s in %s", from, row, e.Version, t.quote(e.FromStmt),
 			to, overwrote(e), t.quote(e.ToStmt))
@@ -124,6 +124,14 @@ func (t *explainer) deed(e *Edge, who func(*history.Txn) string) string {
 		return fmt.Sprintf("%s wrote version %s of %s in %s, and %s %s in %s", from, e.Version, row, t.quote(e.FromStmt),
 			to, t.observed(e), t.quote(e.ToStmt))
 	}
+}
+
+// wouldFind says what the statement that did not find a row would have made of it.
+func wouldFind(e *Edge) string {
+	if e.Wide {
+		return "matches what it asks of that table alone"
+	}
+	return "it would have found"
 }
 
 // observed returns what the second transaction of a wr did with the version.

@@ -94,6 +94,19 @@ type Edge struct {
 	// the last that it can have seen of the row, which does not match, and Next does; of a wr, Version is the first
 	// that it can have seen.
 	NotFound bool
+	// Wide marks such an edge whose condition is wider than what the statement hangs on ([history.Predicate].Wide).
+	Wide bool
+	// BegunAgain marks an edge whose access came before a ROLLBACK TO SAVEPOINT that began the server's transaction
+	// again: its locks and its snapshot were given back, though the application may go by what it read.
+	BegunAgain bool
+}
+
+// beganAgain returns the transaction of an edge that is BegunAgain.
+func (e *Edge) beganAgain() *history.Txn {
+	if e.Kind == RW {
+		return e.From
+	}
+	return e.To
 }
 
 // A Program is a transaction's shape: what its statements are with the literals removed. Two runs
@@ -175,15 +188,45 @@ type Coverage struct {
 	// UnseenOrigins are those Reads that saw a version which no recorded transaction wrote, although it was not there
 	// when the recording began: what its writer did is in no finding.
 	UnseenOrigins int
-	Several       int // transactions of two statements or more that read or write rows
+	// PutBack are the rows of the MySQL family's of which a version came back that had been replaced: somebody put
+	// them back past isotap, or the server lost what replaced it. What was there before is held against nothing behind
+	// it.
+	PutBack int
+	Several int // transactions of two statements or more that read or write rows
 	// Looked are the statements that looked for rows in mode predicates, and Conditions those of them that left a
-	// condition. Limited are the others that have a LIMIT.
-	Looked, Conditions, Limited int
-	Levels                      map[history.Level]int // transactions by isolation level
+	// condition. Without counts the others, by why they left none.
+	Looked, Conditions int
+	Without            map[NoCondition]int
+	// Wide are those of the Conditions that are wider than what their statements hang on, all of a statement's.
+	Wide int
+	// Widened are those of the Wide of which a part was left out because of what it calls.
+	Widened map[NoCondition]int
+	// Untested are the conditions that were not held against all the versions that they should have been
+	// ([history.Info].Untested).
+	Untested int
+	// LookedAndInserted are the transactions of other modes that inserted a row after a SELECT had found none: what it
+	// did not find is not known.
+	LookedAndInserted int
+	Levels            map[history.Level]int // transactions by isolation level
 	// Unrecorded and Unreadable count transactions that are not among these: they ended while the disk took nothing, or
 	// the recording is Damaged.
 	Unrecorded, Unreadable int
 	Damaged                bool
+	// Log is what the server's own log told.
+	Log LogCoverage
+}
+
+// LogCoverage says what was known from the server's own log.
+type LogCoverage struct {
+	// Stretches are when it was read, and why not, run by run; none: nobody was to read it.
+	Stretches []history.LogStretch
+	Txns      int // of the log
+	Past      int // of these, that went past isotap and wrote rows that its clients saw or wrote
+	Effects   int // writes of recorded transactions that the proxy did not see
+	// Disputed are versions that recorded statements saw themselves leave and that the log lacks: there is a fault of
+	// isotap's. Example names one.
+	Disputed int
+	Example  string
 }
 
 // Observed counts statements by how well they were observed.

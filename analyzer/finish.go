@@ -42,7 +42,7 @@ func (a *Analyzer) Finish() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.coverageCount.Sessions = len(a.store.sessions)
+	a.coverageCount.Sessions, a.coverageCount.PutBack = a.store.clients(), a.store.putBack
 	return &Result{Runs: a.store.infos(), Coverage: a.coverageCount.coverage(a.store.infos()), Findings: findings,
 		Levels: levels}, nil
 }
@@ -54,6 +54,9 @@ func (o *order) build() error {
 		o.first[i] = none
 	}
 	if err := o.resolve(); err != nil {
+		return err
+	}
+	if err := o.separatePutBack(); err != nil {
 		return err
 	}
 	o.witnessCommits()

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/isotap/isotap/dbms"
@@ -50,7 +49,10 @@ func (t *explainer) statementFixes() ([]string, error) {
 		remedies = append(remedies, t.guarded())
 	}
 	if t.f.Anomaly == LostUpdate {
-		more, how := t.keepUpdate()
+		more, how, err := t.keepUpdate()
+		if err != nil {
+			return nil, err
+		}
 		fixes, remedies = append(fixes, more...), append(remedies, how...)
 	}
 	if key, how := t.uniqueKey(); key != "" {
@@ -244,96 +246,45 @@ var behindTable = []string{"LEFT", "JOIN", "INNER", "CROSS", "NATURAL", "WHERE",
 var unlockable = []string{"UNION", "INTERSECT", "EXCEPT", "GROUP", "DISTINCT", "INTO", "PROCEDURE"}
 
 // keepUpdate advises how the write of a lost update can do without what was read.
-func (t *explainer) keepUpdate() (fixes []string, how []remedy) {
+func (t *explainer) keepUpdate() (fixes []string, how []remedy, err error) {
 	read, write := t.f.Witness[0].FromStmt, t.f.Witness[len(t.f.Witness)-1].ToStmt
 	if read == nil || write == nil {
-		return nil, nil
+		return nil, nil, nil
+	}
+	if write.Kind == history.Update && computes(t.family, write.Shape) {
+		return []string{fmt.Sprintf("Or put the condition that %s was read for into the WHERE of %s, "+
+			"which computes from the column already, and look at the number of affected rows.",
+			shapeOf(read), shapeOf(write))}, []remedy{t.unread()}, nil
+	}
+	if write.Kind == history.Update {
+		inPlace, err := t.writeInPlace(read, write)
+		if err != nil {
+			return nil, nil, err
+		}
+		if inPlace != "" {
+			fixes, how = append(fixes, inPlace), append(how, t.unread())
+		}
 	}
 	version := fmt.Sprintf("Or add a version column: check it in the WHERE of %s, "+
 		"and begin again when no row is affected.", shapeOf(write))
-	again := t.refused(t.g.witness[0].from)
-	if write.Kind != history.Update {
-		return []string{version}, []remedy{again}
-	}
-	if computes(t.family, write.Shape) {
-		return []string{fmt.Sprintf("Or put the condition that %s was read for into the WHERE of %s, "+
-			"which computes from the column already, and look at the number of affected rows.",
-			shapeOf(read), shapeOf(write))}, []remedy{t.unread()}
-	}
-	if setsOther(t.family, write) {
-		return []string{version}, []remedy{again}
-	}
-	atomic := fmt.Sprintf("Or let %s compute the new value from the column itself (SET c = c + ?) "+
-		"in place of writing what %s read.", shapeOf(write), shapeOf(read))
-	column, text, ok := atomicUpdate(write.Shape)
-	if ok && !shows(t.family, read.Shape, column) {
-		return []string{version}, []remedy{again} // what is written was not computed from it
-	}
-	if ok {
-		t.f.Suggested = append(t.f.Suggested, text)
-		atomic = fmt.Sprintf("Or let the server compute the new value, in place of writing what %s read: "+
-			"`%s`, with the difference.", shapeOf(read), text)
-	}
-	return []string{atomic, version}, []remedy{t.unread(), again}
+	return append(fixes, version), append(how, t.refused(t.g.witness[0].from)), nil
 }
 
-// assignment finds the first assignment of an UPDATE of one table.
-var assignment = regexp.MustCompile("(?i)\\bSET\\s+(?:`?[\\w$]+`?\\.)?" +
-	"(`[^`]+`|\"[^\"]+\"|[\\w$]+)\\s*=\\s*([^,]*?)\\s*(?:,|\\bWHERE\\b|\\bRETURNING\\b|$)")
-
-// computes reports whether an UPDATE's first assignment uses the column that it changes.
-func computes(family dbms.Family, shape string) bool {
-	m := assignment.FindStringSubmatch(shape)
-	if m == nil {
-		return false
+// writeInPlace advises to let the server compute the new value, where what was recorded allows that it was computed
+// from what was read; empty elsewhere.
+func (t *explainer) writeInPlace(read, write *history.Stmt) (string, error) {
+	set, err := t.computedInPlace(read, write)
+	if err != nil || set == nil {
+		return "", err
 	}
-	column := strings.Trim(m[1], "`\"")
-	return slices.ContainsFunc(wordsOf(family, m[2]), func(w word) bool {
-		return w.name && strings.EqualFold(w.text, column)
-	})
-}
-
-// parameter is what stands for a value in a shape.
-var parameter = regexp.MustCompile(`^(\?|\$\d+)$`)
-
-// shows reports whether a SELECT has a column in its list, or a star.
-func shows(family dbms.Family, shape, column string) bool {
-	column = strings.Trim(column, "`\"")
-	for _, w := range wordsOf(family, shape) {
-		switch {
-		case w.keyword("FROM"):
-			return false
-		case w.text == "*", w.name && strings.EqualFold(w.text, column):
-			return true
-		}
+	if len(assignmentsOf(t.family, write.Shape)) > 1 {
+		return fmt.Sprintf("Or let %s compute the new value from the column itself (SET %s = %s + ?) "+
+			"in place of writing what %s read.", shapeOf(write), set.target, set.target, shapeOf(read)), nil
 	}
-	return false
-}
-
-// atomicUpdate makes an increment of an UPDATE that sets one column to a literal.
-func atomicUpdate(shape string) (column, text string, ok bool) {
-	m := assignment.FindStringSubmatchIndex(shape)
-	if m == nil || !parameter.MatchString(shape[m[4]:m[5]]) || strings.HasSuffix(shape[m[0]:m[1]], ",") {
-		return "", "", false
-	}
-	column = shape[m[2]:m[3]]
-	return column, shape[:m[4]] + column + " + " + shape[m[4]:], true
-}
-
-// setsOther reports whether an UPDATE is known to set its first column to what is no number: a truth value or a
-// text. Drivers that send parameters as text quote numbers too.
-func setsOther(family dbms.Family, write *history.Stmt) bool {
-	m := assignment.FindStringSubmatchIndex(write.Shape)
-	if m == nil || !parameter.MatchString(write.Shape[m[4]:m[5]]) {
-		return false
-	}
-	before, found := slices.BinarySearch(sqltoken.Values(family, write.Shape), m[4])
-	if !found || before >= len(write.Args) {
-		return false
-	}
-	value := strings.Trim(write.Args[before], "'")
-	_, err := strconv.ParseFloat(value, 64)
-	return err != nil && !strings.EqualFold(value, "NULL")
+	text := set.inPlace(write.Shape)
+	t.f.Suggested = append(t.f.Suggested, text)
+	return fmt.Sprintf("Or let the server compute the new value, in place of writing what %s read: "+
+		"`%s`, with the difference.", shapeOf(read), text), nil
 }
 
 // uniqueKey advises a key where rows that come into being are at fault, which cannot be locked before: where two of the

@@ -40,10 +40,11 @@ func (s *store) add(t *history.Txn) error {
 	if record.session, err = s.session(t.ID.Run(), t.Session); err != nil {
 		return err
 	}
+	again := beganAgain(t, s.runs[r].info.Server.Engine.Family())
 	for j := range t.Stmts {
 		record.last = max(record.last, t.Stmts[j].Num)
 		record.ending = max(record.ending, t.Stmts[j].Start)
-		if record.snapshot == 0 && takesSnapshot(&t.Stmts[j], s.shapes[j], t.ID, s.runs[r].info.Server.Engine) {
+		if record.snapshot == 0 && t.Stmts[j].Num >= again && takesSnapshot(&t.Stmts[j], s.shapes[j], t.ID, s.runs[r].info.Server.Engine) {
 			record.snapshot = t.Stmts[j].End
 		}
 		if record.unseenFrom == 0 && mayHaveWritten(&t.Stmts[j], s.shapes[j]) {
@@ -59,6 +60,28 @@ func (s *store) add(t *history.Txn) error {
 	}
 	s.txns = append(foreseen(s, s.txns, 1), record)
 	return s.append()
+}
+
+// beganAgain returns the number of the last ROLLBACK TO SAVEPOINT by which a transaction of the MySQL family's may have
+// begun again, 0 for none: the server rolls an engine back as a whole that had no part in the transaction when the
+// savepoint was set. Its locks and its snapshot are gone then.
+func beganAgain(t *history.Txn, family dbms.Family) (again uint32) {
+	if family != dbms.MySQLFamily {
+		return 0
+	}
+	early, touched := false, false
+	for i := range t.Stmts {
+		s := &t.Stmts[i]
+		switch {
+		case s.Kind == history.Savepoint && !touched:
+			early = true
+		case s.Observation != history.Nothing:
+			touched = true
+		case s.Kind == history.Rollback && early && i < len(t.Stmts)-1:
+			again = s.Num
+		}
+	}
+	return again
 }
 
 // conflicts is what becomes of a transaction's conflicts: TiDB's BEGIN OPTIMISTIC and BEGIN PESSIMISTIC
@@ -146,7 +169,18 @@ func (s *store) observe(t *history.Txn, i int32, r uint16) error {
 			}
 		}
 	}
+	if again := beganAgain(t, family); again > 0 {
+		for k := range s.scratch {
+			if s.scratch[k].stmt < again {
+				s.scratch[k].flags = s.scratch[k].flags&^locked | begunAgain
+			}
+		}
+	}
+	known := len(s.twins)
 	s.tidy()
+	if t.Level < history.ReadCommitted || !s.runs[r].info.PutBack {
+		s.twins = s.twins[:known] // where its rows are met one by one
+	}
 	return nil
 }
 
@@ -177,6 +211,8 @@ func (s *store) observeAccess(o *incomingAccess, stmt *history.Stmt, a *history.
 	o.stmt, o.op, o.flags, o.prior = stmt.Num, a.Op, 0, a.Prior
 	switch {
 	case a.Op != history.Read:
+	case a.Absent && a.Wide:
+		o.op = notFoundWide
 	case a.Absent:
 		o.op = notFound
 	case a.Gone:
@@ -255,6 +291,9 @@ func (s *store) joined(kept []incomingAccess, o *incomingAccess) bool {
 		}
 		if before.access == o.access && len(o.prior) == 0 {
 			return true // a join returned the row twice
+		}
+		if !before.is(current) && !o.is(current) && before.op == history.Read && o.op == history.Read {
+			s.twins = append(s.twins, o.row)
 		}
 	}
 	return false

@@ -78,8 +78,8 @@ func (j *judge) promiseOf(r *txn) *Promise {
 
 // binds reports whether a dependency obliges the engine by itself, whatever else is on the cycle.
 func (j *judge) binds(d *dep) bool {
-	if d.inexact || j.model != nil {
-		return !d.inexact
+	if proves := j.o.proves(d); !proves || j.model != nil {
+		return proves
 	}
 	if j.together {
 		return j.amongThemselves(d)
@@ -103,8 +103,18 @@ func (j *judge) binds(d *dep) bool {
 // amongThemselves reports whether both transactions of a dependency are at a level that promises
 // serializability among its own.
 func (j *judge) amongThemselves(d *dep) bool {
-	return !d.inexact && d.kind&(so|rt) == 0 && !j.unrecordedWriters && j.model == nil && j.promise(d.from).Together &&
+	return j.o.proves(d) && d.kind&(so|rt) == 0 && !j.unrecordedWriters && j.model == nil && j.promise(d.from).Together &&
 		j.promise(d.to).Together
+}
+
+// knownBetter reports whether a dependency rests on a wide condition where the server lets no cycle through of what the
+// statement really read: then what it let through is none.
+func (j *judge) knownBetter(d *dep) bool {
+	if !j.o.wide(d) || j.model != nil {
+		return false
+	}
+	from, to := j.promise(d.from), j.promise(d.to)
+	return from.forbids(G2Item) && (!from.Together || to.Together)
 }
 
 // anyTogether reports whether there are transactions at such a level.
@@ -123,7 +133,7 @@ func (j *judge) lockedRead(t, access int32) bool {
 // bindsAfter reports whether the rw out of a transaction obliges the engine given the dependency into
 // it: what that one shows had been committed by the moment of the database that the read saw.
 func (j *judge) bindsAfter(in, out *dep) bool {
-	if in.inexact || out.inexact {
+	if !j.o.proves(in) || !j.o.proves(out) {
 		return false
 	}
 	if j.model != nil {
@@ -237,7 +247,7 @@ func (o *order) vanishes(cycle []dep) bool {
 
 // classByName judges what has a name, and rests on the given dependencies, by the level of the theory.
 func (j *judge) classByName(name Anomaly, deps ...dep) Class {
-	if j.model.ForbidsAnomaly(name) && !slices.ContainsFunc(deps, func(d dep) bool { return d.inexact }) {
+	if j.model.ForbidsAnomaly(name) && !slices.ContainsFunc(deps, func(d dep) bool { return !j.o.proves(&d) }) {
 		return Violation
 	}
 	return Hazard

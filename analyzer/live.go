@@ -172,6 +172,7 @@ func (l *Live) Step(now, open int64) ([]News, error) {
 		return nil, err
 	}
 	l.letGo(a, p)
+	l.coverageCount.PutBack = max(l.coverageCount.PutBack, a.store.putBack)
 	return l.news(), nil
 }
 
@@ -186,6 +187,7 @@ func (l *Live) Finish() (*Result, error) {
 		return nil, err
 	}
 	l.letGo(a, p)
+	l.coverageCount.PutBack = max(l.coverageCount.PutBack, a.store.putBack)
 	b := l.settled[0]
 	if l.unrecordedWriters {
 		b = l.settled[1]

@@ -126,7 +126,7 @@ func forStreams(t *testing.T, check func(t *testing.T, rng *rand.Rand, c histgen
 	if testing.Short() {
 		n /= 20
 	}
-	for seed := range n {
+	for seed := *firstHistory; seed < *firstHistory+n; seed++ {
 		rng := rand.New(rand.NewPCG(uint64(seed), 9))
 		c := histgen.Random(rng)
 		c.Txns, c.Open = 5+rng.IntN(40), 2+rng.IntN(3)
@@ -203,6 +203,42 @@ func TestLiveTakesBackWhatMoreIsKnownOf(t *testing.T) {
 		if c.Engine != histgen.Broken {
 			f, got := play(t, rng, c.Info(), h, LiveOptions{Patience: forever})
 			f.toldAll(got)
+		}
+	}
+}
+
+// A verdict names the strictest of what occurs, also where another finding has its statements: T3 read y before T4
+// wrote it and again after T5 had, which the lost update covers.
+func TestVerdictNamesWhatAFindingCovers(t *testing.T) {
+	h := script(t, `
+T1 committed RR | r x 0 | u x T2.1
+T2 committed RR | u x 0
+T3 committed RR | r y 0 | R y T5.1
+T4 committed RR | u y 0
+T5 committed RR | u y T4.1`)
+	batch := analyze(t, scriptInfo(), h)
+	if len(batch.Findings) != 1 || len(batch.Findings[0].Covers) != 1 {
+		t.Errorf("found %v, want one finding that covers another", names(batch))
+	}
+	i := slices.IndexFunc(batch.Levels.Violated, func(v LevelViolation) bool { return v.Level == "RA" })
+	if i < 0 || batch.Levels.Violated[i].By != NonRepeatableRead {
+		t.Errorf("RA is violated by %+v, want a non-repeatable read", batch.Levels.Violated)
+	}
+	_, live := play(t, rand.New(rand.NewPCG(1, 1)), scriptInfo(), h, LiveOptions{Window: forever, Patience: forever})
+	sameAsBatch(t, live, batch)
+}
+
+// Who wrote over what another had undone precedes all the same those that replaced what it had read: a live analysis
+// that no longer knows of T2 says the same.
+func TestDirtyUpdateHidesNoNonRepeatableRead(t *testing.T) {
+	r := analyze(t, scriptInfo(), script(t, `
+T1 committed RC | d x 0
+T2 aborted RC | d x 0
+T3 committed RC | i x T1.1
+T4 committed SR | r x 0 | r x T3.1 | i x T2.1`))
+	for _, want := range []string{"violation dirty update", "violation non-repeatable read"} {
+		if !slices.Contains(names(r), want) {
+			t.Errorf("found %v, want a %s", names(r), want)
 		}
 	}
 }

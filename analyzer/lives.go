@@ -95,7 +95,7 @@ func (s *store) separateLives() error {
 			a.seq, a.tagStmt, a.tagRun = 0, 0, 0
 		}
 		if list < len(s.lists) && s.lists[list].access == int32(i) {
-			s.cutFormer(&s.lists[list], began)
+			s.cutAt(&s.lists[list], func(t tag) bool { return s.former(t, began) })
 		}
 	}
 	return nil
@@ -184,16 +184,4 @@ func (s *store) former(t tag, began *rebirth) bool {
 	}
 	o := &s.txns[owner]
 	return o.end != 0 && s.wall(o.run, o.end) <= began.at
-}
-
-// cutFormer puts the initial version in the place of those in a list that are of former lives.
-func (s *store) cutFormer(l *list, began *rebirth) {
-	tags := s.tags[l.off : l.off+uint64(l.n)]
-	for i := len(tags) - 1; i >= 0; i-- {
-		if s.former(tags[i], began) {
-			tags[i] = tag{}
-			l.off, l.n = l.off+uint64(i), l.n-uint32(i)
-			return
-		}
-	}
 }

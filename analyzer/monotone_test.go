@@ -74,7 +74,15 @@ func growing(rng *rand.Rand) (history.Info, []*history.Txn) {
 	return c.Info(), h
 }
 
-// A longer history tells no fewer anomalies of a kind: each is a finding, or is counted by the one that covers it.
+// counted reports whether each anomaly of the kind counts, however many others there are: violations with one rw at
+// most that go by dependencies alone. Of others there may be fewer when a shorter cycle explains some of these.
+func (k kindOf) counted() bool {
+	several := []Anomaly{anything, GNonadjacent, G2Item, G2}
+	return k.class == Violation && !k.phenomenon.variant() && !slices.Contains(several, k.phenomenon)
+}
+
+// A longer history tells no kind of anomalies less: each is a finding, or is counted by the one that covers it.
+// Hazards of a kind may be told as violations.
 func TestLongerHistoryNeverTellsLess(t *testing.T) {
 	n := *histories / 60
 	if testing.Short() {
@@ -93,7 +101,8 @@ func TestLongerHistoryNeverTellsLess(t *testing.T) {
 			}
 			now := totals(analyze(t, info, h[:k]))
 			for kind, count := range before {
-				if now[kind] == 0 && count > 0 && (kind.class == Violation || now[kindOf{Violation, anything}] == 0) {
+				vanished := now[kind] == 0 && count > 0 && (kind.class == Violation || now[kindOf{Violation, anything}] == 0)
+				if vanished || kind.counted() && now[kind] < count {
 					t.Errorf("history %d: %d transactions have %d %s %s, %d have %d", seed, at, count, kind.class,
 						kind.phenomenon, k, now[kind])
 				}
@@ -107,22 +116,25 @@ func TestLongerHistoryNeverTellsLess(t *testing.T) {
 	}
 }
 
-// told is how many violations a result tells.
-func told(r *Result) int { return totals(r)[kindOf{Violation, anything}] }
-
 // Of a serial history with stale reads the one violation that needs no order of sessions hides none that do.
 func TestViolationWithoutOrdersHidesNone(t *testing.T) {
-	sizes := []int{20_000, 35_000, 36_500}
+	sizes := []int{5_000, 20_000, 35_000, 36_500}
 	if testing.Short() {
-		sizes = sizes[:2]
+		sizes = sizes[:3]
 	}
-	before := 0
+	before := map[kindOf]int{}
 	for _, n := range sizes {
 		r := analyze(t, histgen.LoadInfo(), histgen.Stale(n, 10_000, 8, 20))
-		if told(r) < before || told(r) == 0 {
-			t.Errorf("%d transactions have %d violations, fewer had %d: %v", n, told(r), before, names(r))
+		now := totals(r)
+		if now[kindOf{Violation, anything}] == 0 {
+			t.Errorf("%d transactions have no violation: %v", n, names(r))
 		}
-		before = told(r)
+		for kind, count := range before {
+			if kind.class == Violation && now[kind] < count {
+				t.Errorf("%d transactions have %d %s, fewer had %d: %v", n, now[kind], kind.phenomenon, count, names(r))
+			}
+		}
+		before = now
 	}
 }
 

@@ -7,7 +7,8 @@ import (
 // Options say how to analyze. The zero value is ready for use.
 type Options struct {
 	// Load reads a transaction again from where it came, by its id and session, to explain a finding.
-	// It is called once or twice for each transaction of a witness; nothing else of what
+	// It is called once or twice for each transaction of a witness, and for each of at most sixteen others that ran a
+	// lost update's UPDATE, where the witness does not tell whether that writes a constant; nothing else of what
 	// [Analyzer.AddTxn] was given is kept then. Nil: the analyzer keeps all transactions, which needs
 	// more memory than all else.
 	Load func(history.TxnID, history.SessionID) (*history.Txn, error)

@@ -142,7 +142,7 @@ func (o *order) findCaptured(from, to int) {
 func (o *order) addUnborn() {
 	unborn := make(map[int32]bool)
 	for i := range o.accesses {
-		if a := &o.accesses[i]; a.op == notFound && a.tag().initial() {
+		if a := &o.accesses[i]; a.absent() && a.tag().initial() {
 			unborn[a.row] = true
 		}
 	}
@@ -374,7 +374,7 @@ func (o *order) witnessCommits() {
 func (o *order) witnessCommit(access, v int32) {
 	a := &o.accesses[access]
 	owner := o.owner(v)
-	if a.op == notFound || owner < 0 || owner == a.txn || o.txns[owner].status != history.Indeterminate ||
+	if a.absent() || owner < 0 || owner == a.txn || o.txns[owner].status != history.Indeterminate ||
 		a.is(inexact) {
 		return
 	}

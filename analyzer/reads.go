@@ -38,7 +38,7 @@ func (o *order) findRead(access int32, c *collector) {
 	}
 	a := &o.accesses[access]
 	writer := o.owner(v)
-	if a.op == notFound || writer < 0 || writer == a.txn {
+	if a.absent() || writer < 0 || writer == a.txn {
 		return
 	}
 	if a.is(inexact) || a.write() && a.is(void) || !o.txns[a.txn].installed {

@@ -15,6 +15,8 @@ type search struct {
 	opts  Options
 	// final says which dependencies count for the verdict on the levels; nil: all. A [Live] sees some that may go.
 	final func(*dep) bool
+	// covered are the names of the cycles that groups of other names cover: whether exact accesses prove one.
+	covered map[Anomaly]bool
 
 	class   Class // what this pass looks for
 	flow    kind  // the kinds that order commits, in this pass
@@ -50,7 +52,7 @@ type pair struct {
 }
 
 func newSearch(o *order, c *collector, opts Options) *search {
-	return &search{o: o, found: c, judge: c.judge, opts: opts}
+	return &search{o: o, found: c, judge: c.judge, opts: opts, covered: make(map[Anomaly]bool)}
 }
 
 // setTogether says what the judge goes by (see [judge]), on which hang the edges that oblige the engine.
@@ -85,7 +87,7 @@ func (s *search) forget() {
 // collectEdges builds the graph of the nodes.
 func (s *search) collectEdges() {
 	s.o.among(s.local, s.nodes, func(d dep) {
-		if s.opts.Inexact || !d.inexact {
+		if (s.opts.Inexact || !d.inexact) && !s.judge.knownBetter(&d) {
 			s.edges = append(s.edges, d)
 		}
 	})
@@ -322,6 +324,7 @@ func (s *search) add(cycle []dep) *group {
 	}
 	if owner := s.found.owner(name, class, cycle); owner != nil {
 		owner.cover(class, name, 1)
+		s.covered[name] = s.covered[name] || s.o.provesAll(cycle)
 		return owner
 	}
 	return s.found.add(name, class, cycle)

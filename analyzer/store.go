@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 
@@ -35,6 +36,10 @@ type store struct {
 	voids map[tag]bool
 	// rebirths are what began other lives of tables, by the names of those in lower case.
 	rebirths map[string][]rebirth
+	// twins are rows of which one plain SELECT met two versions.
+	twins []int32
+	// putBack counts the rows that were put back past isotap, or whose writes the server lost.
+	putBack int
 	// ownReads are the reads that do not fit what their own transactions wrote.
 	ownReads []internalRead
 
@@ -139,12 +144,13 @@ type access struct {
 	flags        flags
 }
 
-type flags uint8
+type flags uint16
 
 const (
 	inexact      flags = 1 << iota
 	void               // its statement left nothing behind
 	current            // a locking read or a write
+	begunAgain         // before its transaction began again ([beganAgain]): a dependency by it obliges no server
 	locked             // a locking read that holds a lock on this row until the transaction ends
 	intermediate       // a write; a later statement of its transaction certainly wrote the row again
 	confirmed          // an inexact write whose place in the order an exact list tells
@@ -159,10 +165,15 @@ func (a *access) write() bool { return a.op != history.Read && a.op < notFound }
 const (
 	notFound = history.DeleteRow + 1 // it saw the version or an earlier one ([history.Access].Absent)
 	gone     = history.DeleteRow + 2 // it saw the version or a later one ([history.Access].Gone)
+	// notFoundWide is notFound by a condition that is wider than what the statement hangs on ([history.Access].Wide).
+	notFoundWide = history.DeleteRow + 3
 )
 
 // unfound reports whether it is a read that did not find its row.
 func (a *access) unfound() bool { return a.op >= notFound }
+
+// absent reports whether it saw the version of its row or an earlier one.
+func (a *access) absent() bool { return a.op == notFound || a.op == notFoundWide }
 
 func (a *access) is(f flags) bool { return a.flags&f != 0 }
 
@@ -210,11 +221,21 @@ func (s *store) run(r history.Run) (uint16, error) {
 func (s *store) infos() []history.Info {
 	var infos []history.Info
 	for _, r := range s.runs[1:] {
-		if r.analysed {
+		if r.analysed && !r.info.Run.Past() {
 			infos = append(infos, r.info)
 		}
 	}
 	return infos
+}
+
+// clients returns how many sessions isotap's clients had.
+func (s *store) clients() (n int) {
+	for _, k := range s.sessions {
+		if !k.run.Past() {
+			n++
+		}
+	}
+	return n
 }
 
 // session returns a session's number, a new one for a new session.
@@ -242,14 +263,41 @@ func (s *store) id(t int32) history.TxnID {
 
 // shapeOf returns the shape of a transaction's statement; -1 where it is not known.
 func (s *store) shapeOf(t int32, num uint32) int32 {
-	from, to := s.txns[t].stmt, uint32(len(s.stmts))
-	if int(t)+1 < len(s.txns) {
-		to = s.txns[t+1].stmt
-	}
-	if num == 0 || num > to-from {
+	shapes := s.shapesOf(t)
+	if num == 0 || int64(num) > int64(len(shapes)) {
 		return none
 	}
-	return s.stmts[from+num-1]
+	return shapes[num-1]
+}
+
+// shapesOf returns the shapes of a transaction's statements, by number; -1 where it has none.
+func (s *store) shapesOf(t int32) []int32 {
+	if int(t)+1 < len(s.txns) {
+		return s.stmts[s.txns[t].stmt:s.txns[t+1].stmt]
+	}
+	return s.stmts[s.txns[t].stmt:]
+}
+
+// ofShape returns a loaded transaction's statements of a shape.
+func (s *store) ofShape(t int32, loaded *history.Txn, shape int32) []*history.Stmt {
+	var stmts []*history.Stmt
+	for i := range loaded.Stmts {
+		if stmt := &loaded.Stmts[i]; s.shapeOf(t, stmt.Num) == shape {
+			stmts = append(stmts, stmt)
+		}
+	}
+	return stmts
+}
+
+// withShape returns the transactions that have a statement of a shape.
+func (s *store) withShape(shape int32) iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		for t := range int32(len(s.txns)) {
+			if slices.Contains(s.shapesOf(t), shape) && !yield(t) {
+				return
+			}
+		}
+	}
 }
 
 func (s *store) tag(t history.Tag) (tag, error) {

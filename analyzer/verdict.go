@@ -1,9 +1,12 @@
 package analyzer
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // A Verdict says which levels of the theory a history satisfies, as far as it was observed and whatever its
-// transactions ran at. What rests on inexact accesses does not count.
+// transactions ran at. What rests on inexact accesses, or on wide conditions, does not count.
 type Verdict struct {
 	// Violated are the levels that the history violates, in the order of [TheoryLevels].
 	Violated []LevelViolation
@@ -61,10 +64,9 @@ func anyLevel(ok func(i int) bool) bool {
 // occurring returns the phenomena that occur, the strictest first: those of findings, and those that the search
 // for findings had no need to look for, since it explains every mishap once.
 func (s *search) occurring() []Anomaly {
-	found := make(map[Anomaly]bool)
+	found := maps.Clone(s.covered)
 	for _, g := range s.found.groups {
-		if (g.part == "" || g.part == partSettled) &&
-			!slices.ContainsFunc(g.witness, func(d dep) bool { return d.inexact }) {
+		if (g.part == "" || g.part == partSettled) && s.o.provesAll(g.witness) {
 			found[g.anomaly] = true
 		}
 	}
@@ -77,6 +79,11 @@ func (s *search) occurring() []Anomaly {
 	}
 	s.findByAxioms(found)
 	return inOrderOfStrictness(found)
+}
+
+// provesAll reports whether [order.proves] each dependency of a witness.
+func (o *order) provesAll(witness []dep) bool {
+	return !slices.ContainsFunc(witness, func(d dep) bool { return !o.proves(&d) })
 }
 
 func inOrderOfStrictness(found map[Anomaly]bool) []Anomaly {
@@ -113,7 +120,7 @@ func (s *search) restore(predicates bool) {
 	clear(s.told)
 	clear(s.circled)
 	for e := range s.gone {
-		s.gone[e] = s.edges[e].inexact || !predicates && s.o.byPredicate(&s.edges[e]) || s.final != nil &&
+		s.gone[e] = !s.o.proves(&s.edges[e]) || !predicates && s.o.byPredicate(&s.edges[e]) || s.final != nil &&
 			!s.final(&s.edges[e])
 	}
 }

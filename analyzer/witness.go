@@ -38,7 +38,8 @@ func (a *Analyzer) edgeOf(d dep, loaded map[int32]*history.Txn) (Edge, error) {
 		e.Next = o.historyTag(o.tagOf(d.next))
 	}
 	if d.access >= 0 {
-		e.Current, e.NotFound = o.accesses[d.access].is(current), o.unfound(&d)
+		e.Current, e.NotFound, e.Wide = o.accesses[d.access].is(current), o.unfound(&d), o.wide(&d)
+		e.BegunAgain = o.accesses[d.access].is(begunAgain)
 	}
 	from, to := o.stmtsOf(&d)
 	e.FromStmt, e.ToStmt = stmt(e.From, from), stmt(e.To, to)

@@ -50,8 +50,18 @@ type Info struct {
 	// database. In the MySQL family they are those that somebody past isotap made anew, by [Row].Table: their rows may
 	// carry tags of an earlier life. It is known once the run has ended cleanly.
 	Rewritten []string
+	// PutBack says that rows of the MySQL family's may have been put back past isotap, with the columns of isotap's
+	// that they once had: statements that insert rows ran on the server and not through isotap, or it is not known that
+	// none did, as while the run goes on.
+	PutBack bool
+	// Untested is how many conditions, in mode predicates, were not held against all the row versions that they should
+	// have been: there was no time, there were too many, or the server could not. It is known once the run has ended
+	// cleanly.
+	Untested uint64
 	// Gaps are the stretches in which transactions ended that were not recorded.
 	Gaps []Gap
+	// Log are the stretches during which the server's own log was read, in order; none: nobody was to read it.
+	Log []LogStretch
 	// Damaged says that the recording is damaged, and Unreadable how many of the run's transactions are known to be
 	// missing for that.
 	Damaged    bool
@@ -154,8 +164,8 @@ type VersionRef struct {
 // Matches names versions that match a predicate, as the server said when it was asked. Of versions that no Matches
 // of the run names it is not known.
 type Matches struct {
-	Database  string // as Session.Database
-	Predicate Predicate
+	Database  string    // as Session.Database
+	Predicate Predicate // never Wide: whether a version matches hangs on Where alone
 	Versions  []VersionRef
 }
 
@@ -247,6 +257,10 @@ type Stmt struct {
 	// TupleIDs stands beside Accesses, one for one, where versions are known by where PostgreSQL keeps them
 	// and not yet by their tags (see package analyzer/pgversions); nil otherwise.
 	TupleIDs []TupleID
+	// XID is the id that PostgreSQL gave the statement's transaction, where that was told and not only the versions
+	// that it left: never that of a subtransaction. NoXID: behind the statement it had none, so it had written nothing.
+	// 0: it was not told.
+	XID uint32
 	// Predicates are the conditions by which the statement chose the rows among Accesses, in mode predicates.
 	Predicates []Predicate
 	// Images stands beside Accesses, one for one, in mode predicates: the values of the row as a write left it,
@@ -254,8 +268,11 @@ type Stmt struct {
 	Images []string
 }
 
+// NoXID is [Stmt].XID where the transaction has no id. No client's transaction has this one (BootstrapTransactionId).
+const NoXID = 1
+
 // A Predicate is a condition over the rows of one table, closed: it holds no parameters. Adya's predicate read
-// r(P: Vset(P)) is one, and all rows of the table that match it are among the statement's accesses.
+// r(P: Vset(P)) is one, and all rows of the table that match it are among the statement's accesses, unless it is Wide.
 type Predicate struct {
 	Table string // Row.Table
 	// Of is how the statement names the table, spelled as the server reads it anywhere: "public"."item".
@@ -266,6 +283,9 @@ type Predicate struct {
 	Where string
 	// Settings are those of the session that the meaning of Where's literals hangs on.
 	Settings LiteralSettings
+	// Wide says that more than Where decided which rows of the table the statement chose, as in a join. Rows that match
+	// are then not all among its accesses, and one that begins to match may change nothing for it.
+	Wide bool
 }
 
 // LiteralSettings are the session's settings by which a condition's literals are read.
@@ -314,6 +334,9 @@ type Access struct {
 	// Version, or an earlier one, which does not match. No recording has such accesses (see package
 	// analyzer/predicate).
 	Absent bool
+	// Wide says that the predicate of an Absent access was ([Predicate].Wide): a cycle through it need not be one for a
+	// server that follows what was really read, and never makes a violation.
+	Wide bool
 	// Gone says of such a statement that what it saw of the row was Version, or a later one: it would have found every
 	// version below that which it can have seen. No recording has such accesses either.
 	Gone bool

@@ -85,8 +85,9 @@ var (
 	})
 	ReasonAggregate = reading.declare(cause{
 		text: "aggregate",
-		means: "HAVING with LIMIT, an aggregate in a subquery that may belong outside, on MySQL ROLLUP and " +
-			"MIN or MAX of groups",
+		means: "HAVING with LIMIT, an aggregate in a subquery that may belong outside, on MySQL ROLLUP, groups " +
+			"by a BIT and MIN or MAX of groups, on MariaDB what a function, MIN or MAX makes " +
+			"of groups' BITs, ENUMs, CHARs and long texts ([ADR 10](adr/0010-aggregates.md))",
 		hint:        "Select the rows themselves, or their ids, beside the aggregate in the test.",
 		tablesKnown: true,
 	})
@@ -119,8 +120,8 @@ var (
 	})
 	ReasonSubquery = reading.declare(cause{
 		text:     "subquery",
-		means:    "the outer part is observed, the subquery is not",
-		postgres: "the rows of queries in WHERE or in the select list are not known; those of the FROM clause are",
+		means:    "the outer part is observed, the subquery is not, or not all of it ([ADR 62](adr/0062-subqueries.md))",
+		postgres: "the rows of a query in WHERE or in the select list are not known ([ADR 62](adr/0062-subqueries.md)); those of the FROM clause are",
 		hint: "Send the subquery as a SELECT of its own where the test allows it: its rows are not in the " +
 			"result.",
 	})

@@ -23,7 +23,13 @@ const (
 	// Forgotten is the run of the tags of versions that transactions wrote which were recorded, but are no longer
 	// known to an analysis that goes on while they come.
 	Forgotten Run = MaxRun + 1
+	// FirstPast is the first of the runs of transactions that no proxy ran, and that the server's log alone has: one
+	// for each run whose log was read. No recording has them.
+	FirstPast Run = MaxRun + 2
 )
+
+// Past reports whether the run's transactions went past isotap.
+func (r Run) Past() bool { return r >= FirstPast }
 
 // String returns the run's six base-36 digits.
 func (r Run) String() string {

@@ -86,6 +86,7 @@ func drawStmt(t *rapid.T, own history.TxnID) history.Stmt {
 		End:         rapid.Int64().Draw(t, "end"),
 		Rows:        rapid.Uint64().Draw(t, "rows"),
 		Affected:    rapid.Uint64().Draw(t, "affected"),
+		XID:         rapid.Uint32().Draw(t, "xid"),
 	}
 	if rapid.Bool().Draw(t, "failed") {
 		s.Error = history.Error{Code: rapid.Uint16().Draw(t, "code"), SQLState: drawText(t, "state"),
@@ -120,6 +121,7 @@ func drawPredicate(t *rapid.T) (p history.Predicate) {
 	for _, text := range append([]*string{&p.Table, &p.Of, &p.As, &p.Where}, p.Settings.Texts()...) {
 		*text = drawText(t, "predicate")
 	}
+	p.Wide = rapid.Bool().Draw(t, "wide")
 	return p
 }
 

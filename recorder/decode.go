@@ -142,6 +142,12 @@ func (d *decoder) stmt(s *history.Stmt, at, num int64, accesses []history.Access
 	if flags&flagPredicates != 0 {
 		d.predicates(s)
 	}
+	if flags&flagWide != 0 {
+		d.wide(s.Predicates)
+	}
+	if flags&flagXID != 0 {
+		s.XID = uint32(in.uvarint())
+	}
 	return accesses
 }
 
@@ -165,6 +171,18 @@ func (d *decoder) predicates(s *history.Stmt) {
 	}
 	for range n {
 		s.Images = append(s.Images, string(in.text()))
+	}
+}
+
+// wide decodes which of a statement's predicates are wide.
+func (d *decoder) wide(all []history.Predicate) {
+	for range d.in.count(1) {
+		i := d.in.uvarint()
+		if i >= uint64(len(all)) {
+			d.in.fail(fmt.Errorf("says that predicate %d of %d is wide", i, len(all)))
+			return
+		}
+		all[i].Wide = true
 	}
 }
 

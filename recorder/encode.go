@@ -19,6 +19,10 @@ const (
 	flagOrigin   = 1 << 4
 	// flagPredicates says that predicates and images follow.
 	flagPredicates = 1 << 5
+	// flagWide says that some of the predicates are wide: which ones follows them.
+	flagWide = 1 << 6
+	// flagXID says that the id of the transaction follows at the end.
+	flagXID = 1 << 7
 
 	flagInexact  = 1 << 0 // of an access group; its row id form stands above it
 	formShift    = 1
@@ -125,6 +129,13 @@ func (e *encoder) stmt(b []byte, s *history.Stmt, at int64, num uint32) []byte {
 	if s.Predicates != nil || s.Images != nil {
 		flags |= flagPredicates
 	}
+	wide := wideAmong(s.Predicates)
+	if wide != nil {
+		flags |= flagWide
+	}
+	if s.XID != 0 {
+		flags |= flagXID
+	}
 	b = binary.AppendVarint(b, int64(s.Num)-int64(num))
 	b = append(b, byte(s.Kind), byte(s.Locking), byte(s.Observation), flags)
 	if !s.Reason.IsZero() {
@@ -155,7 +166,26 @@ func (e *encoder) stmt(b []byte, s *history.Stmt, at int64, num uint32) []byte {
 	if flags&flagPredicates != 0 {
 		b = e.predicates(b, s)
 	}
+	if wide != nil {
+		b = binary.AppendUvarint(b, uint64(len(wide)))
+		for _, i := range wide {
+			b = binary.AppendUvarint(b, uint64(i))
+		}
+	}
+	if s.XID != 0 {
+		b = binary.AppendUvarint(b, uint64(s.XID))
+	}
 	return b
+}
+
+// wideAmong returns the places of the wide ones among predicates.
+func wideAmong(all []history.Predicate) (places []int) {
+	for i := range all {
+		if all[i].Wide {
+			places = append(places, i)
+		}
+	}
+	return places
 }
 
 // predicates appends a statement's predicates, and how many images there are, which is none or one for each access.

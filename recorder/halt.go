@@ -75,8 +75,10 @@ type halt struct {
 	closed chan error
 	gap    history.Gap // what was not recorded since
 	gaps   []history.Gap
-	logged time.Time
-	quiet  int // what the log did not tell since
+	// loggedLost says that the gap is one of the server's log, at least.
+	loggedLost bool
+	logged     time.Time
+	quiet      int // what the log did not tell since
 }
 
 // stop notes that the disk does not take the batch, which stays.
@@ -119,13 +121,16 @@ func (w *Writer) tell(err error) {
 
 // leave decides what becomes of an item while nothing is written, and reports whether it is done with. Sessions and
 // definitions stay, for what comes later rests on them; transactions as long as there is memory for them, unless they
-// may pass.
+// may pass. What is lost of the server's log makes a gap as a lost transaction does.
 func (w *Writer) leave(it *item) (done bool) {
 	room := int64(len(w.batch.arena)) < w.opts.QueueBytes
 	switch {
 	case it.txn != nil && (w.opts.WhenFull == Pass || !room):
 		w.halt.lose(it.txn)
 		w.lost.Add(1)
+		return true
+	case it.logged != nil && !room:
+		w.halt.loseLogged(it.logged)
 		return true
 	case it.matches != nil, it.definition != nil:
 		return !room
@@ -135,16 +140,25 @@ func (w *Writer) leave(it *item) (done bool) {
 
 // lose takes in a transaction that is not recorded.
 func (h *halt) lose(t *history.Txn) {
-	if h.gap.Txns == 0 {
+	if h.gap.Txns == 0 && !h.loggedLost {
 		h.gap.From, h.gap.To = t.Start, t.End
 	}
 	h.gap.From, h.gap.To = min(h.gap.From, t.Start), max(h.gap.To, t.End)
 	h.gap.Txns++
 }
 
+// loseLogged takes in a transaction of the server's log that is not recorded.
+func (h *halt) loseLogged(t *history.LoggedTxn) {
+	if h.gap.Txns == 0 && !h.loggedLost {
+		h.gap.From, h.gap.To = t.To, t.To
+	}
+	h.gap.From, h.gap.To = min(h.gap.From, t.To), max(h.gap.To, t.To)
+	h.loggedLost = true
+}
+
 // note adds what was not recorded to the batch.
 func (h *halt) note(b *batch, why error) {
-	if h.gap.Txns == 0 {
+	if h.gap.Txns == 0 && !h.loggedLost {
 		return
 	}
 	h.gap.Reason = "write error"
@@ -152,7 +166,7 @@ func (h *halt) note(b *batch, why error) {
 		h.gap.Reason = ErrDiskFull.Error()
 	}
 	b.addGap(&h.gap)
-	h.gaps, h.gap = append(h.gaps, h.gap), history.Gap{}
+	h.gaps, h.gap, h.loggedLost = append(h.gaps, h.gap), history.Gap{}, false
 }
 
 // lookAtDisk notices that the disk fills up although nothing is written, and goes on recording when it is well again.

@@ -19,6 +19,8 @@ const (
 	keyMatches    = 'm' // run, number: history.Matches
 	keyDefinition = 'f' // run, number: history.Definition
 	keyGap        = 'g' // run, number: history.Gap
+	keyLogged     = 'l' // run, number: history.LoggedTxn, or a part of one
+	keyStretch    = 'w' // run, number: history.LogStretch
 )
 
 func appendRunKey(b []byte, space byte, run history.Run) []byte {
@@ -81,6 +83,10 @@ func keyName(key []byte) string {
 		return fmt.Sprintf("definition %d of run %s", numbers[1], run())
 	case key[0] == keyGap && n == 2:
 		return fmt.Sprintf("gap %d of run %s", numbers[1], run())
+	case key[0] == keyLogged && n == 2:
+		return fmt.Sprintf("transaction %d of the server's log in run %s", numbers[1], run())
+	case key[0] == keyStretch && n == 2:
+		return fmt.Sprintf("stretch %d of the server's log in run %s", numbers[1], run())
 	case key[0] == keyRun && n == 1:
 		return fmt.Sprintf("description of run %s", run())
 	case key[0] == keyCount && n == 1:

@@ -141,6 +141,7 @@ func (r *Reader) loadRuns() error {
 	}
 	for i := range r.runs {
 		r.loadGaps(&r.runs[i])
+		r.loadLog(&r.runs[i])
 	}
 	if len(r.runs) == 0 {
 		for _, d := range r.Damage() {

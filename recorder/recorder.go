@@ -25,8 +25,8 @@
 // lost for that. store.go opens Badger, after tables.go has seen that its files are whole; disk_unix.go asks for free
 // space, private.go keeps others out. Reading: files.go and tablefile.go read Badger's files without it and without
 // changing them; reader.go streams and lookup.go finds single transactions, both through decode.go; check.go says what
-// is damaged; snapshot.go lets the process that writes read through Badger. matches.go and definitions.go do both for
-// what is there beside transactions.
+// is damaged; snapshot.go lets the process that writes read through Badger. matches.go, definitions.go and
+// serverlog.go do both for what is there beside transactions.
 //
 // # Format
 //

@@ -68,8 +68,8 @@ func (v view) close() error {
 	return nil
 }
 
-// Info describes the Writer's run. It is called before the Writer is given anything, or once it is closed: then it says
-// how the run ended, too.
+// Info describes the Writer's run as it was when it began; once the Writer is closed, also how it ended. It is called
+// before Close and Rewritten are, or behind them.
 func (w *Writer) Info() history.Info { return w.info }
 
 // InOrder streams a run's transactions in the order in which they began, but for those whose counters skip accepts.

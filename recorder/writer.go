@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,6 +33,8 @@ type Writer struct {
 	batch *batch
 	queue *queue
 	halt  halt
+	// stretches become info.Log at the end: info itself does not change while the writing goroutine runs.
+	stretches []history.LogStretch
 	// views is held by those who read the database, and by the Writer while it opens it anew.
 	views sync.RWMutex
 
@@ -66,7 +69,7 @@ type Stats struct {
 // empty. It draws the run's number: info.Run and info.Ended are ignored, and info.Started is now
 // unless it is set. The errors are ErrNotRecording, ErrFormat, ErrInUse, ErrCorrupt or the system's.
 func Create(dir string, info history.Info, opts Options) (*Writer, error) {
-	info.Run, info.Ended, info.Gaps = 0, time.Time{}, nil
+	info.Run, info.Ended, info.Gaps, info.Log = 0, time.Time{}, nil, nil
 	return open(dir, info, opts)
 }
 
@@ -147,7 +150,10 @@ func newWriter(dir string, db *badger.DB, info history.Info, opts Options) (*Wri
 	for i := range w.info.Gaps {
 		w.batch.addGap(&w.info.Gaps[i])
 	}
-	w.halt.gaps = w.info.Gaps
+	w.halt.gaps, w.stretches = w.info.Gaps, slices.Clone(w.info.Log)
+	for i, s := range w.info.Log {
+		w.batch.addStretch(&numberedStretch{uint32(i), s})
+	}
 	if w.batch.mark, err = openMark(dir, uint32(run)); err != nil {
 		return nil, err
 	}
@@ -304,6 +310,13 @@ func (w *Writer) Stats() Stats {
 // Rewritten gives [history.Info].Rewritten, which only the run's end can tell. It is called before Close.
 func (w *Writer) Rewritten(tables []string) { w.info.Rewritten = tables }
 
+// NothingPutBack says that nobody put rows back ([history.Info].PutBack), which only the run's end can tell. It is
+// called before Close.
+func (w *Writer) NothingPutBack() { w.info.PutBack = false }
+
+// Untested sets [history.Info].Untested, which is known when the run ends. Call it before Close.
+func (w *Writer) Untested(conditions int) { w.info.Untested = uint64(conditions) }
+
 // Close writes what is queued, marks the run's clean end and closes the recording. Calls that come
 // after it give ErrClosed. Where the disk takes nothing it returns why; the run then
 // has no clean end. Further calls return the same.
@@ -326,7 +339,7 @@ func (w *Writer) end() error {
 		return w.Err()
 	}
 	w.halt.note(w.batch, w.Err())
-	w.info.Gaps = w.halt.gaps
+	w.info.Gaps, w.info.Log = w.halt.gaps, w.stretches
 	w.info.Ended = w.ended
 	if w.owned {
 		w.info.Ended = time.Now()
@@ -432,6 +445,12 @@ func (w *Writer) addOne(it *item) {
 		w.batch.addMatches(it.matches)
 	case it.definition != nil:
 		w.batch.addDefinition(it.definition)
+	case it.logged != nil:
+		w.batch.addLogged(it.logged)
+	case it.stretch != nil:
+		w.batch.addStretch(it.stretch)
+		w.stretches = slices.Grow(w.stretches, 1)[:max(len(w.stretches), int(it.stretch.number)+1)]
+		w.stretches[it.stretch.number] = it.stretch.stretch
 	}
 	w.bytes.Store(w.batch.written)
 }
@@ -475,6 +494,8 @@ type runInfo struct {
 	Running           []uint64    `json:"running,omitempty"`
 	Columns           bool        `json:"columns,omitempty"`
 	Rewritten         []string    `json:"rewritten,omitempty"`
+	PutBack           bool        `json:"put_back,omitempty"`
+	Untested          uint64      `json:"untested,omitempty"`
 	Damaged           bool        `json:"damaged,omitempty"`    // when it was restored
 	Unreadable        uint64      `json:"unreadable,omitempty"` // likewise
 }
@@ -485,7 +506,7 @@ func encodeInfo(info *history.Info) ([]byte, error) {
 		Engine: info.Server.Engine, Version: info.Server.Version, SnapshotIsolation: info.Server.SnapshotIsolation,
 		System: info.Server.System, Horizon: info.Horizon, RecentFrom: info.Recent.From, RecentTo: info.Recent.To,
 		Running: info.Recent.Running, Columns: info.Columns, Rewritten: info.Rewritten,
-		Damaged: info.Damaged, Unreadable: info.Unreadable,
+		PutBack: info.PutBack, Untested: info.Untested, Damaged: info.Damaged, Unreadable: info.Unreadable,
 	}
 	if !info.Ended.IsZero() {
 		r.Ended = &info.Ended
@@ -505,8 +526,8 @@ func decodeInfo(run history.Run, b []byte) (history.Info, error) {
 	info := history.Info{
 		Run: run, Started: r.Started, Isotap: r.Isotap, Mode: r.Mode, Horizon: r.Horizon,
 		Recent: history.Recent{From: r.RecentFrom, To: r.RecentTo, Running: r.Running}, Columns: r.Columns,
-		Rewritten: r.Rewritten,
-		Damaged:   r.Damaged, Unreadable: r.Unreadable,
+		Rewritten: r.Rewritten, PutBack: r.PutBack, Untested: r.Untested,
+		Damaged: r.Damaged, Unreadable: r.Unreadable,
 		Server: history.Server{Engine: r.Engine, Version: r.Version, SnapshotIsolation: r.SnapshotIsolation,
 			System: r.System},
 	}
@@ -517,12 +538,14 @@ func decodeInfo(run history.Run, b []byte) (history.Info, error) {
 }
 
 // An item waits in the queue to be written: a transaction, a session, what matches a predicate, how a table was
-// defined, or a request to flush.
+// defined, what the server's log says, or a request to flush.
 type item struct {
 	txn        *history.Txn
 	session    *history.Session
 	matches    *history.Matches
 	definition *history.Definition
+	logged     *history.LoggedTxn
+	stretch    *numberedStretch
 	flushed    chan<- error // gets one answer once everything before the item is durable
 	size       int64
 	queued     time.Time // when it was given; put notes it
@@ -660,6 +683,7 @@ type batch struct {
 	matches     uint32 // likewise
 	definitions uint32 // likewise
 	gaps        uint32 // likewise
+	loggeds     uint32 // likewise
 	counted     totals // written
 
 	since   time.Time // when the first that is in it was queued

@@ -59,6 +59,7 @@ type page struct {
 	Levels   string
 	Tone     string // violation, hazard, unsure, clean
 	Caution  string
+	Fault    string // what isotap and the server's log contradict each other in
 	Runs     []pageRun
 	Coverage pageCoverage
 	Baseline string // how the findings compare with the baseline
@@ -77,6 +78,7 @@ type pageCoverage struct {
 	Reasons []pageReason
 	Levels  []share
 	Kinds   []pageKind
+	Log     string // when the server's own log was read
 }
 
 // A pageReason is why statements are not exact, and what can be done.
@@ -117,6 +119,7 @@ func newPage(r *analyzer.Result) (*page, error) {
 	p := &page{
 		CSS:     template.CSS(pageCSS), // embedded with the package, not input
 		Verdict: verdict(r), Levels: printable(levels(r)), Tone: tone(r), Caution: caution(&r.Coverage),
+		Fault:    disputed(&r.Coverage),
 		Coverage: newPageCoverage(&r.Coverage), Baseline: baselineText(r),
 	}
 	for _, f := range r.Gone[:min(len(r.Gone), indexRows)] {
@@ -146,7 +149,7 @@ func tone(r *analyzer.Result) string {
 }
 
 func newPageCoverage(c *analyzer.Coverage) pageCoverage {
-	out := pageCoverage{Facts: []fact{
+	out := pageCoverage{Log: printable(serverLog(c)), Facts: []fact{
 		{number(c.Sessions), "sessions", ""},
 		{number(c.Txns), "transactions", fmt.Sprintf("%s committed, %s aborted, %s indeterminate", number(c.Committed),
 			number(c.Aborted), number(c.Indeterminate))},
@@ -157,9 +160,16 @@ func newPageCoverage(c *analyzer.Coverage) pageCoverage {
 	if c.Looked > 0 {
 		out.Facts = append(out.Facts, fact{number(c.Conditions), "conditions", conditions(c)})
 	}
+	if c.Untested > 0 {
+		out.Facts = append(out.Facts, fact{number(c.Untested), "conditions that were not tested", untested(c)})
+	}
 	if c.UnseenOrigins > 0 {
 		out.Facts = append(out.Facts, fact{number(c.UnseenOrigins), "reads of versions that nobody was seen to write",
 			"written past isotap, or by statements that it did not observe"})
+	}
+	if c.PutBack > 0 {
+		out.Facts = append(out.Facts, fact{number(c.PutBack), "rows had a version again that had been replaced",
+			"put back past isotap, or the server lost what replaced it"})
 	}
 	x := 0.0
 	for _, part := range []struct {

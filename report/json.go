@@ -83,28 +83,51 @@ type (
 		SnapshotIsolation bool        `json:"snapshot_isolation"`
 	}
 	jsonCoverage struct {
-		Sessions      int          `json:"sessions"`
-		Transactions  int          `json:"transactions"`
-		Committed     int          `json:"committed"`
-		Aborted       int          `json:"aborted"`
-		Indeterminate int          `json:"indeterminate"`
-		Statements    int          `json:"statements"`
-		Exact         int          `json:"exact"`
-		Inexact       int          `json:"inexact"`
-		Opaque        int          `json:"opaque"`
-		Reasons       []jsonReason `json:"reasons"`
-		RowReads      int          `json:"row_reads"`
-		RowWrites     int          `json:"row_writes"`
-		Levels        []jsonLevel  `json:"levels"`
-		Kinds         []jsonKind   `json:"kinds"`
-		Unrecorded    int          `json:"unrecorded"`
-		Unreadable    int          `json:"unreadable"`
-		Damaged       bool         `json:"damaged"`
-		UnseenOrigins int          `json:"reads_of_unseen_origin"`
-		Several       int          `json:"transactions_of_several_statements"`
-		Looked        int          `json:"statements_that_looked_for_rows"`
-		Conditions    int          `json:"statements_with_conditions"`
-		Limited       int          `json:"statements_with_limit"`
+		Sessions          int          `json:"sessions"`
+		Transactions      int          `json:"transactions"`
+		Committed         int          `json:"committed"`
+		Aborted           int          `json:"aborted"`
+		Indeterminate     int          `json:"indeterminate"`
+		Statements        int          `json:"statements"`
+		Exact             int          `json:"exact"`
+		Inexact           int          `json:"inexact"`
+		Opaque            int          `json:"opaque"`
+		Reasons           []jsonReason `json:"reasons"`
+		RowReads          int          `json:"row_reads"`
+		RowWrites         int          `json:"row_writes"`
+		Levels            []jsonLevel  `json:"levels"`
+		Kinds             []jsonKind   `json:"kinds"`
+		Unrecorded        int          `json:"unrecorded"`
+		Unreadable        int          `json:"unreadable"`
+		Damaged           bool         `json:"damaged"`
+		UnseenOrigins     int          `json:"reads_of_unseen_origin"`
+		PutBack           int          `json:"rows_put_back"`
+		Several           int          `json:"transactions_of_several_statements"`
+		Looked            int          `json:"statements_that_looked_for_rows"`
+		Conditions        int          `json:"statements_with_conditions"`
+		Limited           int          `json:"statements_with_limit"`
+		Without           []jsonCause  `json:"statements_without_conditions"`
+		Wide              int          `json:"statements_with_wide_conditions"`
+		Widened           []jsonCause  `json:"statements_with_conditions_widened"`
+		Untested          int          `json:"conditions_not_tested"`
+		LookedAndInserted int          `json:"transactions_that_looked_and_inserted"`
+		ServerLog         jsonLog      `json:"server_log"`
+	}
+	jsonLog struct {
+		Stretches    []jsonStretch `json:"stretches"`
+		Transactions int           `json:"transactions"`
+		Past         int           `json:"past_isotap"`
+		Effects      int           `json:"unseen_writes"`
+		Disputed     int           `json:"disputed"`
+	}
+	jsonStretch struct {
+		From   int64  `json:"from"`
+		To     int64  `json:"to"`
+		Reason string `json:"reason"`
+	}
+	jsonCause struct {
+		Cause      string `json:"cause"`
+		Statements int    `json:"statements"`
 	}
 	jsonReason struct {
 		Reason     string `json:"reason"`
@@ -167,6 +190,8 @@ type (
 		Current       bool     `json:"current"`
 		Inexact       bool     `json:"inexact"`
 		NotFound      bool     `json:"not_found"`
+		Wide          bool     `json:"wide"`
+		BegunAgain    bool     `json:"begun_again"`
 	}
 	jsonRow struct {
 		Table string `json:"table"`
@@ -288,7 +313,21 @@ func newJSONCoverage(c *analyzer.Coverage) jsonCoverage {
 		Reasons: make([]jsonReason, 0), RowReads: c.Reads, RowWrites: c.Writes, Levels: make([]jsonLevel, 0),
 		Kinds:      make([]jsonKind, 0),
 		Unrecorded: c.Unrecorded, Unreadable: c.Unreadable, Damaged: c.Damaged,
-		UnseenOrigins: c.UnseenOrigins, Several: c.Several, Looked: c.Looked, Conditions: c.Conditions, Limited: c.Limited,
+		UnseenOrigins: c.UnseenOrigins, PutBack: c.PutBack, Several: c.Several, Looked: c.Looked, Conditions: c.Conditions,
+		Limited: c.Without[analyzer.AnyRows] + c.Without[analyzer.Limited], Without: make([]jsonCause, 0), Wide: c.Wide,
+		Widened: make([]jsonCause, 0), Untested: c.Untested, LookedAndInserted: c.LookedAndInserted,
+	}
+	for _, cause := range sortedCauses(c.Without) {
+		out.Without = append(out.Without, jsonCause{cause.String(), c.Without[cause]})
+	}
+	for _, cause := range sortedCauses(c.Widened) {
+		out.Widened = append(out.Widened, jsonCause{cause.String(), c.Widened[cause]})
+	}
+	l := &c.Log
+	out.ServerLog = jsonLog{Stretches: make([]jsonStretch, 0), Transactions: l.Txns, Past: l.Past, Effects: l.Effects,
+		Disputed: l.Disputed}
+	for _, s := range l.Stretches {
+		out.ServerLog.Stretches = append(out.ServerLog.Stretches, jsonStretch{s.From, s.To, s.Reason})
 	}
 	for _, r := range sortedReasons(c) {
 		o := c.Causes[r.Why]
@@ -330,7 +369,8 @@ func newJSONFinding(f *analyzer.Finding, clock clock) jsonFinding {
 }
 
 func newJSONEdge(e *analyzer.Edge) jsonEdge {
-	out := jsonEdge{Kind: string(e.Kind), Current: e.Current, Inexact: e.Inexact, NotFound: e.NotFound}
+	out := jsonEdge{Kind: string(e.Kind), Current: e.Current, Inexact: e.Inexact, NotFound: e.NotFound,
+		Wide: e.Wide, BegunAgain: e.BegunAgain}
 	if e.From != nil {
 		out.From = new(e.From.ID.String())
 	}

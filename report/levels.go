@@ -45,6 +45,12 @@ func doubts(c *analyzer.Coverage) []string {
 	if c.UnseenOrigins > 0 {
 		why = append(why, unseenOrigins(c)+", and what its writers read and wrote is not known")
 	}
+	if n := c.Log.Past; n > 0 {
+		why = append(why, plural(n, "transaction")+" went past isotap, and what they read is not known")
+	}
+	if c.PutBack > 0 {
+		why = append(why, putBack(c))
+	}
 	if n := c.Reasons[history.ReasonNoIdentity]; n > 0 {
 		why = append(why, plural(n, "statement")+" met rows without identity, which were written past isotap")
 	}
@@ -61,6 +67,11 @@ func doubts(c *analyzer.Coverage) []string {
 // unseenOrigins says how many reads have no known writer, where there are any.
 func unseenOrigins(c *analyzer.Coverage) string {
 	return plural(c.UnseenOrigins, "read") + " of versions that nobody was seen to write"
+}
+
+// putBack says how many rows came back to what they had been, where there are any.
+func putBack(c *analyzer.Coverage) string {
+	return plural(c.PutBack, "row") + " had a version again that had been replaced"
 }
 
 // named returns each level's name with the one that Elle has for it.

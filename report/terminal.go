@@ -2,8 +2,10 @@ package report
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -150,10 +152,26 @@ func (t *terminal) coverage(c *analyzer.Coverage) {
 	if c.Looked > 0 {
 		t.text("           conditions: ", conditions(c), "")
 	}
+	if c.Untested > 0 {
+		t.text("           ", untested(c), "")
+	}
+	if c.LookedAndInserted > 0 {
+		t.text("           ", plural(c.LookedAndInserted, "transaction")+
+			" looked for rows, found none, and inserted: run with --mode predicates to know what they missed", "")
+	}
 	if c.UnseenOrigins > 0 {
 		t.text("           ", unseenOrigins(c)+": they were written past isotap, or by statements that it did not observe", "")
 	}
+	if text := serverLog(c); text != "" {
+		t.text("           the server's log: ", text, "")
+	}
+	if c.PutBack > 0 {
+		t.text("           ", putBack(c)+": somebody put them back past isotap, or the server lost what replaced it", "")
+	}
 	if text := caution(c); text != "" {
+		t.text("  WARNING  ", text, yellow)
+	}
+	if text := disputed(c); text != "" {
 		t.text("  WARNING  ", text, yellow)
 	}
 	t.line()
@@ -178,10 +196,38 @@ func observed(c *analyzer.Coverage) string {
 // conditions says how many of the statements that looked for rows say what they did not find.
 func conditions(c *analyzer.Coverage) string {
 	text := fmt.Sprintf("%s of %s that looked for rows left one", number(c.Conditions), plural(c.Looked, "statement"))
-	if c.Limited > 0 {
-		text += fmt.Sprintf("; %s had LIMIT", number(c.Limited))
+	if c.Wide > 0 {
+		text += fmt.Sprintf(", of %s a wide one", number(c.Wide))
+	}
+	if causes := causeList(c.Widened); causes != "" {
+		text += " (" + causes + ")"
+	}
+	if causes := causeList(c.Without); causes != "" {
+		text += "; " + causes
 	}
 	return text
+}
+
+// causeList says how many statements left no condition for which cause, the most frequent first.
+func causeList(causes map[analyzer.NoCondition]int) string {
+	var parts []string
+	for _, cause := range sortedCauses(causes) {
+		parts = append(parts, number(causes[cause])+" "+cause.String())
+	}
+	return strings.Join(parts, ", ")
+}
+
+// sortedCauses returns the causes of statements, the most frequent first.
+func sortedCauses(causes map[analyzer.NoCondition]int) []analyzer.NoCondition {
+	return slices.SortedFunc(maps.Keys(causes), func(a, b analyzer.NoCondition) int {
+		return cmp.Or(cmp.Compare(causes[b], causes[a]), cmp.Compare(a, b))
+	})
+}
+
+// untested says how many conditions were not tested whole.
+func untested(c *analyzer.Coverage) string {
+	return plural(c.Untested, "condition") + " could not be held against all that was written: what they missed is not " +
+		"known (where run had no time for it, run with --mode predicates)"
 }
 
 // kindList says for each kind of statements how many of them were observed exactly.
@@ -358,7 +404,7 @@ func txnTitle(w *witness, t *history.Txn) string {
 	if p := w.programName(t); p != "" {
 		parts = append(parts, p)
 	}
-	return strings.Join(append(parts, fmt.Sprint("session ", t.Session), levelName(t.Level), t.Status.String()), ", ")
+	return strings.Join(append(parts, who(t), t.Status.String()), ", ")
 }
 
 // edgeNotes says what limits an edge's weight as evidence.

@@ -23,9 +23,11 @@ type timeline struct {
 
 // A timelineColumn heads a transaction.
 type timelineColumn struct {
-	Name, ID, Program, Level, Status string
-	Session                          uint32
-	Aborted                          bool
+	Name, ID, Program string
+	// Who is the session and how it ran; of a transaction past isotap that it went there.
+	Who     string
+	Status  string
+	Aborted bool
 }
 
 // A timelineRow is a moment, or a gap where statements were left out.
@@ -93,10 +95,14 @@ func (w *witness) timeline(c clock) *timeline {
 	shifts := c.shift(w.txns)
 	for i, t := range w.txns {
 		tl.Columns = append(tl.Columns, timelineColumn{
-			Name: w.name(t), ID: t.ID.String(), Program: w.programName(t), Level: levelName(t.Level),
-			Status: t.Status.String(), Session: uint32(t.Session), Aborted: t.Status == history.Aborted,
+			Name: w.name(t), ID: t.ID.String(), Program: w.programName(t), Who: who(t), Status: t.Status.String(),
+			Aborted: t.Status == history.Aborted,
 		})
-		events = append(events, txnEvents(t, i, shifts[i], marks[t.ID])...)
+		if t.ID.Run().Past() {
+			events = append(events, w.pastEvents(t, i, shifts, marks[t.ID])...)
+		} else {
+			events = append(events, txnEvents(t, i, shifts[i], marks[t.ID])...)
+		}
 	}
 	slices.SortStableFunc(events, func(a, b *timelineEvent) int { return cmp.Compare(a.start, b.start) })
 	if len(events) == 0 {
@@ -105,6 +111,50 @@ func (w *witness) timeline(c clock) *timeline {
 	tl.Began = began(c, w.txns[0], events[0].start)
 	tl.place(w, events, kept(events))
 	return tl
+}
+
+// who says whose a transaction is, and at which level it ran.
+func who(t *history.Txn) string {
+	if t.ID.Run().Past() {
+		return pastIsotap
+	}
+	return fmt.Sprintf("session %d, %s", t.Session, levelName(t.Level))
+}
+
+// pastIsotap is said of who ran a transaction that the server's log alone has.
+const pastIsotap = "past isotap"
+
+// pastEvents returns the events of a transaction that went past isotap. Of its times only bounds of its end are known:
+// all of it is shown at one moment within these, on the side of the others' statements that the dependencies tell.
+func (w *witness) pastEvents(t *history.Txn, column int, shifts []int64, marks map[uint32][]mark) []*timelineEvent {
+	from := int64(0)
+	if n := len(t.Stmts); n > 0 {
+		from = t.Stmts[n-1].Start
+	}
+	from += shifts[column]
+	to := max(from, t.End+shifts[column])
+	at := to
+	for i := range w.finding.Witness {
+		if e := &w.finding.Witness[i]; e.From == t && e.ToStmt != nil && !e.To.ID.Run().Past() {
+			at = min(at, e.ToStmt.Start+shifts[w.place[e.To.ID]]-1)
+		}
+	}
+	for i := range w.finding.Witness {
+		if e := &w.finding.Witness[i]; e.To == t && e.FromStmt != nil && !e.From.ID.Run().Past() {
+			at = max(at, e.FromStmt.Start+shifts[w.place[e.From.ID]])
+		}
+	}
+	at = min(max(at, from), to)
+	var events []*timelineEvent
+	for i := range t.Stmts {
+		s := &t.Stmts[i]
+		e := &timelineEvent{stmt: s, Marks: marks[s.Num], column: column, start: at, end: at}
+		if e.ends = endsTxn(s); e.ends {
+			e.Brief, e.Boundary = true, "about then, by the server's log"
+		}
+		events = append(events, e)
+	}
+	return events
 }
 
 // began says when a timeline starts.

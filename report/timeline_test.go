@@ -145,6 +145,34 @@ func backwards() *analyzer.Result {
 	return r
 }
 
+// TestWhoWentPastIsotapStandsBetweenTheOthers has T1 of a lost update be known by the server's log alone: it ended
+// within some time, and the dependencies say between which statements of T2.
+func TestWhoWentPastIsotapStandsBetweenTheOthers(t *testing.T) {
+	r := lostUpdate()
+	f := r.Findings[0]
+	past := f.Witness[0].To
+	past.ID = history.MakeTxnID(history.FirstPast, 1)
+	past.Stmts = past.Stmts[2:]
+	past.Start, past.End = 0, 4300*ms
+	past.Stmts[0].Start, past.Stmts[0].End = 0, 0
+	past.Stmts[1].Start, past.Stmts[1].End = 4100*ms, 0
+	f.Witness[0].ToStmt, f.Witness[1].FromStmt = &past.Stmts[0], &past.Stmts[0]
+	tl := newWitness(f).timeline(newClock(append(r.Runs, history.Info{Run: history.FirstPast, Started: testInfo().Started})))
+	want := `0 BEGIN .
++500 µs SELECT .
++7.1 ms : UPDATE
++7.1 ms : COMMIT
++7.1 ms UPDATE .
++22.1 ms COMMIT .
+`
+	if got := tl.text(); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	if who := tl.Columns[1].Who; who != pastIsotap {
+		t.Errorf("it is %q", who)
+	}
+}
+
 func TestTimelineAlignsRunsByTheirWallClocks(t *testing.T) {
 	const other history.Run = 7
 	a := txn(1, 1, history.ReadCommitted, stmt(history.Update, 5000, 5001, "first"))

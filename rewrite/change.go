@@ -26,6 +26,18 @@ type SchemaChange struct {
 	Relates bool
 	// Rewrites says that the rows may have come into other files; Empties, that this is all.
 	Rewrites, Empties bool
+	// Tells is all that it changes, where the text says that by itself. Nil: only the server knows.
+	Tells *TableDefinition
+}
+
+// A TableDefinition is what a statement makes of one table and of nothing else, where nothing on the server adds to
+// what its text says (an event trigger, default privileges, access methods of tables).
+type TableDefinition struct {
+	Table   TableName // with its schema
+	Creates bool      // the table, which belongs to Role and has Columns
+	Role    string
+	Columns []Column
+	Index   *Index // one that comes with it; nil: none
 }
 
 // In returns the change with every schema that a name without one can mean: those given, and those that the statement

@@ -34,18 +34,23 @@ type Statement struct {
 // between Where[i] and Where[i+1].
 //
 // Where the statement showed as many rows as its Limit lets it, it may have left out others that match: then the
-// predicate does not hold.
+// predicate holds for those alone that stand before the last one shown, in its Order.
 type Predicate struct {
 	Table, Of, As string
 	Where         []string
 	Params        []int
 	Limit         *Limit // nil: there is none
+	Wide          bool   // see history.Predicate
+	// Order is what the statement orders its rows by before all else, as far as that is of the table. Its rows show the
+	// values.
+	Order []SortKey
 }
 
 // A Limit is the most rows that a statement shows: a number, or a parameter.
 type Limit struct {
 	Rows  uint64
-	Param int // counted from 0; -1: it is Rows
+	Param int  // counted from 0; -1: it is Rows
+	Open  bool // it is an expression, and not known
 }
 
 // Bound returns the most rows that a statement shows, with literals in the places of its parameters. Without a limit,
@@ -54,6 +59,8 @@ func (l *Limit) Bound(literals []string) (rows uint64, known bool) {
 	switch {
 	case l == nil:
 		return math.MaxUint64, true
+	case l.Open:
+		return 0, false
 	case l.Param < 0:
 		return l.Rows, true
 	case l.Param >= len(literals):
@@ -63,6 +70,23 @@ func (l *Limit) Bound(literals []string) (rows uint64, known bool) {
 	}
 	rows, err := strconv.ParseUint(strings.Trim(strings.TrimPrefix(literals[l.Param], "E"), "'"), 10, 64)
 	return rows, err == nil
+}
+
+// CloseFor returns the condition of a statement that showed so many rows, the last of them with some values of Order,
+// with literals in the places of its parameters. It reports whether it is known, and whether there is one.
+func (p *Predicate) CloseFor(literals []string, rows uint64, last []string) (string, bool) {
+	where, ok := p.Close(literals)
+	if bound, known := p.Limit.Bound(literals); !ok || known && rows < bound {
+		return where, ok && (where != "" || !p.Wide)
+	}
+	before := p.Before(last)
+	if before == "" {
+		return "", false
+	}
+	if where == "" {
+		return before, true
+	}
+	return "(" + where + "\n) AND (" + before + ")", true // it may end with a comment
 }
 
 // Close returns the condition with literals in the places of its parameters; false where one of them is empty or not

@@ -3,6 +3,7 @@ package predicate
 import (
 	"cmp"
 	"context"
+	"math/bits"
 	"slices"
 	"sync"
 	"time"
@@ -25,8 +26,12 @@ const (
 // have seen when it began: what it did not find any more (Gone) is then told only of versions that it had found.
 const few = 200
 
-// testEvery is the time between two tests of what has come in.
-const testEvery = 100 * time.Millisecond
+// testEvery is the time between two tests of what has come in. A matcher that is gentle tests for no more than one of
+// gentleness parts of the time that clients' statements take.
+const (
+	testEvery  = 100 * time.Millisecond
+	gentleness = 5
+)
 
 // A Tester says which of some rows of a table in a database match predicates over it: for each of these the rows'
 // places in images, in order. A row is as [history.Stmt].Images has it.
@@ -46,9 +51,18 @@ type Matcher struct {
 	tester Tester
 	sink   Sink
 	log    *zap.Logger
+	// Gentle has the server asked for no more than a fifth of the time that clients' statements take, until the run
+	// ends: what has come in by then is tested at the end. And predicates are held against the versions of those rows
+	// only that somebody else is known to have written while their transaction ran, before and after that (rows.go). It
+	// is set before Run.
+	Gentle bool
 
 	mu     sync.Mutex
 	tables map[table]*tests
+	worked int64 // nanoseconds that clients' statements took
+	lost   int   // predicates that were let go of before they had been tested whole
+
+	spent int64 // nanoseconds that tests took; of Run
 }
 
 type table struct{ database, name string }
@@ -58,28 +72,24 @@ type tests struct {
 	images     []image
 	dropped    int // images before the first of these
 	predicates map[history.Predicate]*test
+	rows       map[string]*row // by [history.Row].ID; those that have one
 	abandoned  bool
-	rounds     []round
-	tried      int // so many images, the dropped ones among them, there were at the last round
-}
-
-// A round says that so many images, the dropped ones among them, are of transactions that had ended at a time.
-type round struct {
-	at     int64
-	images int
 }
 
 type image struct {
 	version history.VersionRef
 	text    string
 	at      int64 // when its transaction ended
+	by      int64 // the latest end of its transaction and those before
+	row     *row  // nil: not known
+	over    int   // the image before it of its row, the dropped ones counted; -1: there is none
 }
 
 type test struct {
-	from   int   // the first image that it is held against
-	tested int   // so many images, the dropped ones among them
-	last   int64 // when it was used
-	failed bool  // the server could not test it
+	from   int // the first image that it is held against
+	tested int // so many images, the dropped ones among them
+	uses   uses
+	failed bool // the server could not test it
 }
 
 // NewMatcher returns a Matcher that keeps nothing yet.
@@ -93,47 +103,76 @@ func (m *Matcher) Add(database string, t *history.Txn) {
 	defer m.mu.Unlock()
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
+		m.worked += s.End - s.Start
 		for _, p := range s.Predicates {
-			m.table(database, p.Table).addPredicate(p, t.Start, t.End)
+			p.Wide = false
+			m.lost += m.table(database, p.Table).addPredicate(p, t)
 		}
 		if t.Status == history.Aborted || s.Void {
 			continue
 		}
-		for j, text := range s.Images {
-			if text != "" {
-				m.table(database, s.Accesses[j].Row.Table).addImage(image{history.VersionRef{Txn: t.ID, Stmt: s.Num,
-					Access: j}, text, t.End})
+		for j := range s.Accesses {
+			a := &s.Accesses[j]
+			if a.Op == history.Read {
+				continue
+			}
+			var text string
+			if j < len(s.Images) {
+				text = s.Images[j]
+			}
+			m.lost += m.table(database, a.Row.Table).addWrite(t, a.Row.ID,
+				image{version: history.VersionRef{Txn: t.ID, Stmt: s.Num, Access: j}, text: text, at: t.End})
+		}
+	}
+}
+
+// Untested returns how many predicates were not held against all that they should have been: the server could not test
+// them, there was too much, or no time. It is for when Run has returned.
+func (m *Matcher) Untested() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := m.lost
+	for _, t := range m.tables {
+		for _, x := range t.predicates {
+			if x.failed {
+				n++
 			}
 		}
 	}
+	return n
 }
 
 func (m *Matcher) table(database, name string) *tests {
 	k := table{database, name}
 	t := m.tables[k]
 	if t == nil {
-		t = &tests{predicates: make(map[history.Predicate]*test)}
+		t = &tests{predicates: make(map[history.Predicate]*test), rows: make(map[string]*row)}
 		m.tables[k] = t
 	}
 	return t
 }
 
-// addPredicate takes in a predicate of a transaction.
-func (t *tests) addPredicate(p history.Predicate, start, end int64) {
-	from := t.since(start)
+// addPredicate takes in a predicate of a transaction, and returns how many are lost with that.
+func (t *tests) addPredicate(p history.Predicate, of *history.Txn) (lost int) {
+	from := t.since(of.Start)
 	if known := t.predicates[p]; known != nil {
-		known.last = max(known.last, end)
+		known.uses.add(of)
 		if from < known.from {
 			known.from, known.tested = from, from
 		}
-		return
+		known.uses.from = min(known.uses.from, from)
+		return 0
 	}
 	if len(t.predicates) == maxPredicates {
-		t.abandon()
+		lost = t.abandon()
 	}
-	if !t.abandoned {
-		t.predicates[p] = &test{from: from, tested: from, last: end}
+	if t.abandoned {
+		return lost + 1
 	}
+	x := &test{from: from, tested: from, uses: uses{from: from}}
+	x.uses.add(of)
+	t.predicates[p] = x
+	return lost
 }
 
 // since returns the first image that a predicate of a transaction is held against: of those that may have ended after
@@ -142,39 +181,66 @@ func (t *tests) since(start int64) int {
 	if len(t.images) <= few {
 		return t.dropped
 	}
-	n, _ := slices.BinarySearchFunc(t.rounds, start,
-		func(r round, start int64) int { return cmp.Or(cmp.Compare(r.at, start), -1) })
-	if n == 0 {
-		return t.dropped
-	}
-	return max(t.dropped, t.rounds[n-1].images)
+	n, _ := slices.BinarySearchFunc(t.images, start, func(i image, start int64) int { return cmp.Compare(i.by, start) })
+	return t.dropped + n
 }
 
-func (t *tests) addImage(i image) {
+// addWrite takes in a write of a row, and what it left, if that is known. It returns how many predicates are lost with
+// that.
+func (t *tests) addWrite(of *history.Txn, row string, i image) (lost int) {
+	if t.abandoned {
+		return 0
+	}
+	i.over = -1
+	if row != "" {
+		i.row = t.written(row, of)
+		i.over = i.row.last
+		if i.text == "" && i.over >= t.dropped { // what it replaced matters for those who did not find it any more
+			before := t.images[i.over-t.dropped]
+			i.version, i.text = before.version, before.text
+		}
+	}
+	if i.text == "" {
+		return 0
+	}
 	if len(t.images) == maxImages {
-		t.abandon()
+		return t.abandon()
 	}
-	if !t.abandoned {
-		t.images = append(t.images, i)
+	if i.by = i.at; len(t.images) > 0 {
+		i.by = max(i.at, t.images[len(t.images)-1].by)
 	}
+	if i.row != nil {
+		i.row.last = t.dropped + len(t.images)
+	}
+	t.images = append(t.images, i)
+	return 0
 }
 
-func (t *tests) abandon() { *t = tests{abandoned: true} }
+// abandon lets go of everything, and returns how many predicates that were.
+func (t *tests) abandon() int {
+	n := len(t.predicates)
+	*t = tests{abandoned: true}
+	return n
+}
 
 // forget lets go of what is older than the window.
 func (t *tests) forget(now int64) {
 	old := now - int64(window)
-	t.rounds = slices.DeleteFunc(t.rounds, func(r round) bool { return r.at < old })
 	n := slices.IndexFunc(t.images, func(i image) bool { return i.at >= old })
 	if n < 0 {
 		n = len(t.images)
 	}
 	t.images, t.dropped = slices.Delete(t.images, 0, n), t.dropped+n
 	for p, x := range t.predicates {
-		if x.last < old {
+		if x.uses.last() < old {
 			delete(t.predicates, p)
 		}
 		x.tested = max(x.tested, t.dropped)
+	}
+	for id, r := range t.rows {
+		if r.ended < old {
+			delete(t.rows, id)
+		}
 	}
 }
 
@@ -189,50 +255,58 @@ func (m *Matcher) Run(ctx, work context.Context, rest time.Duration, now func() 
 	})()
 	tick := time.NewTicker(testEvery)
 	defer tick.Stop()
-	for last := false; !last; {
+	for {
 		select {
 		case <-tick.C:
+			m.turn(work, now)
 		case <-ctx.Done():
-			last = true
+			m.round(work, now())
+			return
 		}
-		m.round(work, now())
 	}
 }
 
-// A task are predicates over one table and the images that none of them was held against yet.
-type task struct {
-	database   string
-	predicates []history.Predicate
-	images     []image
-}
-
-// due returns what is to be tested.
-func (m *Matcher) due(now int64) (tasks []task) {
+// turn tests what has come in, unless tests have taken their part of the time. now is the run's clock.
+func (m *Matcher) turn(ctx context.Context, now func() int64) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	for k, t := range m.tables {
-		byTested := make(map[int]*task)
-		for p, x := range t.predicates {
-			if x.failed || x.tested-t.dropped == len(t.images) {
-				continue
-			}
-			due := byTested[x.tested]
-			if due == nil {
-				due = &task{database: k.database, images: slices.Clone(t.images[x.tested-t.dropped:])}
-				byTested[x.tested] = due
-			}
-			due.predicates = append(due.predicates, p)
-			x.tested = t.dropped + len(t.images)
-		}
-		for _, due := range byTested {
-			tasks = append(tasks, *due)
-		}
-		// What came while now was being told may have ended later.
-		t.rounds = append(t.rounds, round{now, t.tried})
-		t.tried = t.dropped + len(t.images)
-		t.forget(now)
+	worked := m.worked
+	m.mu.Unlock()
+	if m.Gentle && gentleness*m.spent > worked {
+		return
 	}
-	return tasks
+	began := now()
+	m.round(ctx, began)
+	m.spent += now() - began
+}
+
+// A task are predicates over one table, and the images that some of them are to be held against, by their places.
+type task struct {
+	database string
+	of       []untested
+	places   []int
+	images   []image
+}
+
+// An untested predicate is to be held against images: all from one on, and some before, in order. The places of images
+// count the dropped ones.
+type untested struct {
+	predicate history.Predicate
+	from      int
+	before    []int
+}
+
+// first returns the first of the images.
+func (u *untested) first() int {
+	if len(u.before) > 0 {
+		return u.before[0]
+	}
+	return u.from
+}
+
+// wants reports whether an image is one of them.
+func (u *untested) wants(place int) bool {
+	_, before := slices.BinarySearch(u.before, place)
+	return before || place >= u.from
 }
 
 // How much is tested at once.
@@ -241,43 +315,115 @@ const (
 	batchPredicates = 64
 )
 
+// due returns what is to be tested.
+func (m *Matcher) due(now int64) (tasks []task) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for k, t := range m.tables {
+		for batch := range slices.Chunk(t.untested(m.Gentle), batchPredicates) {
+			due := task{database: k.database, of: batch}
+			wanted := make([]bool, len(t.images))
+			for _, u := range batch {
+				for _, place := range u.before {
+					wanted[place-t.dropped] = true
+				}
+				for i := u.from - t.dropped; i < len(wanted); i++ {
+					wanted[i] = true
+				}
+			}
+			for i, wanted := range wanted {
+				if wanted {
+					due.places, due.images = append(due.places, i+t.dropped), append(due.images, t.images[i])
+				}
+			}
+			tasks = append(tasks, due)
+		}
+		t.forget(now)
+	}
+	return tasks
+}
+
+// untested returns what of a table is to be tested, next to each other what is held against about the same, and takes
+// it for tested. Gentle: see [Matcher].
+func (t *tests) untested(gentle bool) (all []untested) {
+	end := t.dropped + len(t.images)
+	for p, x := range t.predicates {
+		u := untested{predicate: p, from: end}
+		from := max(t.dropped, x.tested)
+		if gentle {
+			from = max(t.dropped, min(x.tested, x.uses.from))
+		} else if u.from = from; x.failed {
+			u.from = end
+		}
+		for at := from; at < end && !x.failed; at++ {
+			i := &t.images[at-t.dropped]
+			if gentle && !x.uses.matter(i.row, at < x.tested) {
+				continue
+			}
+			if i.over >= t.dropped && i.over < from {
+				u.before = append(u.before, i.over) // whether the write made the row match
+			}
+			if gentle {
+				u.before = append(u.before, at)
+			}
+		}
+		x.tested = end
+		x.uses.settle(end)
+		if len(u.before) > 0 || u.from < end {
+			slices.Sort(u.before)
+			all = append(all, u)
+		}
+	}
+	size := func(u *untested) int { return bits.Len(uint(len(u.before) + end - u.from)) }
+	slices.SortFunc(all, func(a, b untested) int {
+		return cmp.Or(cmp.Compare(size(&a), size(&b)), cmp.Compare(a.first(), b.first()),
+			cmp.Compare(a.predicate.Where, b.predicate.Where))
+	})
+	return all
+}
+
 func (m *Matcher) round(ctx context.Context, now int64) {
 	for _, t := range m.due(now) {
-		for images := range slices.Chunk(t.images, batchImages) {
-			for predicates := range slices.Chunk(t.predicates, batchPredicates) {
-				m.test(ctx, t.database, predicates, images)
-			}
+		for from := 0; from < len(t.images); from += batchImages {
+			to := min(from+batchImages, len(t.images))
+			m.test(ctx, task{t.database, t.of, t.places[from:to], t.images[from:to]})
 		}
 	}
 }
 
 // test holds predicates against images. Where that fails, each predicate is tried by itself.
-func (m *Matcher) test(ctx context.Context, database string, predicates []history.Predicate, images []image) {
-	texts := make([]string, len(images))
-	for i := range images {
-		texts[i] = images[i].text
+func (m *Matcher) test(ctx context.Context, t task) {
+	predicates, texts := make([]history.Predicate, len(t.of)), make([]string, len(t.images))
+	for i := range t.of {
+		predicates[i] = t.of[i].predicate
 	}
-	matching, err := m.tester.Test(ctx, database, predicates, texts)
+	for i := range t.images {
+		texts[i] = t.images[i].text
+	}
+	matching, err := m.tester.Test(ctx, t.database, predicates, texts)
 	switch {
 	case err == nil:
 	case len(predicates) > 1 && ctx.Err() == nil:
 		for i := range predicates {
-			m.test(ctx, database, predicates[i:i+1], images)
+			m.test(ctx, task{t.database, t.of[i : i+1], t.places, t.images})
 		}
 		return
 	default:
-		m.fail(database, predicates[0])
+		for _, p := range predicates {
+			m.fail(t.database, p)
+		}
 		m.log.Info("a condition cannot be tested: what it did not find is not known",
-			zap.String("table", predicates[0].Table), zap.Error(err))
+			zap.String("table", predicates[0].Table), zap.Int("conditions", len(predicates)), zap.Error(err))
 		return
 	}
-	for i, places := range matching {
-		found := history.Matches{Database: database, Predicate: predicates[i],
-			Versions: make([]history.VersionRef, len(places))}
-		for j, place := range places {
-			found.Versions[j] = images[place].version
+	for i, matched := range matching {
+		found := history.Matches{Database: t.database, Predicate: predicates[i]}
+		for _, at := range matched {
+			if t.of[i].wants(t.places[at]) {
+				found.Versions = append(found.Versions, t.images[at].version)
+			}
 		}
-		if len(places) == 0 {
+		if len(found.Versions) == 0 {
 			continue
 		}
 		if err := m.sink.Matches(ctx, found); err != nil {

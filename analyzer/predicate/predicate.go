@@ -17,6 +17,9 @@
 // claimed, so that every such dependency is true; one is missing where a version that was not tested, or one that does
 // not match, stands between.
 //
+// A condition may be wider than what the statement hung on ([history.Predicate].Wide): what it did not find may match
+// all the same. Then only the clock tells what it cannot have seen (wide.go).
+//
 // Nor is anything said of rows that were first written by transactions that began when this one had ended, as every row
 // of the future is absent to every statement of the past; nor of those that two proxies wrote at the same time: each
 // has a clock of its own.
@@ -72,6 +75,7 @@ type write struct {
 	began    int64 // when the transaction did
 	start    int64 // when the first of its statements was sent
 	end      int64 // of the transaction
+	commit   int64 // when it was told to commit, or later than start
 	ref      history.VersionRef
 	born     bool // it replaced nothing, or a deletion
 	deleted  bool
@@ -157,7 +161,7 @@ func (r *Resolver) Collect(t *history.Txn) error {
 func (r *Resolver) collect(t *history.Txn, s *history.Stmt, j int) {
 	a := &s.Accesses[j]
 	w := write{txn: t.ID, began: t.Start, tag: history.Tag{Txn: t.ID, Stmt: s.Num}, replaced: a.Version, start: s.Start,
-		end: t.End, ref: history.VersionRef{Txn: t.ID, Stmt: s.Num, Access: j},
+		end: t.End, commit: max(s.Start, committing(t)), ref: history.VersionRef{Txn: t.ID, Stmt: s.Num, Access: j},
 		born: a.Op == history.InsertRow, deleted: a.Op == history.DeleteRow, certain: !a.Inexact &&
 			t.Status == history.Committed}
 	all := r.writes[a.Row]
@@ -230,13 +234,21 @@ func (r *Resolver) Resolve(t *history.Txn) {
 	found, written := make(foundVersions), writtenBy(t)
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
-		if s.Void || s.Observation != history.Exact {
+		if s.Void {
 			continue
 		}
 		observed := s.Accesses
+		if s.Observation != history.Exact {
+			r.resolveWide(t, i, database, written)
+			continue
+		}
 		for _, p := range s.Predicates {
+			if p.Wide {
+				continue
+			}
 			r.resolve(t, s, subject{t.ID.Run(), database, p}, found, written)
 		}
+		r.resolveWide(t, i, database, written)
 		found.add(observed, s.Predicates)
 	}
 }
@@ -285,10 +297,12 @@ func (r *Resolver) resolve(t *history.Txn, s *history.Stmt, k subject, met found
 			unfound = append(unfound, history.Access{Row: row, Op: history.Read, Version: v, Gone: true})
 		}
 	}
-	slices.SortStableFunc(unfound, func(a, b history.Access) int {
-		return cmp.Or(cmp.Compare(a.Row.Table, b.Row.Table), cmp.Compare(a.Row.ID, b.Row.ID))
-	})
+	slices.SortStableFunc(unfound, byRow)
 	s.Accesses = slices.Concat(s.Accesses, unfound)
+}
+
+func byRow(a, b history.Access) int {
+	return cmp.Or(cmp.Compare(a.Row.Table, b.Row.Table), cmp.Compare(a.Row.ID, b.Row.ID))
 }
 
 // lastSeen returns the version of a row right below the first one that matches the predicate and that the statement

@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -40,6 +41,13 @@ type Cache struct {
 	whole      uint64 // when the reading of the whole catalog began that the Cache rests on
 	all        entry  // the whole catalog, as far as it is waited for
 	untold     bool   // somebody was told that there is no table where it could not be read
+	noted      []name // tables that may be read ahead, those changed last at the end
+	reads      bool   // they are read now
+	worth      int    // above 0, they are read as soon as they are noted
+
+	ahead sync.WaitGroup // what reads them, until life ends
+	life  context.Context
+	die   context.CancelFunc
 }
 
 var _ sqlmysql.Schema = (*Cache)(nil)
@@ -51,6 +59,8 @@ type CacheOptions struct {
 	// Invalidate is called when tables may look different from before, so that what was worked out of them is outdated.
 	// It may be called by [Cache.Table].
 	Invalidate func()
+	// Ahead says that behind the first table that somebody asks for others are read that changed before.
+	Ahead bool
 	// Failed is called when what somebody asked for cannot be read: its table is not known then.
 	Failed func(error)
 }
@@ -78,6 +88,7 @@ type entry struct {
 	fires   *triggers       // what it has, while the rest is not known; nil: not known either
 	reading chan struct{}   // closed when the reading that is under way ends
 	retry   time.Time       // it is not read before
+	ahead   bool            // it is read before anybody asked for it
 
 	full atomic.Pointer[sqlmysql.Table] // table with what foreign keys of others do; nil: to be worked out
 }
@@ -91,6 +102,7 @@ func Load(ctx context.Context, c *Conn) (*Cache, error) {
 	}
 	cache := &Cache{folds: server.FoldsNames(), quotes: server.Engine == dbms.MariaDB,
 		readers: readers{target: c.Target()}}
+	cache.life, cache.die = context.WithCancel(context.Background())
 	cache.Configure(CacheOptions{})
 	return cache, cache.Reload(ctx, c)
 }
@@ -110,7 +122,14 @@ func (c *Cache) Configure(o CacheOptions) {
 }
 
 // Close ends the connections that the Cache opened.
-func (c *Cache) Close() error { return c.readers.close() }
+func (c *Cache) Close() error {
+	c.mu.Lock()
+	c.noted, c.options.Ahead = nil, false
+	c.mu.Unlock()
+	c.die()
+	c.ahead.Wait()
+	return c.readers.close()
+}
 
 // Ping has the server answer over one of the Cache's connections.
 func (c *Cache) Ping(ctx context.Context) error {
@@ -140,7 +159,9 @@ func (c *Cache) Table(schema, table string) *sqlmysql.Table {
 	t, _, known := c.find(n)
 	c.mu.RUnlock()
 	if !known {
+		c.expects(n)
 		t = c.await(n)
+		c.readAhead()
 	}
 	return t
 }
@@ -282,7 +303,9 @@ func (c *Cache) readEntry(ctx context.Context, n name, e *entry) bool {
 		if n != everything {
 			err = fmt.Errorf("reading the catalog's entry of %s.%s: %w", n.schema, n.table, err)
 		}
-		c.options.Failed(err)
+		if !errors.Is(ctx.Err(), context.Canceled) { // the cache closes
+			c.options.Failed(err)
+		}
 	}
 	if again {
 		c.outdate()

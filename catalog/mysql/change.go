@@ -51,6 +51,14 @@ func (c *Cache) Changed(change Change) {
 	for _, n := range tables {
 		c.forget(n, change.Triggers)
 	}
+	if change.Triggers == rewrite.TriggersStay {
+		c.note(tables)
+		if c.worth > 0 {
+			c.beginAhead()
+		}
+	} else {
+		c.unnote(tables)
+	}
 	for _, n := range children {
 		if !slices.Contains(tables, n) {
 			c.forget(n, rewrite.TriggersStay)
@@ -90,6 +98,7 @@ func (c *Cache) forget(n name, fate rewrite.TriggerFate) {
 		s = &schema{tables: make(map[string]*entry)}
 		c.schemas[n.schema] = s
 	}
+	c.lose(s.tables[n.table])
 	s.tables[n.table] = &entry{since: c.clock, fires: fires}
 	c.recompose(n)
 }
@@ -98,7 +107,8 @@ func (c *Cache) forget(n name, fate rewrite.TriggerFate) {
 // known.
 func (c *Cache) forgetSchema(schemaName string) {
 	if s := c.schemas[schemaName]; s != nil {
-		for table := range s.tables {
+		for table, e := range s.tables {
+			c.lose(e)
 			c.recompose(name{schemaName, table})
 		}
 	}

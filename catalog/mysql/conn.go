@@ -230,6 +230,30 @@ func (c *Conn) queryAll(ctx context.Context, queries []Query) (rows [][][]string
 	return rows, nil
 }
 
+// QueryInSnapshot asks in a transaction of its own, whose snapshot is taken right before and given up right after. A
+// connection that the server has closed is an error, and made anew for the next question.
+func (c *Conn) QueryInSnapshot(ctx context.Context, q Query) (rows [][]string, err error) {
+	text := "START TRANSACTION WITH CONSISTENT SNAPSHOT;" + q.Text + ";COMMIT"
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err = c.run(ctx, text, func(conn *client.Conn) error {
+		results, err := executeAll(conn, text)
+		if err != nil {
+			return err
+		}
+		const statements = 3
+		if len(results) != statements {
+			return unexpected(q.Purpose, "%d results to %d statements", len(results), statements)
+		}
+		rows, err = q.rows(results[1])
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return rows, nil
+}
+
 // executeAll runs a text of several statements.
 func executeAll(conn *client.Conn, text string) (results []*mysql.Result, err error) {
 	var failed error

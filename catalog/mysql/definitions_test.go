@@ -118,6 +118,7 @@ func TestRandomDefinitionsLeaveNoStaleDescription(t *testing.T) {
 			run(t, db, "SET foreign_key_checks = 0")
 			conn := connect(t)
 			cache := load(t, conn)
+			cache.Configure(CacheOptions{Ahead: true})
 			r := sqlmysql.New(cache, sqlmysql.Options{})
 			succeeded := 0
 			for range *definitionsCount {

@@ -115,6 +115,27 @@ func (l *Lives) Rewritten(ctx context.Context, c *Conn) []string {
 	return slices.Sorted(maps.Keys(rewritten))
 }
 
+// The statements that insert rows, as the server counts them for all sessions.
+const readInserts = `SHOW GLOBAL STATUS WHERE Variable_name IN
+	('Com_insert', 'Com_insert_select', 'Com_replace', 'Com_replace_select', 'Com_load')`
+
+// Inserts returns how many statements that insert rows the server has run since it was started. It is not known of
+// TiDB.
+func Inserts(ctx context.Context, c *Conn) (n uint64, known bool) {
+	rows, err := c.Query(ctx, Query{Purpose: "how many statements inserted rows", Text: readInserts, Columns: 2})
+	if err != nil || len(rows) != 5 {
+		return 0, false
+	}
+	for _, r := range rows {
+		count, err := strconv.ParseUint(r[1], 10, 64)
+		if err != nil {
+			return 0, false
+		}
+		n += count
+	}
+	return n, true
+}
+
 // tableOfFile returns the table that a file of InnoDB's holds, or a part of: schema/table#P#partition, in which
 // characters that not every file system takes are four hexadecimal digits behind an @.
 func tableOfFile(name string) (table string, ok bool) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +33,21 @@ func NewMatching(ctx context.Context, t dsn.Target, schema sqlmysql.Schema) (*Ma
 		return nil, err
 	}
 	return &Matching{conn, schema}, nil
+}
+
+// ErrNoTemporaryTables says that the login may not make the temporary tables that conditions are tested in.
+var ErrNoTemporaryTables = errors.New("isotap's login lacks the privilege CREATE TEMPORARY TABLES")
+
+// Try reports, by [ErrNoTemporaryTables], that nothing can be tested in a database.
+func (m *Matching) Try(ctx context.Context, database string) error {
+	rows := quote(database) + "." + matchedRows
+	for _, statement := range []string{"CREATE TEMPORARY TABLE " + rows + " (" + matchedNumber + " INT NOT NULL)",
+		"DROP TEMPORARY TABLE " + rows} {
+		if _, err := m.conn.Exec(ctx, statement); err != nil {
+			return fmt.Errorf("test conditions in %s: %w", database, lacksTemporaryTables(err))
+		}
+	}
+	return nil
 }
 
 // Close ends the connection.
@@ -98,7 +114,8 @@ func (m *Matching) testGroup(ctx context.Context, g *group, predicates []history
 		return fmt.Errorf("%s is no name of a table", predicates[0].Of)
 	}
 	rows := quote(schema) + "." + matchedRows
-	if err := m.fill(ctx, rows, m.schema.Table(schema, table), g); err != nil {
+	of := m.schema.Table(schema, table)
+	if err := m.fill(ctx, rows, of, g); err != nil {
 		return err
 	}
 	for _, together := range groupPredicates(predicates) {
@@ -106,9 +123,12 @@ func (m *Matching) testGroup(ctx context.Context, g *group, predicates []history
 		if isServerError(err) {
 			err = nil
 			for i, place := range together {
-				if failed := m.hold(ctx, rows, g, predicates, together[i:i+1], matching); isServerError(failed) {
+				failed := m.hold(ctx, rows, g, predicates, together[i:i+1], matching)
+				switch {
+				case lacksColumn(failed, of): // other images may have it
+				case isServerError(failed):
 					failures[place] = failed
-				} else if failed != nil {
+				case failed != nil:
 					err = failed
 				}
 			}
@@ -121,12 +141,27 @@ func (m *Matching) testGroup(ctx context.Context, g *group, predicates []history
 	return err
 }
 
+// unknownColumn is how the server says that a condition names a column which the rows do not have.
+var unknownColumn = regexp.MustCompile(`^Unknown column '(?:[^']*\.)?([^'.]+)' in `)
+
+// lacksColumn reports whether a condition could not be tested because images of a table lack one of its columns.
+func lacksColumn(err error, t *sqlmysql.Table) bool {
+	var e *mysql.MyError
+	if !errors.As(err, &e) || e.Code != mysql.ER_BAD_FIELD_ERROR || t == nil {
+		return false
+	}
+	name := unknownColumn.FindStringSubmatch(e.Message)
+	return name != nil && slices.ContainsFunc(t.Columns, func(c sqlmysql.Column) bool {
+		return strings.EqualFold(c.Name, name[1])
+	})
+}
+
 // lacksTemporaryTables returns an error with the privilege's name where it is that which is missing: the server's words
 // name only the database.
 func lacksTemporaryTables(err error) error {
 	var e *mysql.MyError
 	if errors.As(err, &e) && e.Code == mysql.ER_DBACCESS_DENIED_ERROR {
-		return fmt.Errorf("isotap's login lacks the privilege CREATE TEMPORARY TABLES: %w", err)
+		return fmt.Errorf("%w: %w", ErrNoTemporaryTables, err)
 	}
 	return err
 }

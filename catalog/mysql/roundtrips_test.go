@@ -75,3 +75,112 @@ func TestTableThatChangedCostsOneShownDefinition(t *testing.T) {
 		}
 	}
 }
+
+// TestTablesAreReadAsSoonAsMadeWhereTheyAreUsed has a client fill each table that it makes, as a restore does: he waits
+// for the first alone. When he alters one instead, the next are not read before they are used.
+func TestTablesAreReadAsSoonAsMadeWhereTheyAreUsed(t *testing.T) {
+	testdb.Only(t, "other servers are asked by information_schema", "mariadb", "mariadb118")
+	database := testdb.NewDatabase(t)
+	db := testdb.Open(t, database)
+	to, err := dsn.Parse(testdb.Current(t).URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	turns := testdb.CountRoundTrips(t, to.Address)
+	to.Address = turns.Addr
+	conn, err := Connect(t.Context(), to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	cache := load(t, conn)
+	cache.Configure(CacheOptions{Ahead: true})
+	r := sqlmysql.New(cache, sqlmysql.Options{})
+	cache.Changed(Change{Tables: []rewrite.TableName{{Schema: database, Table: "none"}}})
+	cache.Table(database, "none") // opens the connection
+	for _, of := range []struct {
+		statement, used string
+		behind, turns   int // round trips of the definition, and of the use
+	}{
+		{"CREATE TABLE a (id INT)", "a", 0, 1},
+		{"CREATE TABLE b (id INT)", "b", 1, 0},
+		{"CREATE TABLE c (id INT)", "c", 1, 0},
+		{"DROP TABLE c", "", 0, 0},
+		{"CREATE TABLE c (v INT)", "c", 1, 0},
+		{"CREATE TABLE d (id INT)", "", 1, 0},
+		{"ALTER TABLE d ADD v INT", "", 0, 0}, // the reading was in vain
+		{"CREATE INDEX i ON d (v)", "", 0, 0},
+		{"CREATE TABLE e (id INT)", "e", 0, 1},
+	} {
+		turns.Since()
+		plan := r.Plan(of.statement, sqlmysql.Session{Schema: database, Charset: "utf8mb4"})
+		run(t, db, of.statement)
+		cache.Changed(Change{Tables: plan.Schema.Changed, Triggers: plan.Schema.Triggers})
+		cache.ahead.Wait()
+		if n, said := turns.Since(); n != of.behind {
+			t.Errorf("%s: %d round trips behind it: %q", of.statement, n, said)
+		}
+		if of.used == "" {
+			continue
+		}
+		known := cache.Table(database, of.used)
+		if known == nil || len(known.Columns) != 1 {
+			t.Errorf("%s: %s is known as %v", of.statement, of.used, known)
+		}
+		if n, said := turns.Since(); n != of.turns {
+			t.Errorf("%s: %d round trips to use it: %q", of.statement, n, said)
+		}
+		cache.ahead.Wait()
+	}
+	if err := cache.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTablesMadeTogetherAreReadBehindTheFirst has a client make tables and ask for one of them: nobody waits for the
+// others, and those that are gone are not asked for.
+func TestTablesMadeTogetherAreReadBehindTheFirst(t *testing.T) {
+	testdb.Only(t, "other servers are asked by information_schema", "mariadb", "mariadb118")
+	database := testdb.NewDatabase(t)
+	db := testdb.Open(t, database)
+	to, err := dsn.Parse(testdb.Current(t).URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	turns := testdb.CountRoundTrips(t, to.Address)
+	to.Address = turns.Addr
+	conn, err := Connect(t.Context(), to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	cache := load(t, conn)
+	failed := 0
+	cache.Configure(CacheOptions{Ahead: true, Failed: func(error) { failed++ }})
+	r := sqlmysql.New(cache, sqlmysql.Options{})
+	turns.Since()
+	for _, s := range []string{"CREATE TABLE a (id INT)", "CREATE TABLE b (id INT)", "CREATE TABLE c (id INT)",
+		"CREATE TABLE d (id INT)", "CREATE INDEX i ON b (id)", "DROP TABLE c"} {
+		plan := r.Plan(s, sqlmysql.Session{Schema: database, Charset: "utf8mb4"})
+		run(t, db, s)
+		cache.Changed(Change{Tables: plan.Schema.Changed, Triggers: plan.Schema.Triggers})
+	}
+	if cache.Table(database, "a") == nil {
+		t.Fatal("the first is not known")
+	}
+	cache.ahead.Wait()
+	_, said := turns.Since()
+	for _, table := range []string{"b", "d"} {
+		if cache.Table(database, table) == nil {
+			t.Errorf("%s is not known", table)
+		}
+	}
+	if n, later := turns.Since(); n > 0 || strings.Contains(said, "information_schema") || failed > 0 {
+		t.Errorf("%d round trips after %q, %q; %d failed", n, said, later, failed)
+	}
+	if err := cache.Close(); err != nil {
+		t.Error(err)
+	}
+	cache.Changed(Change{Tables: []rewrite.TableName{{Schema: database, Table: "d"}}, Triggers: rewrite.TriggersStay})
+	cache.readAhead() // does nothing
+}

@@ -43,6 +43,7 @@ type Cache struct {
 	moved   moving
 	current atomic.Pointer[snapshot]
 	pending atomic.Pointer[pending] // nil: nothing
+	misled  atomic.Uint64           // readings that had something else than was told
 	changed atomic.Pointer[func()]
 }
 
@@ -99,6 +100,9 @@ var unread = &sqlpostgres.Table{Unread: true}
 // [sqlpostgres.Schema]'s.
 func (c *Cache) Table(schema, table string) *sqlpostgres.Table {
 	n := name{schema, table}
+	if t := c.pending.Load().tells(n); t != nil {
+		return t
+	}
 	if c.settle(func(p *pending) bool { return p.touches(n) }) != nil {
 		return unread
 	}
@@ -239,6 +243,7 @@ func (t *transaction) readChanges(old *snapshot, roles []string) (*snapshot, err
 				what.allRights = true
 			case oid == ofFunctions:
 				what.allFunctions = true
+			case oid == ofAdditions:
 			case old.read.relations.get(oid) != nil:
 				changed = slices.AppendSeq(changed, maps.Keys(old.graph.affected(oid)))
 			default:
@@ -398,9 +403,12 @@ func (c *Cache) replace(next *snapshot, p *pending) {
 		c.moved.compare(old, next, p)
 	}
 	c.current.Store(next)
-	c.pending.CompareAndSwap(p, nil)
+	misled := c.pending.CompareAndSwap(p, nil) && p.misled(next)
 	c.marks.Unlock()
-	if next.epoch != old.epoch && !next.since.among(p) {
+	if misled {
+		c.misled.Add(1)
+	}
+	if misled || next.epoch != old.epoch && !next.since.among(p) {
 		c.tell()
 	}
 }
@@ -448,6 +456,9 @@ func (c *Cache) Rewritten() []string {
 	defer c.marks.Unlock()
 	return slices.Sorted(maps.Keys(c.moved))
 }
+
+// Misled counts the readings that had a table otherwise than the statements told that had defined it.
+func (c *Cache) Misled() uint64 { return c.misled.Load() }
 
 // Close ends the connection that the cache may have; it can still be asked.
 func (c *Cache) Close() error {

@@ -4,17 +4,25 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/isotap/isotap/history"
 )
 
 // matchingRows numbers the rows of a table that are given as texts of its composite type, and gives the numbers of
-// those that a condition holds for. The condition is the client's, with a line of its own: it may end with a comment.
-const matchingRows = "SELECT isotap_n FROM (SELECT isotap_n, (isotap_r).* " +
+// those that one of some conditions holds for, with a 1 for each condition that does and a 0 for each other. The
+// conditions are clients', each with a line of its own: it may end with a comment.
+const matchingRows = "SELECT isotap_n, isotap_m FROM (SELECT isotap_n, %[3]s AS isotap_m " +
+	"FROM (SELECT isotap_n, (isotap_r).* " +
 	"FROM (SELECT isotap_n, isotap_i::%[1]s AS isotap_r " +
 	"FROM pg_catalog.unnest($1::pg_catalog.text[]) WITH ORDINALITY AS isotap_u (isotap_i, isotap_n) OFFSET 0) " +
-	"AS isotap_q) AS %[2]s WHERE (%[3]s\n) ORDER BY isotap_n"
+	"AS isotap_q) AS %[2]s OFFSET 0) AS isotap_a " +
+	"WHERE pg_catalog.strpos(isotap_m, '1') OPERATOR(pg_catalog.>) 0 ORDER BY isotap_n"
+
+// matchingOne is a condition's part of it.
+const matchingOne = "CASE WHEN (%s\n) THEN '1' ELSE '0' END"
 
 // readLiterals has literals read as another session does.
 const readLiterals = "SELECT pg_catalog.set_config('TimeZone', $1, true), " +
@@ -25,26 +33,47 @@ const readLiterals = "SELECT pg_catalog.set_config('TimeZone', $1, true), " +
 func (c *Conn) Matching(ctx context.Context, predicates []history.Predicate, images []string) ([][]int, error) {
 	rows := array(images)
 	var queries []query
-	for _, p := range predicates {
+	var together [][]int // places in predicates, by question
+	for i, p := range predicates {
+		alike := func(of []int) bool {
+			q := &predicates[of[0]]
+			return q.Of == p.Of && q.As == p.As && q.Settings == p.Settings
+		}
+		if at := slices.IndexFunc(together, alike); at >= 0 {
+			together[at] = append(together[at], i)
+		} else {
+			together = append(together, []int{i})
+		}
+	}
+	for _, of := range together {
+		p := predicates[of[0]]
+		marks := make([]string, len(of))
+		for i, n := range of {
+			marks[i] = fmt.Sprintf(matchingOne, cmp.Or(predicates[n].Where, "TRUE"))
+		}
 		queries = append(queries, query{purpose: "settings for literals", columns: 3, row: true, text: readLiterals,
 			args: []string{cmp.Or(p.Settings.TimeZone, "UTC"), cmp.Or(p.Settings.DateStyle, "ISO, MDY"),
 				cmp.Or(p.Settings.IntervalStyle, "postgres")}},
-			query{purpose: "the rows that match a predicate", columns: 1, text: fmt.Sprintf(matchingRows, p.Of, p.As,
-				cmp.Or(p.Where, "TRUE")), args: []string{rows}, once: true})
+			query{purpose: "the rows that match predicates", columns: 2, text: fmt.Sprintf(matchingRows, p.Of, p.As,
+				strings.Join(marks, " OPERATOR(pg_catalog.||) ")), args: []string{rows}, once: true})
 	}
 	results, err := c.read(ctx, queries...)
 	if err != nil {
 		return nil, fmt.Errorf("test predicates over %s: %w", predicates[0].Table, err)
 	}
 	matching := make([][]int, len(predicates))
-	for i := range predicates {
+	for i, of := range together {
 		for _, row := range results[2*i+1] {
 			n, err := strconv.Atoi(row[0])
-			if err != nil || n < 1 || n > len(images) {
-				return nil, fmt.Errorf("test predicates over %s: the server numbers a row %q of %d",
-					predicates[i].Table, row[0], len(images))
+			if err != nil || n < 1 || n > len(images) || len(row[1]) != len(of) {
+				return nil, fmt.Errorf("test predicates over %s: the server numbers a row %q of %d, with %q for %d predicates",
+					predicates[of[0]].Table, row[0], len(images), row[1], len(of))
 			}
-			matching[i] = append(matching[i], n-1)
+			for j, which := range of {
+				if row[1][j] == '1' {
+					matching[which] = append(matching[which], n-1)
+				}
+			}
 		}
 	}
 	return matching, nil

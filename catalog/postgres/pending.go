@@ -27,6 +27,8 @@ type pending struct {
 	relates bool
 	// exposes says that there may be columns of isotap's where there were none.
 	exposes bool
+	// told are those of tables that are known by what was said of them.
+	told map[name]*told
 }
 
 // touches reports whether a table or view is among them. A nil pending is none.
@@ -42,15 +44,18 @@ func (p *pending) calls(function string) bool {
 // clone returns a copy to change, which begins with what p has.
 func (p *pending) clone() *pending {
 	if p == nil {
-		return &pending{tables: map[name]bool{}, plain: map[string]bool{}, rewrites: map[uint32]bool{}}
+		return &pending{tables: map[name]bool{}, plain: map[string]bool{}, rewrites: map[uint32]bool{},
+			told: map[name]*told{}}
 	}
 	next := *p
 	next.tables, next.plain, next.rewrites = maps.Clone(p.tables), maps.Clone(p.plain), maps.Clone(p.rewrites)
+	next.told = maps.Clone(p.told)
 	return &next
 }
 
 func (p *pending) add(n name) {
 	p.tables[n] = true
+	p.untell(n)
 	if n.table != "" {
 		p.plain[n.table] = true
 	}
@@ -72,6 +77,8 @@ const (
 	// quiet is after how long a definition is the first of others. It is read at once: the server may have to make its
 	// plans for that, which takes it longer than the rest, and the client may go on with the others meanwhile.
 	quiet = 100 * time.Millisecond
+	// maxPending is how many names may be pending until they are read at once: each definition copies them.
+	maxPending = 200
 )
 
 // soon has what is pending read ahead.
@@ -81,7 +88,10 @@ func (c *Cache) soon() {
 	last := c.defined
 	c.defined = time.Now()
 	wait := aheadAfter
-	if c.defined.Sub(last) > quiet {
+	switch p := c.pending.Load(); {
+	case p.isTold() && len(p.tables) <= maxPending:
+		wait = quiet // nobody would wait
+	case c.defined.Sub(last) > quiet, p != nil && len(p.tables) > maxPending:
 		wait = 0
 	}
 	c.ahead.Reset(wait)
@@ -103,15 +113,25 @@ func (c *Cache) touch(changes []rewrite.SchemaChange) (touched bool) {
 	defer c.marks.Unlock()
 	p, s := c.pending.Load().clone(), c.current.Load()
 	if changes == nil {
+		c.noteMoved(slices.Collect(maps.Values(p.told)))
 		p.any, p.exposes, touched = true, true, true
+		clear(p.told)
 	}
 	for i := range changes {
-		if ch := &changes[i]; ch.Empties {
+		ch := &changes[i]
+		switch {
+		case ch.Empties:
 			for oid := range s.graph.emptied(s.relations(ch), ch.Cascades) {
 				c.moved.note(s.tables.get(s.read.relations.get(oid).name))
 			}
-		} else {
+			c.noteMoved(p.named(ch))
+		default:
+			var before map[name]*told
+			if ch.Rewrites {
+				before = maps.Clone(p.told)
+			}
 			touched = p.take(s, ch) || touched
+			c.noteMoved(p.untold(before))
 		}
 	}
 	if touched {
@@ -120,8 +140,20 @@ func (c *Cache) touch(changes []rewrite.SchemaChange) (touched bool) {
 	return touched
 }
 
+// noteMoved notes tables that are told whose rows may have come into other files. It needs c.marks.
+func (c *Cache) noteMoved(tables []*told) {
+	for _, t := range tables {
+		c.moved.note(t.table)
+	}
+}
+
 // take adds what a change touches. It reports whether there is anything.
 func (p *pending) take(s *snapshot, ch *rewrite.SchemaChange) (touched bool) {
+	if ch.Tells != nil {
+		if t := p.tell(s, ch.Tells); t != nil {
+			defer func() { p.told[name{ch.Tells.Table.Schema, ch.Tells.Table.Table}] = t }()
+		}
+	}
 	relations := s.relations(ch)
 	p.relates = p.relates || ch.Relates
 	p.functions = p.functions || ch.Cascades ||

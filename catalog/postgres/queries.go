@@ -151,13 +151,17 @@ const versions = `WITH observed AS (
 			LEFT JOIN pg_type b ON b.oid = t.typbasetype WHERE a.attnum > 0 AND a.atttypid >= 16384
 		UNION ALL SELECT 0, 11, member, xmin::text FROM pg_auth_members
 		UNION ALL SELECT 0, 12, oid, rolname || rolsuper || rolinherit || rolbypassrls FROM pg_roles
-		UNION ALL SELECT 1, 13, oid, xmin::text FROM pg_proc WHERE oid >= 16384)
+		UNION ALL SELECT 1, 13, oid, xmin::text FROM pg_proc WHERE oid >= 16384
+		UNION ALL SELECT 2, 15, oid, xmin::text FROM pg_event_trigger
+		UNION ALL SELECT 2, 16, oid, xmin::text FROM pg_default_acl
+		UNION ALL SELECT 2, 17, oid, xmin::text FROM pg_am WHERE oid >= 16384)
 	SELECT `
 
 // What in versions belongs to no relation.
 const (
 	ofRoles     = 0
 	ofFunctions = 1
+	ofAdditions = 2 // what may have definitions do more than they say
 )
 
 const (

@@ -86,7 +86,7 @@ func (c *Cache) Tags(role string, t *sqlpostgres.Table) bool {
 
 func (c *Cache) may(role string, t *sqlpostgres.Table) (reads, tags bool) {
 	if t == nil || t.OID == 0 {
-		return false, false
+		return t != nil && t.MadeBy != "" && t.MadeBy == role, false
 	}
 	known, ok := c.current.Load().rights[role]
 	if !ok {

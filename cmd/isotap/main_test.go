@@ -67,11 +67,19 @@ func TestVerbsDoAndPrintWhatTheScriptsSay(t *testing.T) {
 			env.Setenv("GUIDE", guide)
 			// A process under the race detector would linger for a second when it exits.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
+			if strings.HasSuffix(name, "doctor") {
+				if err := createRole(t, env, name); err != nil {
+					return err
+				}
+			}
 			return createDatabase(db, name)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"db":       queryDirectly,
-			"status":   checkStatus,
+			"db":     queryDirectly,
+			"status": checkStatus,
+			"superuser": func(ts *testscript.TestScript, _ bool, args []string) {
+				testdb.Exec(t, testdb.OpenPostgreSQL(t, "postgres"), args...)
+			},
 			"awaits":   awaitText,
 			"serves":   awaitProxy,
 			"admin":    awaitAdmin,
@@ -213,4 +221,17 @@ func checkFindings(ts *testscript.TestScript, neg bool, args []string) {
 	if !slices.Equal(got, want) {
 		ts.Fatalf("found %q, want %q", got, want)
 	}
+}
+
+// createRole makes a role on the tests' PostgreSQL that has a database and may not connect to another, and tells the
+// script.
+func createRole(t *testing.T, env *testscript.Env, name string) error {
+	server := testdb.PostgreSQL(t)
+	db := testdb.OpenPostgreSQL(t, "postgres")
+	closed := name + "_closed"
+	testdb.Exec(t, db, "CREATE ROLE "+name+" LOGIN", "CREATE DATABASE "+name, "CREATE DATABASE "+closed,
+		"REVOKE CONNECT ON DATABASE "+closed+" FROM PUBLIC")
+	env.Setenv("PGROLE", name)
+	env.Setenv("PGHOST", server.Addr())
+	return nil
 }

@@ -48,14 +48,11 @@ func proxyCommand() *cobra.Command {
 		if err := live.watch(&o, c.OutOrStdout()); err != nil {
 			return err
 		}
-		if o.Watch != nil && o.Predicates {
-			fmt.Fprintln(c.ErrOrStderr(),
-				"isotap: findings by predicates are not told while they are made, but when the proxy ends")
-		}
 		srv, err := proxyserver.Start(c.Context(), o)
 		if err != nil {
 			return err
 		}
+		sayLate(c, &o, srv)
 		r := reloader{load: load, current: s, srv: srv, level: level, log: o.Logger}
 		config.Watch(c.Context(), c.Flag("config").Value.String(), r.reload)
 		sayUnwatched(c, srv)
@@ -68,7 +65,7 @@ func proxyCommand() *cobra.Command {
 		}
 		warn(c.ErrOrStderr(), srv.WatchStats(), srv.WatchDelay())
 		result := srv.Watched()
-		if o.Predicates {
+		if srv.Predicates() {
 			// Which versions match a predicate is known later than the transactions are.
 			if result, err = analysis.AnalyzeRun(context.WithoutCancel(c.Context()), o.Recording, srv.Run(),
 				analyzer.Options{}); err != nil {
@@ -78,6 +75,14 @@ func proxyCommand() *cobra.Command {
 		return report.Summary(c.ErrOrStderr(), result, "")
 	}
 	return c
+}
+
+// sayLate says what a live analysis does not tell.
+func sayLate(c *cobra.Command, o *proxyserver.Options, srv *proxyserver.Server) {
+	if o.Watch != nil && srv.Predicates() {
+		fmt.Fprintln(c.ErrOrStderr(),
+			"isotap: findings by predicates are not told while they are made, but at the end")
+	}
 }
 
 // sayUnwatched says what a proxy cannot watch.

@@ -31,6 +31,9 @@ isotap strip removes them. PostgreSQL's stay as they are, but with --row-identit
 The report goes to standard error, with --json to standard output, and then COMMAND's output to
 standard error.
 
+What statements looked for and did not find is recorded, too (--mode auto), but on TiDB or with
+--record-values=false. The summary then says where --mode predicates would tell more.
+
 Signals are passed on to COMMAND; the report follows once it has ended. Asked three times to end, it is
 killed.
 
@@ -58,7 +61,7 @@ func runCommand() *cobra.Command {
 		Args: needs("COMMAND", 0),
 	}
 	defaults := config.Default()
-	defaults.LogLevel = "warn"
+	defaults.LogLevel, defaults.Mode = "warn", "auto"
 	load := settingsFlags(c, defaults)
 	// What follows COMMAND is COMMAND's own, with or without the --.
 	c.Flags().SetInterspersed(false)
@@ -145,6 +148,7 @@ func watch(c *cobra.Command, command, templates []string, o proxyserver.Options,
 	if err != nil {
 		return err
 	}
+	sayLate(c, &o, srv)
 	if says {
 		sayUnwatched(c, srv)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/isotap/isotap/internal/proxyserver"
 	"github.com/isotap/isotap/proxy"
 	"github.com/isotap/isotap/recorder"
+	"github.com/isotap/isotap/serverlog"
 )
 
 // settingsFlags adds --config and the flags of all settings to c. load gives the settings once c runs,
@@ -36,6 +37,7 @@ func settingsFlag(c *cobra.Command) func() string {
 func options(s *config.Settings) (proxyserver.Options, error) {
 	o := proxyserver.Options{URL: s.Upstream, Listen: s.Listen, ReusePort: s.ReusePort, Recording: s.Recording,
 		Definitions: true, AllowLocal: s.AllowLocalUpstream, Off: s.Mode == "off", Predicates: s.Mode == "predicates",
+		Auto:    s.Mode == "auto" && s.RecordValues,
 		Version: isotapVersion(),
 		Admin:   s.Admin, AdminPprof: s.AdminPprof,
 		Args: s.RecordValues, Drain: s.Drain, MaxConns: s.MaxConnections, MaxLogins: s.MaxLogins,
@@ -57,6 +59,9 @@ func options(s *config.Settings) (proxyserver.Options, error) {
 	}
 	o.SocketMode, o.LoginTimeout = fs.FileMode(mode), s.LoginTimeout
 	if o.Durability, err = recorder.ParseDurability(s.Durability); err != nil {
+		return o, err
+	}
+	if o.ServerLog, err = serverlog.ParseUse(s.ServerLog); err != nil {
 		return o, err
 	}
 	o.WhenFull = recorder.Pass

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/analyzer/foreign"
+	"github.com/isotap/isotap/analyzer/pglog"
 	"github.com/isotap/isotap/analyzer/pgversions"
 	"github.com/isotap/isotap/analyzer/predicate"
 	"github.com/isotap/isotap/dbms"
@@ -48,10 +50,16 @@ func analyze(ctx context.Context, dirs []string, o analyzer.Options, wanted func
 	if err := s.prepare(ctx, dirs); err != nil {
 		return nil, fmt.Errorf("analyze %w", err)
 	}
+	if err := s.findForeign(ctx); err != nil {
+		return nil, fmt.Errorf("analyze %w", err)
+	}
 	if err := s.findPredicates(ctx); err != nil {
 		return nil, fmt.Errorf("analyze %w", err)
 	}
 	o.Load = func(id history.TxnID, session history.SessionID) (*history.Txn, error) {
+		if t := s.resolvedPast[id]; t != nil {
+			return t, nil
+		}
 		t, err := s.byRun[id.Run()].Txn(ctx, id, session)
 		if err == nil {
 			s.resolve(t)
@@ -63,6 +71,12 @@ func analyze(ctx context.Context, dirs []string, o analyzer.Options, wanted func
 		if err := s.add(ctx, a, &s.list[i]); err != nil {
 			return nil, fmt.Errorf("analyze %s: %w", s.list[i].dir, err)
 		}
+	}
+	if err := s.addWriters(a); err != nil {
+		return nil, fmt.Errorf("analyze: %w", err)
+	}
+	if err := s.addForeign(a); err != nil {
+		return nil, fmt.Errorf("analyze: %w", err)
 	}
 	if err := s.addOrders(a); err != nil {
 		return nil, fmt.Errorf("analyze: %w", err)
@@ -112,6 +126,9 @@ func Resolved(ctx context.Context, dir string) (runs []history.Info, txns []*his
 	if err := s.prepare(ctx, []string{dir}); err != nil {
 		return nil, nil, err
 	}
+	if err := s.findForeign(ctx); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", dir, err)
+	}
 	if err := s.findPredicates(ctx); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", dir, err)
 	}
@@ -132,6 +149,12 @@ type sources struct {
 	wanted func(history.Run) bool
 	// versions names the row versions of PostgreSQL's runs; nil where there are none.
 	versions *pgversions.Resolver
+	// writers knows what PostgreSQL's logs say of writes; nil where none was read. foreign knows what the MySQL
+	// family's say was written without a tag. resolvedPast are the transactions of the logs that went past isotap, with
+	// their versions' names.
+	writers      *pglog.Resolver
+	foreign      *foreign.Resolver
+	resolvedPast map[history.TxnID]*history.Txn
 	// predicates knows what statements did not find; nil where there are no predicates.
 	predicates *predicate.Resolver
 }
@@ -159,6 +182,9 @@ func (s *sources) addOrders(a *analyzer.Analyzer) error {
 // resolve completes a transaction as far as that hangs on others.
 func (s *sources) resolve(t *history.Txn) {
 	s.name(t)
+	if s.foreign != nil {
+		s.foreign.Resolve(t)
+	}
 	if s.predicates != nil {
 		s.predicates.Resolve(t)
 	}
@@ -299,6 +325,9 @@ func (s *sources) open(dir string) error {
 // findVersions reads all transactions a first time where there are PostgreSQL's among them: what a row
 // version is called shows only when all writes are known.
 func (s *sources) findVersions(ctx context.Context) error {
+	if err := s.findWriters(ctx); err != nil {
+		return err
+	}
 	found := pgversions.New()
 	for i := range s.list {
 		x := &s.list[i]
@@ -309,6 +338,9 @@ func (s *sources) findVersions(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", x.dir, err)
 		}
 		s.versions = found
+	}
+	if err := s.collectPast(found); err != nil {
+		return err
 	}
 	found.Settle()
 	return nil

@@ -175,6 +175,7 @@ type ddlMeter struct {
 	clients []*sql.DB // for the steps, one for each path
 	names   []string  // of what is measured, in order
 	took    map[string][]map[string]float64
+	least   map[string]map[string][]took // of all rounds, each statement of a program, by program and path
 	serial  int
 	kinds   bool // each kind of a program's statements is measured, too
 }
@@ -182,7 +183,8 @@ type ddlMeter struct {
 // measureDDL measures the steps and the programs on a server that has so many tables.
 func (b *bench) measureDDL(ctx context.Context, e ddlEngine, tables int,
 	progress io.Writer) (results []ddlResult, err error) {
-	m := ddlMeter{engine: e, took: make(map[string][]map[string]float64), kinds: b.settings.kinds}
+	m := ddlMeter{engine: e, took: make(map[string][]map[string]float64),
+		least: make(map[string]map[string][]took), kinds: b.settings.kinds}
 	defer func() { err = errors.Join(err, m.close()) }()
 	for _, name := range ddlPaths {
 		if !b.settings.wants(name) {
@@ -205,6 +207,7 @@ func (b *bench) measureDDL(ctx context.Context, e ddlEngine, tables int,
 			return nil, err
 		}
 	}
+	m.sumLeast()
 	return m.results(tables), nil
 }
 
@@ -280,6 +283,7 @@ func (m *ddlMeter) roundOf(ctx context.Context, p program, turns []int) error {
 		if err != nil {
 			return fmt.Errorf("%s: %s: %w", name, p.name, err)
 		}
+		m.noteLeast(p.name, name, took)
 		for _, t := range took {
 			whole[name] += t.ms
 			if kinds[t.kind] == nil {
@@ -295,6 +299,48 @@ func (m *ddlMeter) roundOf(ctx context.Context, p program, turns []int) error {
 		}
 	}
 	return nil
+}
+
+// noteLeast keeps how long each statement of a program took through a path when it took the least.
+func (m *ddlMeter) noteLeast(program, path string, all []took) {
+	if m.least[program] == nil {
+		m.least[program] = make(map[string][]took)
+	}
+	least := m.least[program][path]
+	for i, t := range all {
+		if i == len(least) {
+			least = append(least, t)
+		}
+		least[i].ms = min(least[i].ms, t.ms)
+	}
+	m.least[program][path] = least
+}
+
+// sumLeast notes for each program what it would take if each of its statements took the least that it ever did. On a
+// machine with other work that is less noisy than any whole.
+func (m *ddlMeter) sumLeast() {
+	for _, p := range ddlPrograms {
+		whole, kinds := make(map[string]float64), make(map[string]map[string]float64)
+		var order []string
+		for path, all := range m.least[p.name] {
+			for _, t := range all {
+				whole[path] += t.ms
+				if kinds[t.kind] == nil {
+					kinds[t.kind] = make(map[string]float64)
+				}
+				if !slices.Contains(order, t.kind) {
+					order = append(order, t.kind)
+				}
+				kinds[t.kind][path] += t.ms
+			}
+		}
+		m.note(p.name+", least", whole)
+		if m.kinds {
+			for _, kind := range order {
+				m.note("  "+kind+" of "+strings.Fields(p.name)[1]+", least", kinds[kind])
+			}
+		}
+	}
 }
 
 // A took is how long a statement of a kind took.

@@ -51,13 +51,11 @@ func startPath(name string, command ...string) (*path, error) {
 		return nil, fmt.Errorf("start %s: %w", command[0], err)
 	}
 	r := bufio.NewReader(p.rest)
-	line, err := r.ReadString('\n')
-	address, ok := strings.CutPrefix(line, announcement)
-	if err != nil || !ok {
+	address, said := announced(r)
+	if address == "" {
 		p.process.Process.Kill()
-		rest, _ := io.ReadAll(r)
 		p.process.Wait()
-		return nil, fmt.Errorf("start %s: it says %q", strings.Join(command, " "), line+string(rest))
+		return nil, fmt.Errorf("start %s: it says %q", strings.Join(command, " "), said)
 	}
 	p.address, _, _ = strings.Cut(address, ",")
 	go func() {
@@ -65,6 +63,21 @@ func startPath(name string, command ...string) (*path, error) {
 		p.said <- string(rest)
 	}()
 	return p, nil
+}
+
+// announced returns where a proxy says that it listens, and all that it said; empty where it ends without. What it has
+// to say of tables that it does not watch comes first.
+func announced(r *bufio.Reader) (address, said string) {
+	for {
+		line, err := r.ReadString('\n')
+		said += line
+		if address, ok := strings.CutPrefix(line, announcement); ok && err == nil {
+			return address, said
+		}
+		if err != nil {
+			return "", said
+		}
+	}
 }
 
 // stop ends a proxy and returns the processor time that it took in all.

@@ -38,6 +38,7 @@ type Settings struct {
 	Recording          string
 	Durability         string
 	WhenFull           string
+	ServerLog          string
 	RecordValues       bool
 	StrictPlans        bool
 	MaxConnections     int
@@ -55,7 +56,7 @@ type Settings struct {
 // Default returns the settings of somebody who set none.
 func Default() Settings {
 	return Settings{Listen: "127.0.0.1:0", Mode: "items", RowIdentity: "system", Durability: "relaxed",
-		WhenFull: "auto", RecordValues: true, Drain: 10 * time.Second,
+		WhenFull: "auto", ServerLog: "auto", RecordValues: true, Drain: 10 * time.Second,
 		LogLevel: "info", LogSQL: "none", SocketMode: "0600", MaxLogins: 128, MaxLoginsAddress: 32, MaxTxnMemory: 256}
 }
 
@@ -105,9 +106,9 @@ var Options = []Option{
 		Usage: "PEM file with the key of that certificate"},
 	{Name: "tls_client_ca", value: func(s *Settings) any { return &s.TLSClientCA },
 		Usage: "PEM file: clients that use TLS must show a certificate that it vouches for"},
-	{Name: "mode", Choices: []string{"items", "predicates", "off"}, value: func(s *Settings) any { return &s.Mode },
+	{Name: "mode", Choices: []string{"items", "predicates", "auto", "off"}, value: func(s *Settings) any { return &s.Mode },
 		Usage: "items records row reads and writes, predicates also what conditions did not find (not on TiDB), " +
-			"off passes bytes through"},
+			"auto does that where it can, and tests conditions for a fifth of the time at most, off passes bytes through"},
 	{Name: "row_identity", Choices: []string{"system", "columns"},
 		value: func(s *Settings) any { return &s.RowIdentity },
 		Usage: "what PostgreSQL's row versions are known by: its system columns, or isotap's in tables that have them"},
@@ -119,6 +120,10 @@ var Options = []Option{
 		value: func(s *Settings) any { return &s.WhenFull },
 		Usage: "while the disk takes nothing: refuse answers new transactions with an error, " +
 			"pass lets them go on unrecorded; auto: refuse with durability commit, pass with relaxed"},
+	{Name: "server_log", Choices: []string{"auto", "off", "require"},
+		value: func(s *Settings) any { return &s.ServerLog },
+		Usage: "record what the server's own log says of writes by anyone: auto where it can be read, " +
+			"require fails where it cannot"},
 	{Name: "record_values", Reloads: true, value: func(s *Settings) any { return &s.RecordValues },
 		Usage: "record the values of literals and parameters"},
 	{Name: "strict_plans", Reloads: true, value: func(s *Settings) any { return &s.StrictPlans },

@@ -74,7 +74,7 @@ func TestNearestSourceOfASettingWins(t *testing.T) {
 		"upstream": {"mysql://a@f/", "mysql://a@e/", "mysql://a@c/"}, "listen": {"f:1", "e:1", "c:1"},
 		"mode":      {"off", "items", "off"},
 		"recording": {"f", "e", "c"}, "login_timeout": {"1s", "2s", "3s"},
-		"durability": {"commit", "relaxed", "commit"}, "when_full": {"refuse", "pass", "auto"},
+		"durability": {"commit", "relaxed", "commit"}, "server_log": {"off", "require", "off"}, "when_full": {"refuse", "pass", "auto"},
 		"drain":        {"1s", "2s", "3s"},
 		"row_identity": {"columns", "system", "columns"}, "log_level": {"debug", "warn", "error"},
 		"log_sql": {"shape", "full", "shape"},

@@ -19,6 +19,12 @@ const (
 	batchGeometry = "test/integration/test-batch-geometry-type.js::batch geometry type "
 )
 
+// What the tests of MySQL Connector/J that differ begin with, and why they do.
+const (
+	attributes         = "testsuite.simple.QueryAttributesTest::"
+	attributesAreAsked = "isotap does not offer CLIENT_QUERY_ATTRIBUTES (ADR 4), and the test asks the server for attributes"
+)
+
 // explained are the differences that have to be, by engine and test (of PostgreSQL's drivers "postgresql
 // pgconn.TestX").
 var explained = map[string]string{
@@ -39,6 +45,26 @@ var explained = map[string]string{
 	"mariadb " + batchGeometry + "Polygon insert":                                                     bulkIsMasked,
 	"mariadb test/integration/test-debug.js::debug select request debug":                              bulkIsMasked,
 	"mariadb test/integration/test-debug.js::debug select request debug compress":                     bulkIsMasked,
+
+	"mysql " + attributes + "cachedServerPreparedStatementsWithQueryAttributes()":     attributesAreAsked,
+	"mysql " + attributes + "multiQueriesWithAttributesInPlainStatement()":            attributesAreAsked,
+	"mysql " + attributes + "multiQueriesWithAttributesInPreparedStatement()":         attributesAreAsked,
+	"mysql " + attributes + "plainStatementWithQueryAttributesInMultiHost()":          attributesAreAsked,
+	"mysql " + attributes + "preserveAndClearAttributesInCallableStatement()":         attributesAreAsked,
+	"mysql " + attributes + "preserveAndClearAttributesInClientPreparedStatement()":   attributesAreAsked,
+	"mysql " + attributes + "preserveAndClearAttributesInPlainStatement()":            attributesAreAsked,
+	"mysql " + attributes + "preserveAndClearAttributesInServerPreparedStatement()":   attributesAreAsked,
+	"mysql " + attributes + "queryAttributesTypesInCallableStatement()":               attributesAreAsked,
+	"mysql " + attributes + "queryAttributesTypesInClientPreparedStatement()":         attributesAreAsked,
+	"mysql " + attributes + "queryAttributesTypesInPlainStatement()":                  attributesAreAsked,
+	"mysql " + attributes + "queryAttributesTypesInServerPreparedStatement()":         attributesAreAsked,
+	"mysql " + attributes + "rewriteQueriesWithAttributesInClientPreparedStatement()": attributesAreAsked,
+	"mysql " + attributes + "rewriteQueriesWithAttributesInPlainStatement()":          attributesAreAsked,
+	"mysql " + attributes + "rewriteQueriesWithAttributesInServerPreparedStatement()": attributesAreAsked,
+	"mysql " + attributes + "serverPreparedStatementWithQueryAttributesInMultiHost()": attributesAreAsked,
+
+	"mysql testsuite.simple.ConnectionTest::testTSLConflictingOptions()": "the test asks the server for the TLS of the " +
+		"session (SHOW STATUS), which is that of isotap's leg: there is some where the client has none, and the reverse",
 
 	"postgresql select_distinct": "rows that no ORDER BY sorts come in another order: " +
 		"with what isotap asks for besides, the plan is another",

@@ -40,8 +40,8 @@ func TestDifferencesAreListedByTestAndWay(t *testing.T) {
 	for _, line := range []string{
 		"  off       1 passed, 1 failed, 0 skipped, 1 did not run (1.0 s)\n",
 		"  fails on every way: TestHangs\n",
-		"  DIFFERS: TestA: direct pass off absent items pass columns pass\n",
-		"  DIFFERS: TestB: direct pass off pass items fail columns pass\n    items said:\nno such row\n",
+		"  DIFFERS: TestA: direct pass off absent items pass columns pass auto pass\n",
+		"  DIFFERS: TestB: direct pass off pass items fail columns pass auto pass\n    items said:\nno such row\n",
 	} {
 		if !strings.Contains(out.String(), line) {
 			t.Errorf("%q is missing in\n%s", line, out.String())

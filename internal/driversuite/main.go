@@ -55,7 +55,7 @@ func main() {
 	flag.StringVar(&s.run, "run", "", "run only the tests that match: as go test -run, pytest -k, "+
 		"Django's labels, a part of a file's name")
 	flag.StringVar(&s.ways, "ways", "direct,off,items",
-		"how the suite reaches the server: direct, off, items, and for PostgreSQL columns")
+		"how the suite reaches the server: direct, off, items, auto, and for PostgreSQL columns")
 	flag.StringVar(&s.over, "over", string(tcp),
 		"how connections are made, on a throw-away PostgreSQL: tcp, tls or socket")
 	flag.BoolVar(&s.verbose, "v", false, "print what differing and failing tests say")
@@ -149,16 +149,18 @@ const (
 	items  way = "items"
 	// columns is items with rows known by isotap's columns; PostgreSQL only.
 	columns way = "columns"
+	// auto is as isotap run watches: mode auto, and the server's log where it can be read.
+	auto way = "auto"
 )
 
-var allWays = []way{direct, off, items, columns}
+var allWays = []way{direct, off, items, columns, auto}
 
 func parseWays(text string) ([]way, error) {
 	var ways []way
 	for name := range strings.SplitSeq(text, ",") {
 		w := way(name)
 		if !slices.Contains(allWays, w) {
-			return nil, fmt.Errorf("-ways: there is no way %q: direct, off, items or columns", name)
+			return nil, fmt.Errorf("-ways: there is no way %q: direct, off, items, columns or auto", name)
 		}
 		ways = append(ways, w)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/proxyserver"
+	"github.com/isotap/isotap/serverlog"
 )
 
 // The results of a test.
@@ -65,8 +66,13 @@ func (s *suite) run(ctx context.Context, w way, chosen selection) (_ map[string]
 		if err != nil {
 			return nil, fmt.Errorf("make a directory: %w", err)
 		}
+		log := serverlog.Off
+		if w == auto {
+			log = serverlog.Auto
+		}
 		srv, err := proxyserver.Start(ctx, proxyserver.Options{
 			Upstream: at, Listen: s.host.listen(dir), ClientTLS: s.host.clients(), Off: w == off, Columns: w == columns,
+			Auto: w == auto, ServerLog: log,
 			Recording: filepath.Join(dir, "recording"), Drain: time.Second, Version: "driversuite",
 		})
 		if err != nil {

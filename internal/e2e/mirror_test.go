@@ -122,8 +122,9 @@ func (m *mirror) forgetPlan(packets [][]byte) {
 }
 
 // groupFlags are the flags of a column that depend on whether the server groups in a temporary table
-// (docs/adr/0010): PRI_KEY, MULTIPLE_KEY, BLOB, BINARY of numbers, NO_DEFAULT_VALUE, PART_KEY and GROUP.
-const groupFlags = 0x2 | 0x8 | 0x10 | 0x80 | 0x1000 | 0x4000 | 0x8000
+// (docs/adr/0010): PRI_KEY, UNIQUE_KEY, MULTIPLE_KEY, BLOB, BINARY of numbers, AUTO_INCREMENT, TIMESTAMP,
+// NO_DEFAULT_VALUE, ON_UPDATE_NOW, PART_KEY and GROUP.
+const groupFlags = 0x2 | 0x4 | 0x8 | 0x10 | 0x80 | 0x200 | 0x400 | 0x1000 | 0x2000 | 0x4000 | 0x8000
 
 // forgetGrouping clears these flags in the definitions of columns.
 func forgetGrouping(packets [][]byte) {

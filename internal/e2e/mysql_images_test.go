@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	catalogmysql "github.com/isotap/isotap/catalog/mysql"
@@ -163,5 +165,46 @@ func (b *bench) holdMatching(conditions, images, rows []string) {
 	predicates[0].Where = "gone = 1"
 	if _, err := m.Test(b.t.Context(), "", predicates[:2], images); err == nil {
 		b.t.Error("a condition on a column that there is not was tested")
+	}
+}
+
+// TestReturningTellsWhatTheServerNumbered inserts as GORM does on MariaDB, with RETURNING, whose reply has no place for
+// the first number: the images have the keys all the same, and the client sees its own columns.
+func TestReturningTellsWhatTheServerNumbered(t *testing.T) {
+	if testdb.EngineName() == "mysql" {
+		t.Skip("no RETURNING")
+	}
+	b := newBench(t, inModePredicates, "CREATE TABLE k (id INT AUTO_INCREMENT PRIMARY KEY, v INT, w INT NOT NULL DEFAULT 7)")
+	for _, parameters := range []string{"", "interpolateParams=true"} {
+		c := b.conn(b.open(parameters))
+		for _, write := range []struct {
+			query   string
+			columns int
+		}{
+			{"INSERT INTO k (v) VALUES (?), (2) RETURNING v", 1},
+			{"INSERT INTO k VALUES (NULL, ?, 1), (0, 4, DEFAULT), (DEFAULT, 5, 3) RETURNING *", 3},
+			{"INSERT INTO k SET v = ? RETURNING id, v", 2},
+			{"INSERT INTO k (id, v) VALUES (1, ?), (NULL, 6) ON DUPLICATE KEY UPDATE v = v + 1 RETURNING id", 1},
+		} {
+			rows, err := c.QueryContext(t.Context(), write.query, 40)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if names, _ := rows.Columns(); len(names) != write.columns {
+				t.Errorf("%s: the client sees %q", write.query, names)
+			}
+			for rows.Next() {
+			}
+			if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	last := lastImages(b.txns())
+	for _, row := range b.ask("SELECT CONCAT(isotap_rowid, '=', id, ',', IFNULL(v, 'NULL'), ',', w) FROM k") {
+		id, values, _ := strings.Cut(row, "=")
+		if want := "(`id`, `v`, `w`) VALUES (" + values + ")"; last[id] != want {
+			t.Errorf("%s: image %q, want %q", id, last[id], want)
+		}
 	}
 }

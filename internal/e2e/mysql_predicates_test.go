@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -63,6 +64,103 @@ func TestWhatAPredicateOfMySQLsMissedIsFound(t *testing.T) {
 			}
 			holdPhantomSkew(t, b.analyze())
 		})
+	}
+}
+
+// TestConditionsOfMySQLQueriesAreLookedAt: two transactions ask by one of many forms whether there is a row, find none,
+// and make one each.
+func TestConditionsOfMySQLQueriesAreLookedAt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
+	b := newBench(t, inModePredicates, "CREATE TABLE u (id INT AUTO_INCREMENT PRIMARY KEY, email VARCHAR(40), age INT)",
+		"CREATE TABLE c (id INT AUTO_INCREMENT PRIMARY KEY, uid INT, note VARCHAR(40))",
+		"INSERT INTO u (email, age) VALUES ('a@b', 1)", "INSERT INTO c (uid, note) VALUES (1, 'x')")
+	const made = "INSERT INTO u (email) VALUES (?)"
+	const noted = "INSERT INTO c (uid, note) VALUES (1, ?)"
+	forms := []struct{ name, ask, write string }{
+		{"inner join", "SELECT u.id FROM u INNER JOIN c ON c.uid = u.id WHERE u.email = ?", made},
+		{"left join", "SELECT u.id FROM u LEFT JOIN c ON c.uid = u.id WHERE u.email = ?", made},
+		{"right side of a left join", "SELECT u.id FROM u LEFT JOIN c ON c.uid = u.id AND c.note = ? WHERE u.id = 1", noted},
+		{"anti-join", "SELECT u.id FROM u LEFT JOIN c ON c.note = ? AND c.uid = u.age WHERE c.id IS NULL", noted},
+		{"what follows by equality", "SELECT u.id FROM u JOIN c ON c.uid = u.id WHERE u.id = 1 AND u.email <> ?", noted},
+		{"exists", "SELECT EXISTS(SELECT 1 FROM u WHERE email = ?)", made},
+		{"exists with limit", "SELECT EXISTS(SELECT 1 FROM u WHERE email = ? LIMIT 1) AS found LIMIT 1", made},
+		{"not exists", "SELECT id FROM c WHERE NOT EXISTS (SELECT 1 FROM u WHERE email = ? AND u.age = c.uid)", made},
+		{"ors of exists", "SELECT id FROM c WHERE EXISTS (SELECT 1 FROM u WHERE email = ?) OR EXISTS (SELECT 1 FROM u WHERE age = 9)", made},
+		{"in", "SELECT id FROM c WHERE uid IN (SELECT id FROM u WHERE email = ?)", made},
+		{"scalar", "SELECT (SELECT COUNT(*) FROM u WHERE email = ?) AS n", made},
+		{"union", "SELECT id FROM u WHERE email = ? UNION SELECT uid FROM c WHERE note = 'none'", made},
+		{"distinct over a join", "SELECT DISTINCT d.uid FROM (SELECT u.id AS uid, u.email AS em FROM u LEFT JOIN c ON c.uid = u.id WHERE u.email = ?) d ORDER BY uid LIMIT 1", made},
+		{"distinct", "SELECT DISTINCT age FROM u WHERE email = ?", made},
+		{"common table expression", "WITH x AS (SELECT id FROM u WHERE email = ?) SELECT * FROM x", made},
+		{"limit with offset 0", "SELECT id FROM u WHERE email = ? LIMIT 0, 1", made},
+		{"count with limit", "SELECT COUNT(*) FROM u WHERE (email = ? AND 1 = 1) LIMIT 1", made},
+		{"a part that is random", "SELECT id FROM u WHERE email = ? AND RAND() < 2", made},
+		{"update", "UPDATE c SET note = 'y' WHERE id = 5000 AND uid IN (SELECT id FROM u WHERE email = ?)", made},
+	}
+	for _, prepared := range []bool{false, true} {
+		db := b.open(fmt.Sprintf("interpolateParams=%t", !prepared))
+		c := []*sql.Conn{b.conn(db), b.conn(db)}
+		for i := range c {
+			b.exec(c[i], "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+		}
+		for n, f := range forms {
+			value := fmt.Sprintf("%d%t@y", n, prepared)
+			run := func(query string, args ...any) {
+				t.Helper()
+				for i := range c {
+					if _, err := c[i].ExecContext(t.Context(), query, args...); err != nil {
+						t.Fatalf("%s: %v", f.name, err)
+					}
+				}
+			}
+			run("BEGIN")
+			run(f.ask, value)
+			run(f.write, value)
+			run("COMMIT")
+		}
+	}
+	for _, f := range b.analyze().Findings {
+		if f.Class == analyzer.Violation {
+			t.Errorf("%s %s: %s", f.Class, f.Anomaly, f.Summary)
+		}
+	}
+	_, txns := resolved(t, b.recording)
+	unseen := make(map[string]int)
+	for _, x := range txns {
+		for _, s := range x.Stmts {
+			for _, a := range s.Accesses {
+				if a.Absent {
+					unseen[s.Shape]++
+				}
+			}
+		}
+	}
+	literal := regexp.MustCompile(`\b\d+\b|'[^']*'`)
+	for _, f := range forms {
+		if n := unseen[literal.ReplaceAllString(f.ask, "?")]; n != 4 {
+			t.Errorf("%s: of 4 rows that were made at once, %d are told not to have been found: %s", f.name, n, f.ask)
+		}
+	}
+}
+
+// TestSerializableTransactionsAreNotAccusedByWideConditions: InnoDB lets both make their rows, since the one table that
+// it reads has none that would lead to them.
+func TestSerializableTransactionsAreNotAccusedByWideConditions(t *testing.T) {
+	b := newBench(t, inModePredicates, "CREATE TABLE u (id INT AUTO_INCREMENT PRIMARY KEY, email VARCHAR(40))",
+		"CREATE TABLE c (id INT PRIMARY KEY, uid INT, note VARCHAR(40))", "INSERT INTO c VALUES (1, 1, 'x')")
+	c := []*sql.Conn{b.conn(b.through), b.conn(b.through)}
+	for _, query := range []string{"SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE", "BEGIN",
+		"SELECT u.id FROM c STRAIGHT_JOIN u ON u.id = c.uid WHERE c.note = 'none' AND u.email = 'x@y'",
+		"INSERT INTO u (email) VALUES ('x@y')", "COMMIT"} {
+		for i := range c {
+			b.exec(c[i], query)
+		}
+	}
+	r := b.analyze()
+	if len(r.Findings) > 0 || r.Coverage.Conditions != 2 {
+		t.Errorf("%d findings; %d statements left conditions", len(r.Findings), r.Coverage.Conditions)
 	}
 }
 
@@ -125,6 +223,20 @@ func TestMySQLPredicatesMissWhatSnapshotsLack(t *testing.T) {
 	marked.hold(t, b.recording)
 }
 
+// choices are queries that choose rows, the first exactChoices of them so that their condition is the whole of it.
+var choices = []string{
+	"SELECT b, ? FROM item WHERE a >= ? AND a < ?",
+	"SELECT COUNT(*), ? FROM item WHERE a >= ? AND a < ? LIMIT 1",
+	"SELECT j.b, ? FROM item i LEFT JOIN item j ON j.id = i.id WHERE i.a >= ? AND (i.a < ?)",
+	"SELECT i.b, ? FROM item i JOIN item j ON j.id = i.id + 1 WHERE i.a >= ? AND i.a < ?",
+	"SELECT m.id, ? FROM mark m WHERE EXISTS (SELECT 1 FROM item WHERE a >= ? AND a < ?)",
+	"SELECT DISTINCT b, ? FROM item WHERE a >= ? AND a < ?",
+	"SELECT ?, (SELECT MAX(a) FROM item WHERE a >= ? AND a < ?)",
+	"SELECT id, ? FROM mark WHERE id NOT IN (SELECT id FROM item WHERE a >= ? AND a < ? AND RAND() < 0.5)",
+}
+
+const exactChoices = 3
+
 // chooseOnMySQL is choose for the MySQL family, at REPEATABLE READ. An UPDATE there sees more than the snapshot.
 func chooseOnMySQL(ctx context.Context, c *sql.Conn, r *rand.Rand, mark string, id int) (*choosing, error) {
 	x := newChoosing(r)
@@ -141,14 +253,22 @@ func chooseOnMySQL(ctx context.Context, c *sql.Conn, r *rand.Rand, mark string, 
 		err = rows.Scan(&seen[len(seen)-1])
 	}
 	x.shows = func(other *choosing) bool { return slices.Contains(seen, other.xid) }
-	shown := 0
-	if err == nil {
-		rows, err = tx.QueryContext(ctx, "SELECT b, ? FROM item WHERE a >= ? AND a < ? LIMIT ?", mark, x.low, x.high, x.limit)
+	form := r.IntN(2 * len(choices))
+	order := []string{"", " ORDER BY a DESC, id"}[r.IntN(2)]
+	if err == nil && form < len(choices) {
+		// Of a wide condition it is not said that it misses nothing.
+		x.filled = form >= exactChoices
+		rows, err = tx.QueryContext(ctx, choices[form], mark, x.low, x.high)
+		for err == nil && rows.Next() {
+		}
+	} else if err == nil {
+		rows, err = tx.QueryContext(ctx, "SELECT b, ? FROM item WHERE a >= ? AND a < ?"+order+" LIMIT ?", mark, x.low, x.high, x.limit)
+		shown := 0
+		for err == nil && rows.Next() {
+			shown++
+		}
+		x.filled = shown >= x.limit
 	}
-	for err == nil && rows.Next() {
-		shown++
-	}
-	x.filled = shown >= x.limit
 	for _, s := range []struct {
 		query string
 		args  []any

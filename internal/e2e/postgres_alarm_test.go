@@ -22,6 +22,7 @@ import (
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/proxyserver"
 	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/serverlog"
 )
 
 // A postgresBench is isotap in front of the tests' PostgreSQL, with a database of its own on it.
@@ -57,7 +58,7 @@ func (b *postgresBench) start(change func(*proxyserver.Options)) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	o := proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: b.recording, Args: true,
+	o := proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: b.recording, Args: true, ServerLog: serverlog.Auto,
 		Logger: zaptest.NewLogger(b.t, zaptest.Level(zap.WarnLevel))}
 	change(&o)
 	if b.srv, err = proxyserver.Start(context.Background(), o); err != nil {
@@ -83,6 +84,17 @@ func (b *postgresBench) through() string { return b.srv.Addr().String() }
 // connect opens a connection whose settings are those given, in pairs of name and value.
 func (b *postgresBench) connect(address string, mode pgx.QueryExecMode, settings ...string) *pgx.Conn {
 	b.t.Helper()
+	c, err := pgx.ConnectConfig(b.t.Context(), b.config(address, mode, settings...))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { c.Close(context.Background()) })
+	return c
+}
+
+// config is what connect connects with.
+func (b *postgresBench) config(address string, mode pgx.QueryExecMode, settings ...string) *pgx.ConnConfig {
+	b.t.Helper()
 	cfg, err := pgx.ParseConfig("postgres://postgres@" + address + "/" + b.database + "?sslmode=disable")
 	if err != nil {
 		b.t.Fatal(err)
@@ -91,12 +103,7 @@ func (b *postgresBench) connect(address string, mode pgx.QueryExecMode, settings
 	for i := 0; i < len(settings); i += 2 {
 		cfg.RuntimeParams[settings[i]] = settings[i+1]
 	}
-	c, err := pgx.ConnectConfig(b.t.Context(), cfg)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	b.t.Cleanup(func() { c.Close(context.Background()) })
-	return c
+	return cfg
 }
 
 // exec runs statements that must succeed.
@@ -116,6 +123,10 @@ func (b *postgresBench) analyze() *analyzer.Result {
 	r, err := analysis.Analyze(b.t.Context(), []string{b.recording}, analyzer.Options{})
 	if err != nil {
 		b.t.Fatal(err)
+	}
+	// The server's log is a second witness of what statements wrote.
+	if l := r.Coverage.Log; l.Disputed > 0 {
+		b.t.Errorf("the server's log lacks %d versions: %s", l.Disputed, l.Example)
 	}
 	return r
 }

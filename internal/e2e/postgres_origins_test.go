@@ -11,6 +11,7 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/serverlog"
 )
 
 // What was written past the proxy, or by statements that tell no versions, has writers that nobody knows. Who read
@@ -47,7 +48,7 @@ func TestLostUpdatesOfUnseenRowsAreFound(t *testing.T) {
 			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				b := newPostgresBench(t, tt.setup...)
+				b := newLoggedBench(t, serverlog.Off, tt.setup...)
 				x, y := b.connect(b.through(), pgx.QueryExecModeSimpleProtocol),
 					b.connect(b.through(), pgx.QueryExecModeSimpleProtocol)
 				tt.seed(b, x)
@@ -102,7 +103,8 @@ func TestLostUpdatesOfUnseenRowsAreCounted(t *testing.T) {
 func TestServerIsNotBlamedBesideUnseenWriters(t *testing.T) {
 	for _, level := range []history.Level{history.RepeatableRead, history.Serializable} {
 		t.Run(level.String(), func(t *testing.T) {
-			b := newPostgresBench(t, "CREATE TABLE counter (id int PRIMARY KEY, v int, n int NOT NULL DEFAULT 0)",
+			b := newLoggedBench(t, serverlog.Off,
+				"CREATE TABLE counter (id int PRIMARY KEY, v int, n int NOT NULL DEFAULT 0)",
 				"INSERT INTO counter SELECT i, 0 FROM generate_series(1, 6) i")
 			beside := b.connect(b.direct(), pgx.QueryExecModeSimpleProtocol)
 			ctx, stop := context.WithCancel(t.Context())

@@ -130,6 +130,33 @@ func TestMariaDBsLeastPrivilegesAreEnough(t *testing.T) {
 	}
 }
 
+// TestModeAutoDoesWithoutConditionsItCannotTest has isotap's login lack the privilege to make temporary tables.
+func TestModeAutoDoesWithoutConditionsItCannotTest(t *testing.T) {
+	database := testdb.NewDatabase(t)
+	meek := instrument(t, database)
+	meek.User, meek.Password = "meek", ""
+	db := testdb.Open(t, database)
+	for _, s := range []string{"DROP USER IF EXISTS meek", "CREATE USER meek", "GRANT SELECT ON " + database + ".* TO meek"} {
+		if _, err := db.Exec(s); err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+	}
+	t.Cleanup(func() { db.Exec("DROP USER meek") })
+	srv, err := proxyserver.Start(t.Context(), proxyserver.Options{Upstream: meek, Listen: "127.0.0.1:0",
+		Recording: filepath.Join(t.TempDir(), "rec"), Auto: true, Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer srv.Stop()
+	said, err := srv.Unwatched(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if srv.Predicates() || !strings.Contains(strings.Join(said, "\n"), "lacks the privilege CREATE TEMPORARY TABLES") {
+		t.Errorf("conditions are watched: %v; it says %q", srv.Predicates(), said)
+	}
+}
+
 // TestPostgreSQLsLeastPrivilegesAreEnough works with the grants that docs/operating.md lists, and then without each of
 // them.
 func TestPostgreSQLsLeastPrivilegesAreEnough(t *testing.T) {

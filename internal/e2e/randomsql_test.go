@@ -253,7 +253,18 @@ func (w *sqlWriter) derived() string {
 }
 
 func (w *sqlWriter) subquery() string {
-	switch w.n(4) {
+	switch w.n(9) {
+	case 3:
+		return "SELECT id, b FROM t1 WHERE id NOT IN (SELECT x FROM t3 WHERE x " + w.oneOf("<", "=") + " " + w.int() + ")"
+	case 4:
+		return "SELECT a, IFNULL((SELECT MAX(v) FROM t2 WHERE k1 = id AND k2 <> " + w.str() + "), 0) FROM t1 WHERE " + w.where1("t1")
+	case 5:
+		return "SELECT " + w.oneOf("COUNT(*)", "id, b", "MAX(c)") + " FROM t1 WHERE " + w.oneOf("", "NOT ") +
+			"EXISTS (SELECT 1 FROM t2, t3 WHERE k1 = " + w.oneOf("id", "1", "x") + " AND x = " + w.oneOf("k1", "id", "2") + ")"
+	case 6:
+		return "SELECT EXISTS (SELECT * FROM t2 WHERE v = " + w.int() + "), (SELECT COUNT(*) FROM t3)"
+	case 7:
+		return "SELECT x, e FROM t3 WHERE x = (SELECT k1 FROM t2 WHERE " + w.oneOf("v < 2", "k1 = x", "k2 = 'a'") + ")"
 	case 0:
 		return "SELECT * FROM t1 WHERE id IN (SELECT k1 FROM t2 WHERE v > " + w.int() + ")"
 	case 1:

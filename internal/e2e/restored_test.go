@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/isotap/isotap/internal/monitor"
+	"github.com/isotap/isotap/internal/proxyserver"
 )
 
 var (
@@ -93,6 +96,77 @@ func TestTablesMadeThroughIsotapMayBeRestoredPastIt(t *testing.T) {
 	noFindings(t, b.analyze(), "")
 }
 
+// TestRowsPutBackPastIsotapAreOfUnknownOrigin has one client go on over rows that somebody past isotap deletes and
+// inserts again with the columns of isotap's that he saved: in the end, and while isotap watches.
+func TestRowsPutBackPastIsotapAreOfUnknownOrigin(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
+	for _, level := range []string{"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"} {
+		for name, put := range map[string]func(b *bench, saved, dump []string) []string{
+			"inserted": func(_ *bench, saved, _ []string) []string { return append([]string{"DELETE FROM t"}, saved...) },
+			"replaced": func(_ *bench, saved, _ []string) (replace []string) {
+				for _, s := range saved {
+					replace = append(replace, strings.Replace(s, "INSERT", "REPLACE", 1))
+				}
+				return replace
+			},
+			"restored behind a TRUNCATE": func(_ *bench, _, dump []string) []string { return dump },
+			"of another row": func(*bench, []string, []string) []string {
+				return []string{"REPLACE INTO t (id, v, isotap_rowid, isotap_wlist) " +
+					"SELECT id + 10, v, isotap_rowid, isotap_wlist FROM t WHERE id < 10"}
+			},
+		} {
+			t.Run(name+" at "+level, func(t *testing.T) {
+				b := newBench(t, func(o *proxyserver.Options) { o.Watch = &monitor.Options{Every: 20 * time.Millisecond} },
+					"CREATE TABLE t (id INT PRIMARY KEY, v INT)")
+				c := b.conn(b.through)
+				b.exec(c, "SET SESSION TRANSACTION ISOLATION LEVEL "+level)
+				if strings.Contains(name, "TRUNCATE") {
+					b.exec(c, "INSERT INTO t VALUES (1, 7), (3, 7)", "UPDATE t SET v = v + 1", "TRUNCATE t")
+				}
+				b.exec(c, "INSERT INTO t VALUES (1, 0), (2, 0)", "UPDATE t SET v = v + 1")
+				saved, dump := b.rowsOf("t"), b.dumpOf("t")
+				restoring := b.conn(b.direct)
+				for range 3 {
+					b.exec(c, "BEGIN", "SELECT * FROM t", "UPDATE t SET v = v + 1", "COMMIT", "UPDATE t SET v = v + 1",
+						"SELECT * FROM t")
+					b.exec(restoring, put(b, saved, dump)...)
+					b.exec(c, "SELECT * FROM t", "UPDATE t SET v = v + 1 WHERE id = 1", "SELECT v FROM t WHERE id = 1")
+				}
+				b.exec(c, "DELETE FROM t")
+				b.exec(restoring, saved...)
+				b.exec(c, "SELECT * FROM t", "UPDATE t SET v = v + 1", "SELECT * FROM t")
+				c.Close()
+				restoring.Close()
+				noFindings(t, b.analyze(), "")
+				noFindings(t, b.srv.Watched(), " while watched")
+			})
+		}
+	}
+}
+
+// TestNothingIsPutBackWhereAllGoesThroughIsotap: the server then counts as many statements that insert as isotap does.
+func TestNothingIsPutBackWhereAllGoesThroughIsotap(t *testing.T) {
+	for _, past := range []bool{false, true} {
+		b := newBench(t, nil, "CREATE TABLE t (id INT PRIMARY KEY, v INT)")
+		c := b.conn(b.through)
+		b.exec(c, "INSERT INTO t VALUES (1, 0)", "BEGIN", "REPLACE INTO t VALUES (1, 2), (2, 3)",
+			"INSERT IGNORE INTO t SELECT 5, 6", "ROLLBACK")
+		c.ExecContext(t.Context(), "INSERT INTO t VALUES (1, 0)") // there is one
+		if _, err := c.ExecContext(t.Context(), "INSERT INTO t VALUES (?, 0)", 9); err != nil {
+			t.Fatal(err)
+		}
+		if past {
+			b.exec(b.direct, "INSERT INTO t VALUES (10, 0)")
+		}
+		c.Close()
+		if got := b.runs()[0].PutBack; got != past {
+			t.Errorf("with an INSERT past isotap %t: rows may have been put back: %t", past, got)
+		}
+	}
+}
+
 // A restorer writes what one client may do that changes rows and puts back what it saved.
 type restorer struct {
 	*rand.Rand
@@ -170,7 +244,7 @@ func TestSerialClientThatRestoresIsNeverAccused(t *testing.T) {
 			b := newBench(t, nil, "CREATE TABLE t (id INT PRIMARY KEY, v INT)", "CREATE TABLE u (id INT PRIMARY KEY, v INT)")
 			w := &restorer{rand.New(rand.NewPCG(seed, 15)), b, map[string][][]string{}}
 			level := w.oneOf("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
-			clients := []*sql.Conn{b.conn(b.through), b.conn(b.through)}
+			clients, past := []*sql.Conn{b.conn(b.through), b.conn(b.through)}, b.conn(b.direct)
 			var told strings.Builder
 			for _, c := range clients {
 				b.exec(c, "SET SESSION TRANSACTION ISOLATION LEVEL "+level)
@@ -180,8 +254,12 @@ func TestSerialClientThatRestoresIsNeverAccused(t *testing.T) {
 				if w.IntN(6) == 0 {
 					statements = w.restoring()
 				}
+				c := clients[i]
+				if w.IntN(8) == 0 {
+					c, statements = past, w.restoring()
+				}
 				for _, s := range statements {
-					_, err := clients[i].ExecContext(context.Background(), s)
+					_, err := c.ExecContext(context.Background(), s)
 					fmt.Fprintf(&told, "\n%d: %s: %v", i, s, err)
 				}
 			}

@@ -35,6 +35,7 @@ type Server interface {
 // An Engine is a kind of server that can be started here.
 type Engine struct {
 	Name      string // as in flags
+	also      string // what else people call it
 	title     string
 	installed func() bool
 	install   func(ctx context.Context, w io.Writer) error // what can be installed without a question
@@ -43,10 +44,10 @@ type Engine struct {
 }
 
 var engines = []*Engine{
-	{"mariadb", "MariaDB", testdb.HasMariaDB, testdb.Install, startMariaDB, instrument},
-	{"postgres", "PostgreSQL", testdb.HasPostgreSQL, testdb.InstallPostgreSQL, startPostgreSQL, instrumentPostgreSQL},
-	{"mysql", "MySQL", testdb.HasMySQL, nothing, startMySQL, instrument},
-	{"tidb", "TiDB", testdb.HasTiDB, nothing, startTiDB, instrument},
+	{"mariadb", "", "MariaDB", testdb.HasMariaDB, testdb.Install, startMariaDB, instrument},
+	{"postgres", "postgresql", "PostgreSQL", testdb.HasPostgreSQL, testdb.InstallPostgreSQL, startPostgreSQL, instrumentPostgreSQL},
+	{"mysql", "", "MySQL", testdb.HasMySQL, nothing, startMySQL, instrument},
+	{"tidb", "", "TiDB", testdb.HasTiDB, nothing, startTiDB, instrument},
 }
 
 // Names are the names of the engines, in the order in which they are looked for.
@@ -61,7 +62,7 @@ func Names() []string {
 // Find returns the engine of the name; with none, the first that is installed, and MariaDB when none is.
 func Find(name string) (*Engine, error) {
 	for _, e := range engines {
-		if e.Name == name || name == "" && e.installed() {
+		if name != "" && (e.Name == name || e.also == name) || name == "" && e.installed() {
 			return e, nil
 		}
 	}

@@ -60,3 +60,13 @@ func TestWhatIsMissingSaysHowItComesHere(t *testing.T) {
 		}
 	}
 }
+
+func TestEnginesAreFoundByTheirNames(t *testing.T) {
+	for name, want := range map[string]string{"postgres": "postgres", "postgresql": "postgres", "mariadb": "mariadb",
+		"oracle": ""} {
+		switch e, err := Find(name); {
+		case want == "" && err == nil, want != "" && (err != nil || e.Name != want):
+			t.Errorf("%s: %+v, %v", name, e, err)
+		}
+	}
+}

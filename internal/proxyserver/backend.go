@@ -11,6 +11,7 @@ import (
 	"github.com/isotap/isotap/proxy"
 	"github.com/isotap/isotap/proxy/session"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
+	"github.com/isotap/isotap/serverlog"
 )
 
 // A backend is the server behind isotap, in its protocol family: what isotap knows of it, and the sessions
@@ -19,9 +20,12 @@ type backend interface {
 	// open connects to the server and reads the schema that plans rest on.
 	open(ctx context.Context, strictPlans bool) error
 	// protocol returns the sessions. durable is proxy.Config.Durable.
-	protocol(legs proxy.TLS, durable bool) proxy.Protocol
+	protocol(legs proxy.TLS, durable, logged bool) proxy.Protocol
 	// unwatched returns what of the upstream's database cannot be watched, as sentences: that it is missing, or tables.
 	unwatched(ctx context.Context) ([]string, error)
+	// rights returns what isotap's user may do, as far as isotap wants it and it is no matter of single tables or the
+	// server's log.
+	rights(ctx context.Context) ([]Examined, error)
 	// describe says in a run's description what the server is.
 	describe(*history.Info)
 	// reload takes in that the schema changed, for a client that waits for no longer than it must.
@@ -35,11 +39,19 @@ type backend interface {
 	ping(ctx context.Context) error
 	// plans counts the statements whose plan was asked for, and those whose plan was in the cache.
 	plans() (lookups, hits uint64)
+	// misled counts the readings that had a table otherwise than the statements told that had defined it.
+	misled() uint64
 	setStrictPlans(bool)
-	// tester returns what finds the rows that match a predicate; nil but in mode predicates, and on TiDB.
+	// tester returns what finds the rows that match a predicate; nil but in mode predicates, on TiDB, and in
+	// mode auto where the login may not.
 	tester() predicate.Tester
 	// rewritten returns history.Info's Rewritten, at the end of a run.
 	rewritten(context.Context) []string
+	// serverLog returns the server's own log, whose times are by a clock that counts nanoseconds since the run's
+	// start. A *serverlog.Unreadable error says why it cannot be read.
+	serverLog(clock func() int64) (serverlog.Source, error)
+	// inserted returns how many statements that insert rows the server has run; not known on PostgreSQL.
+	inserted(context.Context) (n uint64, known bool)
 	// outlived returns the transactions that their sessions prepared (PREPARE TRANSACTION) and nobody has ended,
 	// once all sessions are gone.
 	outlived() []*history.Txn
@@ -49,10 +61,11 @@ type backend interface {
 // newBackend returns the backend of the upstream's family, which is not open yet.
 func newBackend(o *Options) backend {
 	if o.Upstream.Family == dbms.PostgreSQLFamily {
-		return &postgresBackend{target: o.Upstream, options: sqlpostgres.Options{Predicates: o.Predicates,
+		return &postgresBackend{target: o.Upstream, options: sqlpostgres.Options{Predicates: o.Predicates || o.Auto,
 			Columns: o.Columns, WListBytes: sqlpostgres.DefaultWListBytes}}
 	}
-	return &mysqlBackend{target: o.Upstream, predicates: o.Predicates, log: o.Logger}
+	return &mysqlBackend{target: o.Upstream, predicates: o.Predicates || o.Auto, auto: o.Auto && !o.Predicates,
+		log: o.Logger}
 }
 
 // maxUnwatched bounds the tables that are named among those that cannot be watched.

@@ -30,6 +30,8 @@ func (srv *Server) Metrics(p *admin.Page) {
 	lookups, hits := srv.backend.plans()
 	p.Counter("isotap_plan_cache_hits_total", "Statements whose plan was in the cache.", float64(hits))
 	p.Counter("isotap_plan_cache_misses_total", "Statements whose plan had to be made.", float64(lookups-hits))
+	p.Counter("isotap_definitions_misled_total",
+		"Readings that had a table otherwise than the statements told that had defined it.", float64(srv.backend.misled()))
 }
 
 func (srv *Server) processMetrics(p *admin.Page) {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -20,6 +21,8 @@ import (
 	mysqlproxy "github.com/isotap/isotap/proxy/mysql"
 	"github.com/isotap/isotap/proxy/session"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
+	"github.com/isotap/isotap/serverlog"
+	"github.com/isotap/isotap/serverlog/binlog"
 )
 
 // The plans kept: by number and by bytes.
@@ -40,7 +43,9 @@ type mysqlBackend struct {
 	log     *zap.Logger
 
 	predicates bool
+	auto       bool                   // predicates where they can be tested
 	matching   *catalogmysql.Matching // nil but in mode predicates
+	untested   string                 // why conditions cannot be tested; empty where they can, or nobody wanted it
 }
 
 func (b *mysqlBackend) open(ctx context.Context, strictPlans bool) (err error) {
@@ -58,6 +63,7 @@ func (b *mysqlBackend) open(ctx context.Context, strictPlans bool) (err error) {
 		if b.matching, err = catalogmysql.NewMatching(ctx, b.target, b.catalog); err != nil {
 			return errors.Join(err, b.catalog.Close(), b.conn.Close())
 		}
+		b.tryMatching(ctx)
 	}
 	b.planner = sqlmysql.NewCache(sqlmysql.New(b.catalog, sqlmysql.Options{StrictPlans: strictPlans,
 		Predicates: b.predicates}), planEntries, planBytes)
@@ -65,7 +71,25 @@ func (b *mysqlBackend) open(ctx context.Context, strictPlans bool) (err error) {
 	return nil
 }
 
-func (b *mysqlBackend) protocol(legs proxy.TLS, durable bool) proxy.Protocol {
+// tryMatching finds out whether conditions can be tested in the database that clients use. Mode auto does without where
+// they cannot.
+func (b *mysqlBackend) tryMatching(ctx context.Context) {
+	if b.target.Database == "" {
+		return
+	}
+	err := b.matching.Try(ctx, b.target.Database)
+	if !errors.Is(err, catalogmysql.ErrNoTemporaryTables) {
+		return // what else there is shows when there is something to test
+	}
+	b.untested = fmt.Sprintf("what conditions do not find stays unknown: %s in %s", catalogmysql.ErrNoTemporaryTables,
+		b.target.Database)
+	if b.auto {
+		_ = b.matching.Close() // nothing was left on it
+		b.predicates, b.matching = false, nil
+	}
+}
+
+func (b *mysqlBackend) protocol(legs proxy.TLS, durable, _ bool) proxy.Protocol {
 	cfg := mysqlproxy.Config{Durable: durable, Predicates: b.predicates, AsksConflicts: b.facts.AsksConflicts,
 		ClientTLS: legs.ClientUse, ServerTLS: legs.ServerUse, Key: passwordKey}
 	if b.planner != nil {
@@ -103,10 +127,37 @@ func (b *mysqlBackend) unwatched(ctx context.Context) ([]string, error) {
 			missing = ""
 		}
 	}
-	return sayUnwatched(missing, b.catalog.Unwatched(b.target.Database)), nil
+	said := sayUnwatched(missing, b.catalog.Unwatched(b.target.Database))
+	if b.untested != "" {
+		said = append(said, b.untested)
+	}
+	return said, nil
 }
 
-func (b *mysqlBackend) describe(info *history.Info) { info.Server = b.facts.Server }
+// rights says whether conditions can be tested. What else the user may do shows in the tables.
+func (b *mysqlBackend) rights(ctx context.Context) (all []Examined, err error) {
+	database := b.target.Database
+	if database == "" || b.facts.Engine == dbms.TiDB {
+		return nil, nil
+	}
+	m, err := catalogmysql.NewMatching(ctx, b.target, b.catalog)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	e := Examined{What: "conditions", There: true, Says: "they can be tested in " + database}
+	switch err := m.Try(ctx, database); {
+	case errors.Is(err, catalogmysql.ErrNoTemporaryTables):
+		e = Examined{What: "conditions", Says: catalogmysql.ErrNoTemporaryTables.Error() + " in " + database,
+			Do: fmt.Sprintf("GRANT CREATE TEMPORARY TABLES ON `%s`.* TO <isotap's user>", database)}
+	case err != nil:
+		e = Examined{What: "conditions", Says: err.Error()}
+	}
+	return []Examined{e}, nil
+}
+
+// describe says of a run that rows may be put back: until it ends nobody knows better.
+func (b *mysqlBackend) describe(info *history.Info) { info.Server, info.PutBack = b.facts.Server, true }
 
 // How long a client waits at most for the tables to be read that its statement names, where they were changed. Where
 // isotap's columns show, statements may fail for a column too many unless the table is known.
@@ -121,7 +172,7 @@ func (b *mysqlBackend) settle() {
 	if b.facts.Engine == dbms.TiDB {
 		limit = exposedReloadLimit
 	}
-	b.catalog.Configure(catalogmysql.CacheOptions{Patience: limit, Invalidate: b.planner.Invalidate,
+	b.catalog.Configure(catalogmysql.CacheOptions{Patience: limit, Ahead: true, Invalidate: b.planner.Invalidate,
 		Failed: func(err error) {
 			b.log.Warn("cannot read the schema: changed tables may go unobserved", zap.Error(err))
 		}})
@@ -144,12 +195,23 @@ func (b *mysqlBackend) ping(ctx context.Context) error { return b.catalog.Ping(c
 
 func (b *mysqlBackend) plans() (lookups, hits uint64) { return b.planner.Stats() }
 
+// misled counts none: every table is read.
+func (b *mysqlBackend) misled() uint64 { return 0 }
+
 // rewritten asks what the tables are as the run ends. A server that is gone makes none anew.
 func (b *mysqlBackend) rewritten(ctx context.Context) []string {
 	if b.lives == nil {
 		return nil
 	}
 	return b.lives.Rewritten(ctx, b.conn)
+}
+
+func (b *mysqlBackend) serverLog(clock func() int64) (serverlog.Source, error) {
+	return &binlog.Source{Target: b.target, Engine: b.facts.Engine, Clock: clock}, nil
+}
+
+func (b *mysqlBackend) inserted(ctx context.Context) (n uint64, known bool) {
+	return catalogmysql.Inserts(ctx, b.conn)
 }
 
 // outlived returns none: a branch that is prepared (XA) is recorded as indeterminate when its session leaves it.

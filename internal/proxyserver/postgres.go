@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net"
 	"slices"
@@ -17,6 +18,8 @@ import (
 	postgresproxy "github.com/isotap/isotap/proxy/postgres"
 	"github.com/isotap/isotap/proxy/session"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
+	"github.com/isotap/isotap/serverlog"
+	logpostgres "github.com/isotap/isotap/serverlog/postgres"
 )
 
 // A postgresBackend is a PostgreSQL server. What is open is a planner for each database that clients log in
@@ -33,6 +36,7 @@ type postgresBackend struct {
 	planners      map[string]*planned // by database
 	options       sqlpostgres.Options
 	lookups, hits uint64          // of planners that are gone
+	misledBefore  uint64          // by their catalogs
 	moved         map[string]bool // history.Info's Rewritten
 }
 
@@ -68,6 +72,22 @@ func (b *postgresBackend) unwatched(ctx context.Context) ([]string, error) {
 	return sayUnwatched("", tables), err
 }
 
+func (b *postgresBackend) rights(ctx context.Context) ([]Examined, error) {
+	user, closed, err := catalogpostgres.NotAdmitted(ctx, b.conn)
+	if err != nil {
+		return nil, err
+	}
+	var all []Examined
+	for _, name := range closed {
+		all = append(all, Examined{What: "database " + name, Says: "isotap's user may not connect to it",
+			Do: fmt.Sprintf("GRANT CONNECT ON DATABASE %s TO %s", logpostgres.Quoted(name), logpostgres.Quoted(user))})
+	}
+	if len(closed) == 0 {
+		all = append(all, Examined{What: "databases", There: true, Says: "isotap's user may connect to all"})
+	}
+	return all, nil
+}
+
 // ask learns the server's facts in a database.
 func (b *postgresBackend) ask(ctx context.Context, database string) (err error) {
 	if b.conn, err = catalogpostgres.NewConn(b.target, database); err != nil {
@@ -79,9 +99,9 @@ func (b *postgresBackend) ask(ctx context.Context, database string) (err error) 
 	return nil
 }
 
-func (b *postgresBackend) protocol(legs proxy.TLS, durable bool) proxy.Protocol {
+func (b *postgresBackend) protocol(legs proxy.TLS, durable, logged bool) proxy.Protocol {
 	cfg := postgresproxy.Config{Durable: durable, ClientTLS: legs.ClientUse, ServerTLS: legs.ServerUse,
-		DirectTLS: b.target.TLS.Direct}
+		DirectTLS: b.target.TLS.Direct, Logged: logged}
 	if legs.Client != nil {
 		cfg.Certificate = legs.Client.Certificates[0].Certificate[0]
 	}
@@ -190,7 +210,17 @@ func (b *postgresBackend) drop(database string, p *planned) {
 // count keeps what a planner counted that goes. It needs b.mu.
 func (b *postgresBackend) count(p *planned) {
 	lookups, hits := p.planner.Stats()
-	b.lookups, b.hits = b.lookups+lookups, b.hits+hits
+	b.lookups, b.hits, b.misledBefore = b.lookups+lookups, b.hits+hits, b.misledBefore+p.catalog.Misled()
+}
+
+func (b *postgresBackend) misled() uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := b.misledBefore
+	for _, p := range b.planners {
+		n += p.catalog.Misled()
+	}
+	return n
 }
 
 func (b *postgresBackend) epoch() (sum uint64) {
@@ -238,6 +268,17 @@ func (b *postgresBackend) rewritten(ctx context.Context) []string {
 	defer b.mu.Unlock()
 	return slices.Sorted(maps.Keys(b.moved))
 }
+
+func (b *postgresBackend) serverLog(clock func() int64) (serverlog.Source, error) {
+	if b.options.Columns {
+		return nil, &serverlog.Unreadable{Reason: "rows are known by isotap's columns, and the log by places",
+			Remedy: "leave row_identity at system"}
+	}
+	return &logpostgres.Source{Target: b.target, Conn: b.conn, Databases: b.databases, Maintenance: maintenance,
+		Clock: clock}, nil
+}
+
+func (b *postgresBackend) inserted(context.Context) (n uint64, known bool) { return 0, false }
 
 func (b *postgresBackend) outlived() []*history.Txn { return b.prepared.Rest() }
 

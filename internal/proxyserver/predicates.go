@@ -32,15 +32,21 @@ func (m *matching) Txn(ctx context.Context, t *history.Txn) error {
 // lastMatches is how long the predicates and versions that came last may be tested when a run ends.
 const lastMatches = 10 * time.Second
 
-// match begins to hold what is recorded against predicates, and returns the recorder to record with.
-func (srv *Server) match(tester predicate.Tester, log *zap.Logger, started time.Time) *matching {
+// match begins to hold what is recorded against predicates, and returns the recorder to record with. Gentle: see
+// [predicate.Matcher].
+func (srv *Server) match(tester predicate.Tester, gentle bool, log *zap.Logger, started time.Time) *matching {
 	m := &matching{Recorder: srv.recorder, matcher: predicate.NewMatcher(tester, srv.writer, log),
 		databases: newDatabases()}
+	m.matcher.Gentle = gentle
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
 		m.matcher.Run(ctx, srv.asking, lastMatches, func() int64 { return int64(time.Since(started)) })
 	})
-	srv.settle = func() { stop(); running.Wait() }
+	srv.settle = func() int {
+		stop()
+		running.Wait()
+		return m.matcher.Untested()
+	}
 	return m
 }

@@ -4,7 +4,8 @@
 // server.go starts and ends it; listen.go opens its addresses, tls.go its certificates, backend.go says what
 // isotap needs of the server behind it, mysql.go is that for the MySQL family, postgres.go for PostgreSQL; health.go
 // and metrics.go answer on the admin address. environment.go tells a client program where isotap is. definitions.go and
-// predicates.go have the recording hold more than the proxy sees. watch.go and follow.go hand what is recorded to the
+// predicates.go have the recording hold more than the proxy sees, and serverlog.go what the server's own log says.
+// watch.go and follow.go hand what is recorded to the
 // live analysis and to those who follow.
 package proxyserver
 
@@ -28,6 +29,7 @@ import (
 	"github.com/isotap/isotap/proxy"
 	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/recorder"
+	"github.com/isotap/isotap/serverlog"
 )
 
 // Options say what [Start] starts.
@@ -53,15 +55,19 @@ type Options struct {
 	Columns bool
 	// Predicates records by which conditions statements chose rows, and which versions match them. Not for TiDB.
 	Predicates bool
-	Recording  string // the recording's directory
+	// Auto is Predicates where the server has them, with tests for no more than a fifth of the time.
+	Auto      bool
+	Recording string // the recording's directory
 	// Definitions records how the tables are defined that statements use.
 	Definitions bool
-	Durability  recorder.Durability
-	WhenFull    recorder.WhenFull
-	MinFree     int64  // see recorder.Options
-	AllowLocal  bool   // see proxy.Config
-	Version     string // isotap's own, for the recording
-	Logger      *zap.Logger
+	// ServerLog says whether what the server's own log says of writes is recorded, too.
+	ServerLog  serverlog.Use
+	Durability recorder.Durability
+	WhenFull   recorder.WhenFull
+	MinFree    int64  // see recorder.Options
+	AllowLocal bool   // see proxy.Config
+	Version    string // isotap's own, for the recording
+	Logger     *zap.Logger
 	// Admin is the address of the admin server (internal/admin); empty: there is none.
 	Admin      string
 	AdminPprof bool // serve profiles there
@@ -92,31 +98,34 @@ func (o *Options) Reloadable() Reloadable {
 
 // A Server is a running isotap.
 type Server struct {
-	listeners []net.Listener
-	stop      context.CancelFunc
-	served    chan error
-	wait      func() error // for served, and what is closed then: once
-	writer    *recorder.Writer
-	recorder  proxy.Recorder   // the writer, behind all who look at events before it
-	watch     *monitor.Monitor // nil: there is none
-	follow    *tail.Server     // nil where nobody can follow the recording
-	result    *analyzer.Result
-	settle    func()  // ends the testing of predicates; nil where there is none
-	defined   func()  // ends the recording of definitions; nil where there is none
-	backend   backend // open; nil in mode off
-	proxy     *proxy.Proxy
-	watching  sync.WaitGroup
-	upstream  dsn.Target
-	url       string
-	version   string
-	started   time.Time
-	serving   context.Context // ends when no more clients are taken
-	asking    context.Context // ends when the server is asked nothing more
-	giveUp    context.CancelFunc
-	log       *zap.Logger
-	admin     *admin.Server // nil when there is none
-	probe     probe
-	tls       session.TLSUse // of clients
+	listeners  []net.Listener
+	stop       context.CancelFunc
+	served     chan error
+	wait       func() error // for served, and what is closed then: once
+	writer     *recorder.Writer
+	recorder   proxy.Recorder // the writer, behind all who look at events before it
+	inserts    *insertCount
+	watch      *monitor.Monitor // nil: there is none
+	follow     *tail.Server     // nil where nobody can follow the recording
+	result     *analyzer.Result
+	settle     func() (untested int) // ends the testing of predicates; nil where there is none
+	predicates bool                  // conditions are recorded
+	defined    func()                // ends the recording of definitions; nil where there is none
+	logged     loggedBy              // the server's own log
+	backend    backend               // open; nil in mode off
+	proxy      *proxy.Proxy
+	watching   sync.WaitGroup
+	upstream   dsn.Target
+	url        string
+	version    string
+	started    time.Time
+	serving    context.Context // ends when no more clients are taken
+	asking     context.Context // ends when the server is asked nothing more
+	giveUp     context.CancelFunc
+	log        *zap.Logger
+	admin      *admin.Server // nil when there is none
+	probe      probe
+	tls        session.TLSUse // of clients
 }
 
 // Start connects to the server, reads its schema, opens the recording and listens. It serves
@@ -157,7 +166,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 			return nil, errors.Join(err, srv.close(), closeAll(srv.listeners))
 		}
 	}
-	cfg.Protocol = b.protocol(legs, cfg.Durable)
+	cfg.Protocol = b.protocol(legs, cfg.Durable, srv.logged.reader != nil)
 	serving, stop := context.WithCancel(ctx)
 	srv.serving, srv.stop = serving, stop
 	srv.proxy = proxy.New(cfg)
@@ -191,19 +200,26 @@ func (srv *Server) observe(ctx context.Context, o Options, b backend, cfg *proxy
 	cfg.Started = time.Now()
 	info := history.Info{Started: cfg.Started, Isotap: o.Version, Mode: "items"}
 	tester := b.tester()
-	if o.Predicates {
-		if tester == nil {
-			return errors.New("mode predicates is not for TiDB: an UPDATE does not show the rows that it leaves there")
-		}
+	if o.Predicates && tester == nil {
+		return errors.New("mode predicates is not for TiDB: an UPDATE does not show the rows that it leaves there")
+	}
+	if srv.predicates = o.Predicates || o.Auto && tester != nil; srv.predicates {
 		info.Mode = "predicates"
 	}
 	b.describe(&info)
+	clock := func() int64 { return int64(time.Since(cfg.Started)) }
 	var err error
+	if srv.logged, err = openLog(ctx, &o, b, clock); err != nil {
+		return err
+	}
 	if srv.writer, err = recorder.Create(o.Recording, info, recorder.Options{Durability: o.Durability,
 		WhenFull: o.WhenFull, MinFree: o.MinFree, Logger: o.Logger}); err != nil {
 		return fmt.Errorf("open the recording: %w", err)
 	}
 	srv.recorder = srv.writer
+	if err := srv.logged.start(ctx, srv.writer, clock()); err != nil {
+		return fmt.Errorf("record the server's log: %w", err)
+	}
 	srv.serveFollowers(o.Recording, o.Logger)
 	if o.Watch != nil {
 		info.Run = srv.writer.Run()
@@ -211,8 +227,8 @@ func (srv *Server) observe(ctx context.Context, o Options, b backend, cfg *proxy
 			return err
 		}
 	}
-	if o.Predicates {
-		srv.recorder = srv.match(tester, o.Logger, cfg.Started)
+	if srv.predicates {
+		srv.recorder = srv.match(tester, !o.Predicates, o.Logger, cfg.Started)
 	}
 	cfg.Passes = o.WhenFull == recorder.Pass
 	if !cfg.Passes {
@@ -222,7 +238,9 @@ func (srv *Server) observe(ctx context.Context, o Options, b backend, cfg *proxy
 	if o.Definitions {
 		srv.define(&o, cfg)
 	}
-	cfg.Recorder, cfg.Run = srv.recorder, srv.writer.Run()
+	srv.inserts = &insertCount{Recorder: srv.recorder}
+	srv.inserts.before, srv.inserts.known = b.inserted(ctx)
+	cfg.Recorder, cfg.Run = srv.inserts, srv.writer.Run()
 	return nil
 }
 
@@ -233,6 +251,9 @@ func (srv *Server) Reconfigure(l Reloadable) {
 		srv.backend.setStrictPlans(l.StrictPlans)
 	}
 }
+
+// Predicates reports whether it records by which conditions statements chose rows.
+func (srv *Server) Predicates() bool { return srv.predicates }
 
 // Stats are what the proxy has counted.
 func (srv *Server) Stats() proxy.Stats { return srv.proxy.Stats() }
@@ -293,6 +314,7 @@ func (srv *Server) close() error {
 		cancel()
 		errs = append(errs, srv.closeRecording())
 	}
+	srv.logged.end(srv.asking) // where there was no recording for it
 	srv.giveUp()
 	srv.watching.Wait()
 	if srv.backend != nil {
@@ -307,16 +329,19 @@ func (srv *Server) closeRecording() error {
 	for _, txn := range srv.backend.outlived() {
 		errs = append(errs, srv.recorder.Txn(context.Background(), txn))
 	}
+	srv.logged.end(srv.asking)
 	if srv.settle != nil {
-		srv.settle()
+		srv.writer.Untested(srv.settle())
 	}
 	if srv.defined != nil {
 		srv.defined()
 	}
 	ctx, cancel := context.WithTimeout(srv.asking, lastLook)
-	rewritten := srv.backend.rewritten(ctx)
+	srv.writer.Rewritten(srv.backend.rewritten(ctx))
+	if srv.inserts.all(srv.backend.inserted(ctx)) {
+		srv.writer.NothingPutBack()
+	}
 	cancel()
-	srv.writer.Rewritten(rewritten)
 	if srv.follow != nil {
 		srv.follow.Drain()
 	}

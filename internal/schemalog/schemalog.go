@@ -131,6 +131,9 @@ func (k *Log) database(name string) *database {
 }
 
 func (k *Log) want(d *database) {
+	if d.wanted { // Run knows
+		return
+	}
 	d.wanted = true
 	select {
 	case k.wake <- struct{}{}:

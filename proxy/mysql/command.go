@@ -196,7 +196,20 @@ func (s *Session) planSafely(text []byte) (p *sqlmysql.Plan) {
 			p = faulty
 		}
 	}()
-	return s.cfg.Planner.Plan(text, s.settings.env)
+	env := s.settings.env
+	env.Repeats = s.readsAgain()
+	env.Lasts = s.txn.inTrans && s.txn.open != nil && s.txn.open.Level == history.RepeatableRead
+	if p = s.cfg.Planner.Plan(text, env); p.Upstream.Repeats && s.cfg.Planner.AreSubqueriesTooLarge(p.Shape) {
+		env.Repeats = false
+		p = s.cfg.Planner.Plan(text, env)
+	}
+	return p
+}
+
+// readsAgain reports whether a statement may read rows a second time: the same ones, without a lock, and all those
+// that it read for the client, which sql_select_limit may keep from some.
+func (s *Session) readsAgain() bool {
+	return s.txn.readsSnapshot(s.settings.level) && !s.settings.selectLimit
 }
 
 // query sends a statement of the text protocol.
@@ -237,7 +250,6 @@ func (s *Session) run(plan *sqlmysql.Plan, payload []byte) {
 		o.rewritten = true
 		payload = s.rewritten(o)
 	}
-	o.stmt.Predicates = s.settings.predicates(o, nil)
 	x := s.statement(o)
 	x.added = s.conditions.addedBy(plan, o.rewritten)
 	x.show(listed)
@@ -281,6 +293,10 @@ func (s *Session) leavesAlone(plan *sqlmysql.Plan) history.Reason {
 	}
 	if plan.Upstream.MayHideLocks && s.txn.readsLock(plan.Locking, s.settings.level) {
 		return history.ReasonPlan
+	}
+	if plan.Upstream.Repeats && (!s.readsAgain() ||
+		s.cfg.Planner.AreSubqueriesTooLarge(plan.Shape)) {
+		return history.ReasonSubquery
 	}
 	if hasArrays(plan) && s.cfg.Planner.IsTooLarge(plan.Shape) {
 		return history.ReasonLargeAggregate

@@ -160,6 +160,9 @@ func (s *Session) bind(o *pendingStatement, p *prepared, payload []byte) ([]byte
 	if s.cfg.Args {
 		o.stmt.Args = p.args(values, nulls)
 	}
+	if len(o.plan.Predicates) > 0 {
+		o.literals = p.literals(values, nulls, s.settings.env.NoBackslashEscapes)
+	}
 	if !p.rewritten {
 		if o.plan.Companion != nil && !slices.Contains(p.long, true) {
 			p.companionCommand = p.appendParams(slices.Clone(head), nulls, values, nil, sqlmysql.Values{})
@@ -169,9 +172,6 @@ func (s *Session) bind(o *pendingStatement, p *prepared, payload []byte) ([]byte
 			payload = p.named(payload)
 		}
 		return payload, nil
-	}
-	if len(o.plan.Predicates) > 0 {
-		o.stmt.Predicates = s.settings.predicates(o, p.literals(values, nulls, s.settings.env.NoBackslashEscapes))
 	}
 	id, hidden := p.id, p.plan.Upstream.Hidden
 	if !o.rewritten {

@@ -20,6 +20,9 @@ type plans struct{}
 func (plans) TooLarge(shape string)        {}
 func (plans) IsTooLarge(shape string) bool { return false }
 
+func (plans) SubqueriesTooLarge(string)         {}
+func (plans) AreSubqueriesTooLarge(string) bool { return false }
+
 func (plans) Misplanned(shape string) bool   { return true }
 func (plans) IsMisplanned(shape string) bool { return false }
 

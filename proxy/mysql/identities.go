@@ -22,6 +22,7 @@ type rowIdentities struct {
 	dropped history.Reason // why some were not kept; empty: all were
 	of      *txnstate.Unrecorded
 	key     []byte
+	last    [][]byte // literals for what the last row is ordered by
 	arrayIdentities
 }
 
@@ -47,9 +48,15 @@ func (s *rowIdentities) takeRow(row []byte, of *reply, hidden int, sources []sql
 	column := visible
 	for i := range sources {
 		source := &sources[i]
-		if source.Array {
-			s.addArray(i, source.Limit, tail.value(&r, column))
-		} else {
+		switch {
+		case source.Order > 0:
+			s.last = slices.Grow(s.last[:0], source.Order)[:source.Order]
+			for j := range s.last {
+				s.last[j] = append(s.last[j][:0], tail.value(&r, column+j)...)
+			}
+		case source.Array:
+			s.addArray(i, source, tail.value(&r, column))
+		default:
 			rowID, wList := tail.value(&r, column), tail.value(&r, column+1)
 			if rowID != nil || wList != nil || source.Always {
 				s.add(i, rowID, wList)
@@ -104,7 +111,7 @@ const maxIdentityBytes = 1 << 20
 
 // forget makes the memory ready for the next statement.
 func (s *rowIdentities) forget() {
-	s.arena, s.list, s.dropped = s.arena[:0], s.list[:0], history.Reason{}
+	s.arena, s.list, s.dropped, s.last = s.arena[:0], s.list[:0], history.Reason{}, s.last[:0]
 	s.arrayIdentities.forget()
 	if cap(s.arena) > maxIdentityBytes {
 		*s = rowIdentities{of: s.of}
@@ -153,6 +160,16 @@ func (s *rowIdentities) take(o *pendingStatement) {
 	o.stmt.Accesses = accesses
 }
 
+// tellNumbers gives an INSERT the numbers that it returned of its rows.
+func (s *rowIdentities) tellNumbers(o *pendingStatement) {
+	text, start := string(s.arena), 0
+	o.numbersTold = make(map[string]string, len(s.list))
+	for _, told := range s.list {
+		o.numbersTold[text[start:told.rowID]] = text[told.rowID:told.wList]
+		start = told.wList
+	}
+}
+
 // arrayIdentities is what the arrays of the statement in flight have shown, beside their identities.
 type arrayIdentities struct {
 	known      map[string]struct{} // identities that are in the list already, behind their source's number
@@ -160,11 +177,19 @@ type arrayIdentities struct {
 	full       bool                // an array may lack identities
 	missing    bool                // a row had no array
 	unreadable bool
+	cut        bool   // an array of what a subquery read may lack identities
+	beside     uint64 // has a bit for each of the first sources of which a row told what a subquery read
 }
 
 // addArray keeps the identities that an array carries: every row and version once, since groups overlap
 // under ROLLUP and a join repeats them.
-func (s *rowIdentities) addArray(source, limit int, array []byte) {
+func (s *rowIdentities) addArray(source int, of *sqlmysql.Source, array []byte) {
+	if of.Beside {
+		s.beside |= 1 << source
+		if s.cut = s.cut || string(array) == sqlmysql.Lacking; array == nil || string(array) == sqlmysql.Lacking {
+			return
+		}
+	}
 	if array == nil {
 		s.missing = true
 		return
@@ -187,7 +212,11 @@ func (s *rowIdentities) addArray(source, limit int, array []byte) {
 		s.add(source, rowID, wList)
 	})
 	s.elements += n
-	s.full = s.full || limit > 0 && n >= limit
+	if full := of.Limit > 0 && n >= of.Limit; of.Beside {
+		s.cut = s.cut || full
+	} else {
+		s.full = s.full || full
+	}
 	s.unreadable = s.unreadable || !ok
 }
 
@@ -233,6 +262,9 @@ func (s *rowIdentities) judgeArrays(o *pendingStatement, warned bool) (tooLarge 
 		return false
 	}
 	switch a := &s.arrayIdentities; {
+	case a.cut, a.lackSubquery(o.plan.Result.Sources):
+		o.downgrade(history.Inexact, history.ReasonSubquery)
+		return false
 	case a.unreadable:
 		o.downgrade(history.Inexact, history.ReasonUnreadableIdentity)
 	case a.full, a.missing && warned:
@@ -241,6 +273,16 @@ func (s *rowIdentities) judgeArrays(o *pendingStatement, warned bool) (tooLarge 
 		return false
 	}
 	return true
+}
+
+// lackSubquery reports whether there was no row to show beside it what a subquery read.
+func (a *arrayIdentities) lackSubquery(sources []sqlmysql.Source) bool {
+	for i := range sources {
+		if sources[i].Whole && a.beside&(1<<i) == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func hasArrays(p *sqlmysql.Plan) bool {

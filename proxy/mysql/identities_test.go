@@ -77,7 +77,7 @@ func TestArraysThatLackIdentitiesMakeStatementsInexact(t *testing.T) {
 		o := &pendingStatement{plan: &sqlmysql.Plan{Result: sqlmysql.Result{Sources: []sqlmysql.Source{{Array: true,
 			Limit: 3}}}}}
 		o.stmt.Observation = history.Exact
-		ids.addArray(0, 3, test.array)
+		ids.addArray(0, &sqlmysql.Source{Array: true, Limit: 3}, test.array)
 		if ids.judgeArrays(o, test.warned); o.stmt.Observation != test.want {
 			t.Errorf("%s: %v", name, o.stmt.Observation)
 		}

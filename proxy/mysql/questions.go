@@ -142,6 +142,7 @@ func (s *Session) askSettings() {
 			case x.failed && x.err.code == gomysql.ER_UNKNOWN_SYSTEM_VARIABLE && s.cfg.AsksConflicts:
 				// Another server answers than the one that was asked what it has.
 				s.cfg.AsksConflicts, s.settings.stale = false, true
+			case x.failed && s.settings.failed(x.err.code):
 			case x.failed:
 				s.note("cannot read the session's settings (error %d: %s): its statements go unobserved",
 					x.err.code, x.err.message)

@@ -657,6 +657,7 @@ func (s *Session) statementDone(x *exchange) error {
 	if x.mask.wrong {
 		o.misplanned()
 	}
+	widen(&o.stmt)
 
 	// What the client may ask about the statement, before anything of isotap's own runs and changes the answer.
 	s.counts.take(&x.reply, x.okInstead)
@@ -684,9 +685,7 @@ func (s *Session) takeResult(o *pendingStatement, x *exchange) {
 	if x.okInstead {
 		o.stmt.Rows, o.stmt.Affected = 0, x.rows
 	}
-	if o.stmt.Rows >= o.fewerThan {
-		o.stmt.Predicates = nil // rows that match may have been left out
-	}
+	o.stmt.Predicates = s.settings.predicates(o, s.identities.last)
 	if x.opens(x.ok) {
 		// The client need not fetch all of it, nor in this transaction.
 		o.downgrade(history.Inexact, history.ReasonCursor)
@@ -709,7 +708,11 @@ func (s *Session) access(o *pendingStatement, x *exchange) {
 	if !o.rewritten {
 		return
 	}
-	if o.plan.Result.Reply != rewrite.Unchanged {
+	switch {
+	case o.plan.Result.Reply == rewrite.Unchanged:
+	case o.plan.Writes.Inserts != 0:
+		s.identities.tellNumbers(o)
+	default:
 		// A DELETE that failed deleted nothing, whatever it had returned by then.
 		if o.plan.Kind != history.Delete || !x.failed {
 			s.takeIdentities(o, x.ok.warnings > 0)
@@ -726,6 +729,9 @@ func (s *Session) access(o *pendingStatement, x *exchange) {
 // takeIdentities gives a statement the rows whose identities came out of its reply. Those of its kind that read too
 // much for an array are left alone from then on.
 func (s *Session) takeIdentities(o *pendingStatement, warned bool) {
+	if s.identities.cut {
+		s.cfg.Planner.SubqueriesTooLarge(o.plan.Shape)
+	}
 	if s.identities.judgeArrays(o, warned) {
 		s.cfg.Planner.TooLarge(o.plan.Shape)
 	}

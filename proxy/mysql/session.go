@@ -62,6 +62,9 @@ type Planner interface {
 	// identities in its reply, and IsTooLarge asks for that.
 	TooLarge(shape string)
 	IsTooLarge(shape string) bool
+	// SubqueriesTooLarge and AreSubqueriesTooLarge are likewise about what the statement's subqueries read.
+	SubqueriesTooLarge(shape string)
+	AreSubqueriesTooLarge(shape string) bool
 	// Misplanned takes note that a statement of the plan's shape has shown columns of isotap's that the plan does not
 	// know of, and reports whether it is the first that is told of; IsMisplanned asks for that.
 	Misplanned(shape string) bool

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
+
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
@@ -18,8 +20,10 @@ import (
 type settings struct {
 	stale bool // ask before the next statement
 	known bool
-	env   sqlmysql.Session
-	level history.Level
+	// interrupted is how often in a row a KILL or a timeout of the client's ended the question.
+	interrupted int
+	env         sqlmysql.Session
+	level       history.Level
 	// conflicts is history.ConflictsUnknown where the server has no setting for it.
 	conflicts history.Conflicts
 	// selectLimit says that sql_select_limit cuts results without a LIMIT.
@@ -45,6 +49,26 @@ func (in *settings) reset(watched bool) { *in = settings{stale: watched} }
 func (in *settings) ask() {
 	in.stale, in.known = false, false
 	in.level, in.conflicts = history.LevelUnknown, history.ConflictsAccepted
+}
+
+// Errors by which limits on a statement's time end it, with the names of their own sources.
+const (
+	erStatementTimeout = 1969 // MariaDB: max_statement_time
+	erQueryTimeout     = 3024 // MySQL: max_execution_time
+)
+
+// maxInterrupted is how often in a row an interrupted question is asked again: a client's timeout may end each.
+const maxInterrupted = 3
+
+// failed takes an error in the answer's place, and reports whether the server is asked again: a KILL QUERY that came
+// too late for the client's statement, and a limit of its own, may end isotap's.
+func (in *settings) failed(code uint16) (again bool) {
+	switch code {
+	case gomysql.ER_QUERY_INTERRUPTED, erStatementTimeout, erQueryTimeout:
+		in.interrupted++
+		in.stale = in.interrupted <= maxInterrupted
+	}
+	return in.stale
 }
 
 // sql returns the query, but for its end.
@@ -146,7 +170,7 @@ func (in *settings) take(r *reader, q settingsQuery) error {
 		MaxPacket:      maxPacket,
 		GroupConcatMax: int(min(concatMax, maxConcat)), TempTables: in.tempTables}
 	in.env.SetSQLMode(mode)
-	in.known = true
+	in.known, in.interrupted = true, 0
 	return nil
 }
 
@@ -159,28 +183,38 @@ type literalSettings struct {
 	increment uint64 // of AUTO_INCREMENT; 0: not known
 }
 
-// predicates returns those of a statement, with literals in the places of its parameters. Where they cannot hold there
-// are none: a session's own limit leaves rows out, and at READ UNCOMMITTED a version may be seen that is none, but by
-// what locks the rows.
-func (in *settings) predicates(o *pendingStatement, literals []string) []history.Predicate {
-	if len(o.plan.Predicates) == 0 || !o.rewritten || in.selectLimit || o.txn == nil ||
-		o.txn.Level == history.LevelUnknown {
+// predicates returns those of a statement whose last row showed what it is ordered by, with literals in the places of
+// its parameters. A session's own limit leaves rows out, so that there are none. At READ UNCOMMITTED a version may be
+// seen that is none: there they are wide, but those of statements that lock the rows.
+func (in *settings) predicates(o *pendingStatement, ordered [][]byte) []history.Predicate {
+	if len(o.plan.Predicates) == 0 || in.selectLimit || o.txn == nil || o.txn.Level == history.LevelUnknown {
 		return nil
 	}
-	if o.txn.Level == history.ReadUncommitted && o.plan.Kind == history.Select && o.plan.Locking == history.NoLock {
-		return nil
+	wide := !o.rewritten || o.txn.Level == history.ReadUncommitted && o.plan.Kind == history.Select &&
+		o.plan.Locking == history.NoLock
+	var last []string
+	for _, v := range ordered {
+		last = append(last, string(v))
 	}
 	var out []history.Predicate
 	for i := range o.plan.Predicates {
 		open := &o.plan.Predicates[i]
-		bound, known := open.Limit.Bound(literals)
-		if o.fewerThan = bound; !known {
+		where, ok := open.CloseFor(o.literals, o.stmt.Rows, last)
+		if !ok || wide && where == "" || !in.env.SameInUTF8(where) {
 			continue
 		}
-		if where, ok := open.Close(literals); ok && in.env.SameInUTF8(where) {
-			out = append(out, history.Predicate{Table: open.Table, Of: open.Of, As: open.As, Where: where,
-				Settings: in.literals.LiteralSettings})
-		}
+		out = append(out, history.Predicate{Table: open.Table, Of: open.Of, As: open.As, Where: where,
+			Settings: in.literals.LiteralSettings, Wide: wide || open.Wide})
 	}
 	return out
+}
+
+// widen makes the predicates of a statement wide that does not tell every row.
+func widen(st *history.Stmt) {
+	if st.Observation == history.Exact {
+		return
+	}
+	for i := range st.Predicates {
+		st.Predicates[i].Wide = true
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
+
 	"github.com/isotap/isotap/history"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
@@ -76,5 +78,28 @@ func TestConflictsFollowFromEachServersSettings(t *testing.T) {
 		if got := strings.Count(test.query.sql(), "CAST("); got != 7+len(test.more) {
 			t.Errorf("%s: %d columns", name, got)
 		}
+	}
+}
+
+// TestAnInterruptedQuestionIsAskedAgain: a KILL QUERY that came late ended it. Otherwise the session's statements would
+// go unobserved, and what they write be taken for older versions by all that read it.
+func TestAnInterruptedQuestionIsAskedAgain(t *testing.T) {
+	for _, code := range []uint16{gomysql.ER_QUERY_INTERRUPTED, erStatementTimeout, erQueryTimeout} {
+		in := settings{}
+		for range maxInterrupted {
+			if in.ask(); !in.failed(code) || !in.stale {
+				t.Fatalf("error %d: not asked again: %+v", code, in)
+			}
+		}
+		if in.ask(); in.failed(code) {
+			t.Errorf("error %d: asked for ever", code)
+		}
+		if err := in.take(&reader{b: settingsRow()}, settingsQuery{}); err != nil || !in.known || in.interrupted != 0 {
+			t.Errorf("error %d: %v: %+v", code, err, in)
+		}
+	}
+	var in settings
+	if in.ask(); in.failed(gomysql.ER_ACCESS_DENIED_ERROR) {
+		t.Error("asked again though the server refuses")
 	}
 }

@@ -15,10 +15,9 @@ import (
 type pendingStatement struct {
 	plan      *sqlmysql.Plan
 	rewritten bool
-	// fewerThan is what the rows of the statement must stay below for its predicates to hold: with as many, its LIMIT
-	// may have left others out. It is set with these.
-	fewerThan uint64
-	txn       *history.Txn
+	// literals are those of its parameters, for its predicates.
+	literals []string
+	txn      *history.Txn
 	// begins is the transaction that a BEGIN opens when it succeeds.
 	begins     *history.Txn
 	stmt       history.Stmt
@@ -32,6 +31,8 @@ type pendingStatement struct {
 	// insertID is what the server numbered the first row of an INSERT with, and increment the step to the next, in
 	// mode predicates.
 	insertID, increment uint64
+	// numbersTold are what the server numbered rows with, as RETURNING told it, by their ids.
+	numbersTold map[string]string
 
 	rowCounts
 	rowsToInsert int  // the rows of an INSERT, whether or not they went in
@@ -348,6 +349,15 @@ func (t *transaction) readsLock(clause history.Locking, usual history.Level) boo
 	}
 	return clause != history.NoLock ||
 		(level == history.Serializable || level == history.LevelUnknown) && (t.inTrans || !t.autocommit)
+}
+
+// readsSnapshot reports whether plain reads are of a snapshot, and lock nothing. usual is the session's level.
+func (t *transaction) readsSnapshot(usual history.Level) bool {
+	level := t.next.of(usual)
+	if t.open != nil {
+		level = t.open.Level
+	}
+	return level == history.ReadCommitted || level == history.RepeatableRead
 }
 
 // weaken takes note that conflicts were treated in another way from some statement on. The weaker way counts for the

@@ -345,7 +345,9 @@ func (o *pendingStatement) image(e *sqlmysql.ImageEntry, numbers bool) string {
 	}
 	columns, values := picture.Inserted, e.Values
 	if rest, zero := strings.CutPrefix(values, zeroFirst); picture.Counted && zero {
-		if n := o.numbered(e.RowID); numbers && n > 0 {
+		if told := o.numbersTold[e.RowID]; told != "" {
+			values = told + "," + rest
+		} else if n := o.numbered(e.RowID); numbers && n > 0 {
 			values = strconv.FormatUint(n, 10) + "," + rest
 		} else { // what the server gave the row is not known
 			_, others, _ := strings.Cut(columns, "`, ")

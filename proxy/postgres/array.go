@@ -19,7 +19,7 @@ func (s *rowIdentities) array(v []byte, i int, sources []sqlpostgres.Source, for
 		return
 	}
 	if limit := sources[0].Limit; limit > 0 && len(elements) >= limit {
-		s.partial = true
+		s.lacks(&sources[0])
 	}
 	joint := sources[0].Joint > 1
 	if joint && len(elements) > sources[0].Joint {
@@ -34,7 +34,7 @@ func (s *rowIdentities) array(v []byte, i int, sources []sqlpostgres.Source, for
 		switch {
 		case element == nil:
 		case string(element) == sqlpostgres.Lacking: // ADR 26
-			s.partial = true
+			s.lacks(&sources[n])
 		case s.first(i+n, element):
 			s.identities(element, i+n, &sources[n])
 		}
@@ -43,7 +43,11 @@ func (s *rowIdentities) array(v []byte, i int, sources []sqlpostgres.Source, for
 
 // identities takes those out of an element.
 func (s *rowIdentities) identities(text []byte, i int, source *sqlpostgres.Source) {
+	parts := 0
 	for from := 0; from < len(text); {
+		if parts++; source.Beside && parts >= sqlpostgres.MaxBeside {
+			s.lacks(source)
+		}
 		at := unescaped(text[from:], sqlpostgres.ElementSeparator)
 		if at < 0 {
 			at = len(text) - from
@@ -51,12 +55,19 @@ func (s *rowIdentities) identities(text []byte, i int, source *sqlpostgres.Sourc
 		one := text[from : from+at]
 		from += at + len(sqlpostgres.ElementSeparator)
 		switch {
+		case len(one) == 0: // a subquery within another found nothing for one of its rows
 		case string(one) == sqlpostgres.Lacking:
-			s.partial = true
+			s.lacks(source)
 		case len(one) == len(text) || s.first(i, one):
 			s.element(one, i, source)
 		}
 	}
+}
+
+// lacks takes note that identities of a source may be missing.
+func (s *rowIdentities) lacks(source *sqlpostgres.Source) {
+	s.partial = s.partial || !source.Beside
+	s.cut = s.cut || source.Beside
 }
 
 // first reports whether an element was not there before: groups overlap, and joins repeat rows.

@@ -198,6 +198,7 @@ func (s *Session) query(m message) {
 		s.toServer = appendMessage(s.toServer, msgQuery, append([]byte(noSuchPortal), 0)...)
 		return
 	}
+	s.askXID(x.form.plan(0))
 	s.expect(x)
 	if sent := x.form.upstream(); sent == nil {
 		s.toServer = append(s.toServer, m.raw...)
@@ -256,9 +257,19 @@ func (s *Session) tries(script *sqlpostgres.Script) {
 	}
 }
 
-// planSafely asks the planner. A panic there is isotap's fault and must not be the client's: ok is then false, there
-// is no script, and the text goes as it is, unobserved.
+// planSafely plans a text; where its subqueries read too much, by a script that does not look into them.
 func (s *Session) planSafely(text []byte, env sqlpostgres.Session) (script *sqlpostgres.Script, ok bool) {
+	script, ok = s.planUnder(text, env)
+	if s.narrows(script) && !env.Narrow {
+		env.Narrow = true
+		return s.planUnder(text, env)
+	}
+	return script, ok
+}
+
+// planUnder asks the planner. A panic there is isotap's fault and must not be the client's: ok is then false, there
+// is no script, and the text goes as it is, unobserved.
+func (s *Session) planUnder(text []byte, env sqlpostgres.Session) (script *sqlpostgres.Script, ok bool) {
 	defer func() {
 		if fault := session.Caught(recover()); fault != nil {
 			s.events = append(s.events, session.Event{Fault: fault})
@@ -268,10 +279,16 @@ func (s *Session) planSafely(text []byte, env sqlpostgres.Session) (script *sqlp
 	return s.planner.Plan(text, env), true
 }
 
+// narrows reports whether the subqueries of one of a script's statements read too many rows to show their identities.
+func (s *Session) narrows(script *sqlpostgres.Script) bool {
+	return script != nil && slices.ContainsFunc(script.Statements,
+		func(p *sqlpostgres.Plan) bool { return s.planner.AreSubqueriesTooLarge(p.Shape) })
+}
+
 // planEnv is what a text is read under that is sent next.
 func (s *Session) planEnv(extended bool) sqlpostgres.Session {
 	env := s.settings.env
-	env.Extended, env.Nested = extended, s.speculative.nested
+	env.Extended, env.Nested, env.Logged = extended, s.speculative.nested, s.cfg.Logged
 	env.Serializable = s.speculative.level == history.Serializable || s.speculative.level == history.LevelUnknown
 	return env
 }

@@ -86,7 +86,7 @@ func (s *Session) observe(c *resultInProgress) history.Stmt {
 	}
 	downgrade(&st, history.Opaque, c.form.reason)
 	if c.cursor == nil && p.Predicates != nil {
-		st.Predicates = closed(p, c, s.settings.literals)
+		st.Predicates = s.closed(p, c)
 	}
 	from := c.portal // whose parameters the plan's arguments name
 	if c.cursor != nil {
@@ -161,7 +161,7 @@ func (s *Session) settle(p *sqlpostgres.Plan, tag string, st *history.Stmt) {
 	s.record(st)
 	s.schema.temporaries.take(p, tag, s.txn.savepoints.Open())
 	if p.Schema.Changes {
-		s.schema.add(p.Schema.Change, s.settings.searchPath)
+		s.schema.add(p.Schema.Change, s.settings.searchPath, !s.txn.block)
 	}
 }
 
@@ -353,6 +353,9 @@ func (s *Session) fetched(c *resultInProgress, st *history.Stmt) {
 
 // takeIdentities takes what the rows of a statement have shown.
 func (s *Session) takeIdentities(c *resultInProgress, st *history.Stmt, failed bool) {
+	if s.seen.cut {
+		s.planner.SubqueriesTooLarge(c.plan.Shape)
+	}
 	if tooLarge := s.seen.put(c, st, failed, s.settings.literals); tooLarge {
 		s.planner.TooLarge(c.plan.Shape)
 	}
@@ -360,20 +363,24 @@ func (s *Session) takeIdentities(c *resultInProgress, st *history.Stmt, failed b
 
 // closed returns the predicates of a plan that hold for a result, with the parameters of its portal in their places. A
 // predicate of a parameter whose value cannot be read is left out.
-func closed(p *sqlpostgres.Plan, c *resultInProgress, literal history.LiteralSettings) []history.Predicate {
+func (s *Session) closed(p *sqlpostgres.Plan, c *resultInProgress) []history.Predicate {
 	var out []history.Predicate
+	literal := s.settings.literals
+	var last []string
+	if unambiguous(literal) && p.Ordered(s.txn.levelNow(s.settings.txnLevel())) {
+		for i := range s.seen.last {
+			last = append(last, s.seen.last[i].literal())
+		}
+	}
 	var literals []string
 	if c.portal != nil {
 		literals = c.portal.literals
 	}
 	for i := range p.Predicates {
 		open := &p.Predicates[i]
-		if bound, known := open.Limit.Bound(literals); !known || c.rows >= bound {
-			continue
-		}
-		if where, ok := open.Close(literals); ok {
+		if where, ok := open.CloseFor(literals, c.rows, last); ok {
 			out = append(out, history.Predicate{Table: open.Table, Of: open.Of, As: open.As,
-				Where: where, Settings: literal})
+				Where: where, Settings: literal, Wide: open.Wide})
 		}
 	}
 	return out

@@ -10,6 +10,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/txnstate"
+	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -22,6 +23,7 @@ type rowIdentities struct {
 	more    history.Reason // why some were not kept; empty: all were
 	images  int            // bytes
 	partial bool           // an array was as long as it can be, or says that it may lack some
+	cut     bool           // likewise, of what a subquery read
 	unread  bool           // a value could not be read
 	// arrays has a bit for each of the first sources that an array came of.
 	arrays uint64
@@ -29,6 +31,8 @@ type rowIdentities struct {
 	collected int
 	elements  map[collected]bool
 	rows      uint64
+	// last are the values that the last row is ordered by, as literals.
+	last []textValue
 	// absent says that the last row is none of the client's: its result is empty.
 	absent bool
 }
@@ -40,6 +44,7 @@ type rowIdentity struct {
 	op     history.Op
 	moved  bool // an UPDATE gave the row another key
 	tuple  history.TupleID
+	txn    uint32 // the id of the transaction; 0: not told
 	image  string
 }
 
@@ -47,6 +52,26 @@ type rowIdentity struct {
 type collected struct {
 	source  int
 	element string
+}
+
+// A textValue is a text that the server made of a value. Its memory is used again for the next row's.
+type textValue struct {
+	text []byte
+	null bool
+}
+
+func (v *textValue) put(text []byte) { v.text, v.null = append(v.text[:0], text...), text == nil }
+
+// literal returns the literal that is the value.
+func (v *textValue) literal() string {
+	if v.null {
+		return rewrite.Null
+	}
+	text := "'" + strings.ReplaceAll(string(v.text), "'", "''") + "'"
+	if strings.Contains(text, `\`) {
+		text = "E" + strings.ReplaceAll(text, `\`, `\\`)
+	}
+	return text
 }
 
 // maxSeen bounds the identities that are kept of one statement. Each takes some 250 bytes until it is
@@ -77,6 +102,11 @@ func (s *rowIdentities) row(r *reader, plan *sqlpostgres.Plan, format byte) {
 		case source.Present:
 			if s.absent = r.value() == nil; s.absent {
 				s.rows--
+			}
+		case source.Order > 0:
+			s.last = slices.Grow(s.last[:0], source.Order)[:source.Order]
+			for j := range s.last {
+				s.last[j].put(r.value())
 			}
 		case source.Physical == nil:
 			for range source.Columns() {
@@ -175,6 +205,9 @@ func (seen *rowIdentity) take(item sqlpostgres.Item, v []byte, format byte) (ok 
 	case sqlpostgres.ItemNewXID:
 		n, ok = readNumber(v, format, 4)
 		tuple.NewXID = uint32(n)
+	case sqlpostgres.ItemTxnXID:
+		n, ok = readNumber(v, format, 4)
+		seen.txn = uint32(n)
 	case sqlpostgres.ItemLSN:
 		tuple.LSN, ok = readLSN(v, format)
 	case sqlpostgres.ItemOldKeyChanged:
@@ -186,6 +219,9 @@ func (seen *rowIdentity) take(item sqlpostgres.Item, v []byte, format byte) (ok 
 		}
 	case sqlpostgres.ItemImage:
 		seen.image, ok = string(v), true
+	case sqlpostgres.ItemImageHex:
+		image, err := hex.DecodeString(string(v))
+		seen.image, ok = string(image), err == nil
 	case sqlpostgres.ItemAction:
 		ok = seen.act(string(v))
 	case sqlpostgres.ItemTag:
@@ -267,6 +303,7 @@ func (s *rowIdentities) put(c *resultInProgress, st *history.Stmt, failed bool,
 			continue
 		}
 		tuple := seen.tuple
+		st.XID = max(st.XID, seen.txn)
 		row := history.Row{Table: source.Table, ID: id}
 		if leaves := source.Physical.Leaves; leaves != nil {
 			row.Table = leaves[tuple.Leaf]
@@ -300,7 +337,17 @@ func (s *rowIdentities) put(c *resultInProgress, st *history.Stmt, failed bool,
 // lack reports whether the only array of a source did not come.
 func (s *rowIdentities) lack(sources []sqlpostgres.Source) bool {
 	for i := range sources {
-		if sources[i].Whole && s.arrays&(1<<i) == 0 {
+		if sources[i].Whole && s.arrays&(1<<i) == 0 && !sources[i].Beside {
+			return true
+		}
+	}
+	return false
+}
+
+// lackSubquery reports whether what a subquery read did not come, since there was no row to show it beside.
+func (s *rowIdentities) lackSubquery(sources []sqlpostgres.Source) bool {
+	for i := range sources {
+		if sources[i].Whole && s.arrays&(1<<i) == 0 && sources[i].Beside {
 			return true
 		}
 	}
@@ -330,6 +377,8 @@ func (s *rowIdentities) judge(p *sqlpostgres.Plan, st *history.Stmt, failed bool
 		downgrade(st, history.Inexact, history.ReasonLargeAggregate)
 	case s.lack(p.Result.Sources):
 		downgrade(st, history.Inexact, leftOut(p))
+	case s.cut, s.lackSubquery(p.Result.Sources):
+		downgrade(st, history.Inexact, history.ReasonSubquery)
 	case !failed && counts(p) && st.Affected != s.rows:
 		downgrade(st, history.Inexact, history.ReasonCount)
 	}

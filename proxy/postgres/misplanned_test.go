@@ -37,7 +37,7 @@ func (w *wrongPlanner) Plan(text []byte, env sqlpostgres.Session) *sqlpostgres.S
 		made.Pieces = []string{strings.Replace(sent, "'x'", wrongColumns, 1)}
 		if from := strings.Index(sent, "SELECT id"); w.shuffled && from >= 0 {
 			made.Pieces = []string{sent[:from] +
-				"SELECT isotap_1, isotap_2, isotap_3, id, x, n FROM (" + sent[from:] + ") q"}
+				"SELECT isotap_1, isotap_2, isotap_3, isotap_4, id, x, n FROM (" + sent[from:] + ") q"}
 		}
 		w.wrong[script] = &made
 	}

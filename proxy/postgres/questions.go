@@ -3,6 +3,7 @@ package postgres
 import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/session"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // askSettings asks the server for the session's settings, if it can be asked now, and reports whether it did.
@@ -28,6 +29,33 @@ func (s *Session) sendOwn(take func(*answer), text []byte) {
 	s.toServer = appendMessage(s.toServer, msgQuery, append(text, 0)...)
 }
 
+// askXID asks for the id of the transaction before a statement that is to commit or prepare it, where the server's log
+// is read and what the transaction wrote may not have told it. The statement is sent right behind the question: nobody
+// waits. Where something else is pending, it is not known whether the transaction can still be asked.
+func (s *Session) askXID(p *sqlpostgres.Plan) {
+	if !s.cfg.Logged || p == nil || !p.Commits() || !s.pipeline.idle() || s.txn.status != txnOpen ||
+		!s.txn.snapshot || !s.txn.hidesXID() {
+		return
+	}
+	s.expect(pendingReply{kind: pendingQuery, form: &form{}, own: true, silent: true, answer: &answer{take: s.takeXID}})
+	s.toServer = appendMessage(s.toServer, msgQuery, append([]byte("SELECT "+s.settings.env.AssignedXID()), 0)...)
+}
+
+// takeXID takes the answer, which is NULL where the transaction has no id.
+func (s *Session) takeXID(a *answer) {
+	if a.failed != nil || len(a.values) != 1 {
+		return
+	}
+	xid := uint64(history.NoXID)
+	if v := a.values[0]; v != nil {
+		var ok bool
+		if xid, ok = readNumber(v, formatText, 4); !ok {
+			return
+		}
+	}
+	s.txn.tell(uint32(xid))
+}
+
 // takeAnswer takes a message of the reply to isotap's own question.
 func (s *Session) takeAnswer(x *pendingReply, m message) error {
 	a := x.answer
@@ -51,6 +79,10 @@ func (s *Session) takeAnswer(x *pendingReply, m message) error {
 	s.replyEnds()
 	s.asking = false
 	a.take(a)
+	if s.phase == phaseAsk && s.settings.stale {
+		s.sendQuestion()
+		return nil
+	}
 	if s.phase == phaseAsk { // the client's login has waited for this
 		s.toClient = append(s.toClient, m.raw...)
 		s.loggedIn()

@@ -57,6 +57,9 @@ type Planner interface {
 	// in its reply, and IsTooLarge asks for that.
 	TooLarge(shape string)
 	IsTooLarge(shape string) bool
+	// SubqueriesTooLarge and AreSubqueriesTooLarge are likewise about what the statement's subqueries read.
+	SubqueriesTooLarge(shape string)
+	AreSubqueriesTooLarge(shape string) bool
 	// Misplanned takes note that a statement of the plan's shape has shown columns of isotap's that the plan does not
 	// know of, and reports whether it is the first that is told of; IsMisplanned asks for that.
 	Misplanned(shape string) bool
@@ -79,6 +82,8 @@ type Config struct {
 	// Prepared are the transactions that PREPARE TRANSACTION took out of the sessions of this server. Nil:
 	// what becomes of these is not known.
 	Prepared *Prepared
+	// Logged says that the server's own log is read beside: transactions then tell the ids by which it knows them.
+	Logged bool
 	// Durable holds the reply that ends a transaction back until the caller has stored the transaction
 	// (durability: commit).
 	Durable bool

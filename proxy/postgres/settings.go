@@ -14,6 +14,7 @@ import (
 // after every statement that may have changed it, on the client's own connection.
 type settings struct {
 	stale    bool // ask before the next statement
+	canceled int  // how often in a row the question was canceled
 	known    bool
 	database string
 	env      sqlpostgres.Session
@@ -105,6 +106,7 @@ func (x *settings) read(a *answer) (txn history.Level, problem string) {
 	x.stale, x.known, x.unsure = false, false, false
 	switch {
 	case a.failed != nil:
+		x.failed(a.failed.code)
 		return txn, fmt.Sprintf("SQLSTATE %s: %s", a.failed.code, a.failed.message)
 	case len(a.values) != answers:
 		return txn, fmt.Sprintf("%d values", len(a.values))
@@ -123,9 +125,22 @@ func (x *settings) read(a *answer) (txn history.Level, problem string) {
 	x.env.Backslashes, x.env.Encoding = string(a.values[6]) == "off", string(a.values[7])
 	x.level = levelNamed(string(a.values[3]))
 	x.calls.answered(env == x.env && level == x.level)
-	x.known = true
+	x.known, x.canceled = true, 0
 	x.database = string(a.values[0])
 	return levelNamed(string(a.values[4])), ""
+}
+
+// maxCanceled is how often in a row a canceled question is asked again: a client's statement_timeout may end each.
+const maxCanceled = 3
+
+// failed takes an error in the answer's place. The server is asked again where a cancel request, which may have come
+// too late for the client's statement, or a timeout of the client's ended the question.
+func (x *settings) failed(code string) {
+	if code != sqlstateQueryCanceled {
+		return
+	}
+	x.canceled++
+	x.stale = x.canceled <= maxCanceled
 }
 
 // levelNamed reads a level by the name that the server gives it.

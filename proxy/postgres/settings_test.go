@@ -44,6 +44,27 @@ func TestSettingsAreUnknownAfterAStrangeAnswer(t *testing.T) {
 	}
 }
 
+// TestACanceledQuestionIsAskedAgain: a cancel request that came late ended it.
+func TestACanceledQuestionIsAskedAgain(t *testing.T) {
+	x := settings{known: true}
+	canceled := &answer{failed: &serverError{code: sqlstateQueryCanceled}}
+	for range maxCanceled {
+		if x.read(canceled); !x.stale || x.known {
+			t.Fatalf("not asked again: %+v", x)
+		}
+	}
+	if x.read(canceled); x.stale {
+		t.Error("asked for ever")
+	}
+	x.read(answerWith("shop", "alice", "{pg_catalog,app}", "repeatable read", "serializable"))
+	if !x.known || x.canceled != 0 {
+		t.Errorf("%+v", x)
+	}
+	if x.read(&answer{failed: &serverError{code: "42501"}}); x.stale {
+		t.Error("asked again though the server refuses")
+	}
+}
+
 // A transaction that asks for no level has an unknown one while nobody has asked the server what the default is now.
 func TestChangedSettingsLeaveTheLevelUnknown(t *testing.T) {
 	x := settings{known: true, level: history.Serializable}

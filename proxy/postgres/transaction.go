@@ -69,6 +69,18 @@ func (t *transaction) newTxn(start int64, level history.Level) *history.Txn {
 	return open
 }
 
+// levelNow is the level of the transaction at hand, in a session whose transactions have that level where they ask for
+// none.
+func (t *transaction) levelNow(level history.Level) history.Level {
+	switch {
+	case t.open != nil:
+		return t.open.Level
+	case t.block:
+		return t.level
+	}
+	return t.implicitOr(level)
+}
+
 // implicitOr is the level of a transaction that began without a word about it.
 func (t *transaction) implicitOr(level history.Level) history.Level {
 	if t.implicitLevel != history.LevelUnknown {
@@ -199,6 +211,34 @@ func wrote(st *history.Stmt) bool {
 	return slices.ContainsFunc(st.Accesses, func(a history.Access) bool { return a.Op != history.Read })
 }
 
+// hidesXID reports whether the transaction may have written, and its id is not known.
+func (t *transaction) hidesXID() bool {
+	hides := false
+	if t.open == nil {
+		return false
+	}
+	for i := range t.open.Stmts {
+		st := &t.open.Stmts[i]
+		if st.XID != 0 {
+			return false
+		}
+		for j := range st.TupleIDs {
+			if st.TupleIDs[j].NewXID != 0 {
+				return false
+			}
+		}
+		hides = hides || st.Observation == history.Opaque || st.Observation == history.Inexact
+	}
+	return hides
+}
+
+// tell notes the id of the transaction, behind its last statement.
+func (t *transaction) tell(xid uint32) {
+	if t.open != nil && len(t.open.Stmts) > 0 {
+		t.open.Stmts[len(t.open.Stmts)-1].XID = xid
+	}
+}
+
 // take takes the transaction out of the session, with its end; nil when there is nothing to record.
 func (t *transaction) take(status history.Status, now int64) *history.Txn {
 	if t.beyond && status == history.Aborted {
@@ -291,13 +331,18 @@ type schemaChanges struct {
 const maxChanged = 1000
 
 // add notes a definition; nil: perhaps any. path gives the schemas that its names can mean, or nil where these may be
-// any.
-func (d *schemaChanges) add(c *rewrite.SchemaChange, path func() []string) {
+// any. lasts says that no savepoint can take it back.
+func (d *schemaChanges) add(c *rewrite.SchemaChange, path func() []string, lasts bool) {
 	switch {
 	case c == nil, len(d.changed) >= maxChanged:
 		d.mayBeAny()
 	case len(c.Made)+len(c.Named) > 0:
-		d.changed = append(d.changed, c.In(path()))
+		schemas := path()
+		change := c.In(schemas)
+		if !lasts || schemas == nil {
+			change.Tells = nil
+		}
+		d.changed = append(d.changed, change)
 	}
 }
 
@@ -310,6 +355,11 @@ func (d *schemaChanges) end(status history.Status) (changes []rewrite.SchemaChan
 	changed = (d.any || len(d.changed) > 0) && status != history.Aborted
 	if changed && !d.any {
 		changes = d.changed
+		for i := range changes {
+			if status != history.Committed {
+				changes[i].Tells = nil
+			}
+		}
 	}
 	d.any, d.changed = false, nil
 	return changes, changed

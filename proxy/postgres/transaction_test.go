@@ -148,17 +148,17 @@ func TestRollbackTakesSchemaChangesBack(t *testing.T) {
 	table := &rewrite.SchemaChange{Made: []rewrite.TableName{{Table: "t"}}}
 	var d schemaChanges
 	d.temporaries.names = rewrite.ListOf("tmp")
-	d.add(table, anywhere)
+	d.add(table, anywhere, true)
 	if _, changed := d.end(history.Aborted); changed || d.temporaries.names != "" {
 		t.Errorf("changed %v, temporary tables %q", changed, d.temporaries.names)
 	}
 	d.temporaries.names = rewrite.ListOf("tmp")
-	d.add(table, anywhere)
+	d.add(table, anywhere, true)
 	if changes, changed := d.end(history.Committed); !changed || len(changes) != 1 ||
 		d.temporaries.kept != rewrite.ListOf("tmp") {
 		t.Errorf("changed %v: %v, temporary tables %q", changed, changes, d.temporaries.kept)
 	}
-	d.add(table, anywhere)
+	d.add(table, anywhere, true)
 	d.mayBeAny()
 	if changes, changed := d.end(history.Committed); !changed || changes != nil {
 		t.Errorf("changed %v: %v, where any table may have", changed, changes)

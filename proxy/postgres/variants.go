@@ -61,19 +61,20 @@ func (s *Session) obstacle(st *statement, script *sqlpostgres.Script, long bool)
 	return cmp.Or(s.scripts.refusal(st.form.script), s.scripts.refusal(script))
 }
 
-// adapts reports whether a statement gets another form for its transaction's level, or its role: its tables are what
-// they were when it was prepared.
+// adapts reports whether a statement gets another form for its transaction's level, or its role, or because its
+// subqueries read too much: its tables are what they were when it was prepared.
 func (s *Session) adapts(st *statement, env sqlpostgres.Session) bool {
+	env.Narrow = s.narrows(st.form.script)
 	if env == st.env || !alike(env, st.env) && (env.Role == st.env.Role || !st.form.rewritten) {
 		return false
 	}
-	script, ok := s.planSafely(st.text, st.env)
+	script, ok := s.planUnder(st.text, st.env)
 	return ok && sameForm(script, st.form.script)
 }
 
 // alike reports whether two environments differ at most in what lasts as long as a transaction.
 func alike(a, b sqlpostgres.Session) bool {
-	a.Serializable, a.Nested = b.Serializable, b.Nested
+	a.Serializable, a.Nested, a.Narrow = b.Serializable, b.Nested, b.Narrow
 	return a == b
 }
 

@@ -86,6 +86,15 @@ func (e *exporter) recording(ctx context.Context, dir string) (err error) {
 				}
 				e.Definition(&d)
 			}
+			for l, err := range r.Logged(ctx, runs[0].Run) {
+				if errors.Is(err, recorder.ErrCorrupt) {
+					continue // the run says that it is damaged
+				}
+				if err != nil {
+					return err
+				}
+				e.Logged(l)
+			}
 			runs = runs[1:]
 		}
 		return e.err
@@ -122,8 +131,8 @@ func writeRun(info *history.Info) *run {
 		Engine: text(info.Server.Engine), Version: text(info.Server.Version),
 		SnapshotIsolation: info.Server.SnapshotIsolation,
 		System:            info.Server.System, Horizon: info.Horizon, RecentFrom: info.Recent.From,
-		RecentTo: info.Recent.To, Running: info.Recent.Running, Columns: info.Columns, Damaged: info.Damaged,
-		Unreadable: info.Unreadable}
+		RecentTo: info.Recent.To, Running: info.Recent.Running, Columns: info.Columns, PutBack: info.PutBack,
+		Untested: info.Untested, Damaged: info.Damaged, Unreadable: info.Unreadable, Log: writeLogStretches(info.Log)}
 	for _, g := range info.Gaps {
 		r.Gaps = append(r.Gaps, gap{g.From, g.To, g.Txns, text(g.Reason)})
 	}
@@ -156,7 +165,7 @@ func writeTxn(t *history.Txn) *txn {
 func writeStmt(s *history.Stmt) stmt {
 	x := stmt{Num: s.Num, Kind: s.Kind.String(), Locking: s.Locking.String(), Observation: s.Observation.String(),
 		Reason: text(s.Reason.String()), Void: s.Void, Shape: text(s.Shape), Origin: text(s.Origin), Start: s.Start,
-		End: s.End, Rows: s.Rows, Affected: s.Affected}
+		End: s.End, Rows: s.Rows, Affected: s.Affected, XID: s.XID}
 	for _, a := range s.Args {
 		x.Args = append(x.Args, text(a))
 	}

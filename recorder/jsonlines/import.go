@@ -110,6 +110,13 @@ func (i *importer) line(ctx context.Context, n int, b []byte) error {
 	case l.Definition != nil:
 		i.counts.Definitions++
 		return i.writer.Definition(ctx, *l.Definition.read())
+	case l.Logged != nil:
+		t, err := readLogged(l.Logged)
+		if err != nil {
+			return err
+		}
+		i.counts.Logged++
+		return i.writer.Logged(ctx, t)
 	case l.Matches != nil:
 		m, err := readMatches(l.Matches, i.run)
 		if err != nil {

@@ -23,6 +23,7 @@ type line struct {
 	Session    *session    `json:"session,omitempty"`
 	Matches    *matches    `json:"matches,omitempty"`
 	Definition *definition `json:"definition,omitempty"`
+	Logged     *logged     `json:"logged,omitempty"`
 	Txn        *txn        `json:"txn,omitempty"`
 	After      string      `json:"after,omitempty"` // in a stream only: see Encoder.After
 	End        *end        `json:"end,omitempty"`   // the last line
@@ -39,6 +40,7 @@ type end struct {
 	Txns        int `json:"txns"`
 	Matches     int `json:"matches,omitempty"`
 	Definitions int `json:"definitions,omitempty"`
+	Logged      int `json:"logged,omitempty"`
 }
 
 type run struct {
@@ -57,9 +59,13 @@ type run struct {
 	Running           []uint64   `json:"running,omitempty"`
 	Columns           bool       `json:"columns,omitempty"`
 	Rewritten         []text     `json:"rewritten,omitempty"`
+	PutBack           bool       `json:"put_back,omitempty"`
+	Untested          uint64     `json:"untested,omitempty"`
 	Gaps              []gap      `json:"gaps,omitempty"`
-	Damaged           bool       `json:"damaged,omitempty"`
-	Unreadable        uint64     `json:"unreadable,omitempty"`
+	// Log is when the server's own log was read.
+	Log        []logStretch `json:"log,omitempty"`
+	Damaged    bool         `json:"damaged,omitempty"`
+	Unreadable uint64       `json:"unreadable,omitempty"`
 }
 
 // A gap is a stretch in which transactions were not recorded.
@@ -107,6 +113,7 @@ type stmt struct {
 	Error       *stmtError  `json:"error,omitempty"`
 	Rows        uint64      `json:"rows,omitempty"`
 	Affected    uint64      `json:"affected,omitempty"`
+	XID         uint32      `json:"xid,omitempty"`
 	Accesses    []rowAccess `json:"accesses,omitempty"`
 	Predicates  []condition `json:"predicates,omitempty"`
 }
@@ -122,6 +129,7 @@ type condition struct {
 	IntervalStyle text `json:"interval_style,omitempty"`
 	SQLMode       text `json:"sql_mode,omitempty"`
 	Collation     text `json:"collation,omitempty"`
+	Wide          bool `json:"wide,omitempty"`
 }
 
 type matches struct {

@@ -22,7 +22,7 @@ import (
 
 // save makes a recording of one run and its transactions.
 func save(t *testing.T, dir string, info history.Info, sessions []history.Session, txns []*history.Txn,
-	matches []history.Matches, definitions ...history.Definition) {
+	matches []history.Matches, logged []*history.LoggedTxn, definitions ...history.Definition) {
 	t.Helper()
 	w, err := recorder.Restore(dir, info, recorder.Options{})
 	if err != nil {
@@ -40,6 +40,11 @@ func save(t *testing.T, dir string, info history.Info, sessions []history.Sessio
 	}
 	for _, m := range matches {
 		if err := w.Matches(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, l := range logged {
+		if err := w.Logged(t.Context(), l); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,7 +93,7 @@ func TestRandomHistoriesComeBackTheSame(t *testing.T) {
 		dir := t.TempDir()
 		was, is := filepath.Join(dir, "was"), filepath.Join(dir, "is")
 		save(t, was, info, []history.Session{{ID: 1, Client: "c", User: "u", Start: 1, End: 2}},
-			histgen.Generate(rng, config), nil)
+			histgen.Generate(rng, config), nil, nil)
 		text := export(t, was)
 		if err := jsonlines.Import(t.Context(), strings.NewReader(text), "x", is); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
@@ -155,6 +160,11 @@ func TestEveryFieldOfTheModelComesBack(t *testing.T) {
 	var txn history.Txn
 	var matches history.Matches
 	var definition history.Definition
+	var logged history.LoggedTxn
+	fill(reflect.ValueOf(&logged).Elem(), &n)
+	for i := range logged.Writes {
+		logged.Writes[i].TupleID.Tagged = false // no log has such
+	}
 	fill(reflect.ValueOf(&definition).Elem(), &n)
 	fill(reflect.ValueOf(&matches).Elem(), &n)
 	fill(reflect.ValueOf(&info).Elem(), &n)
@@ -163,13 +173,15 @@ func TestEveryFieldOfTheModelComesBack(t *testing.T) {
 	for i := range txn.Stmts {
 		for j := range txn.Stmts[i].Accesses {
 			a := &txn.Stmts[i].Accesses[j]
-			a.Absent, a.Gone = false, false // no recording has such
+			a.Absent, a.Gone, a.Wide = false, false, false // no recording has such
 		}
 	}
 	dir := t.TempDir()
 	was, is := filepath.Join(dir, "was"), filepath.Join(dir, "is")
+	matches.Predicate.Wide = false
 	want := txn // the recorder owns what it is given, but does not change it
-	save(t, was, info, []history.Session{session}, []*history.Txn{&txn}, []history.Matches{matches}, definition)
+	save(t, was, info, []history.Session{session}, []*history.Txn{&txn}, []history.Matches{matches},
+		[]*history.LoggedTxn{&logged}, definition)
 	if err := jsonlines.Import(t.Context(), strings.NewReader(export(t, was)), "x", is); err != nil {
 		t.Fatal(err)
 	}
@@ -202,6 +214,11 @@ func TestEveryFieldOfTheModelComesBack(t *testing.T) {
 	for got, err := range r.Definitions(t.Context(), info.Run) {
 		if err != nil || got != definition {
 			t.Errorf("definition: %+v, %v; want %+v", got, err, definition)
+		}
+	}
+	for got, err := range r.Logged(t.Context(), info.Run) {
+		if err != nil || !reflect.DeepEqual(*got, logged) {
+			t.Errorf("logged: %+v, %v; want %+v", got, err, logged)
 		}
 	}
 	for got, err := range r.Matches(t.Context(), info.Run) {

@@ -10,12 +10,12 @@ func writeCondition(p *history.Predicate) condition {
 	return condition{Table: text(p.Table), Of: text(p.Of), As: text(p.As), Where: text(p.Where),
 		TimeZone: text(p.Settings.TimeZone), DateStyle: text(p.Settings.DateStyle),
 		IntervalStyle: text(p.Settings.IntervalStyle),
-		SQLMode:       text(p.Settings.SQLMode), Collation: text(p.Settings.Collation)}
+		SQLMode:       text(p.Settings.SQLMode), Collation: text(p.Settings.Collation), Wide: p.Wide}
 }
 
 func readCondition(x *condition) history.Predicate {
 	return history.Predicate{Table: string(x.Table), Of: string(x.Of), As: string(x.As), Where: string(x.Where),
-		Settings: history.LiteralSettings{TimeZone: string(x.TimeZone), DateStyle: string(x.DateStyle),
+		Wide: x.Wide, Settings: history.LiteralSettings{TimeZone: string(x.TimeZone), DateStyle: string(x.DateStyle),
 			IntervalStyle: string(x.IntervalStyle),
 			SQLMode:       string(x.SQLMode), Collation: string(x.Collation)}}
 }

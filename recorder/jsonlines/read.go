@@ -14,7 +14,8 @@ func readRun(r *run) (history.Info, error) {
 	}
 	info := history.Info{Run: number, Started: r.Started, Isotap: string(r.Isotap), Mode: string(r.Mode),
 		Horizon: r.Horizon, Recent: history.Recent{From: r.RecentFrom, To: r.RecentTo, Running: r.Running},
-		Columns: r.Columns, Damaged: r.Damaged, Unreadable: r.Unreadable,
+		Columns: r.Columns, PutBack: r.PutBack, Untested: r.Untested, Damaged: r.Damaged, Unreadable: r.Unreadable,
+		Log: readLogStretches(r.Log),
 		Server: history.Server{Engine: dbms.Engine(r.Engine), Version: string(r.Version),
 			SnapshotIsolation: r.SnapshotIsolation, System: r.System}}
 	if r.Started.IsZero() {
@@ -67,7 +68,7 @@ func (d *definition) read() *history.Definition {
 func readStmt(x *stmt) (s history.Stmt, err error) {
 	s = history.Stmt{Num: x.Num, Void: x.Void, Reason: history.ParseReason(string(x.Reason)), Shape: string(x.Shape),
 		Origin: string(x.Origin), Start: x.Start, End: x.End,
-		Rows: x.Rows, Affected: x.Affected}
+		Rows: x.Rows, Affected: x.Affected, XID: x.XID}
 	if s.Num == 0 {
 		return s, fmt.Errorf("statements are numbered from 1")
 	}

@@ -57,6 +57,12 @@ func (e *Encoder) Definition(d *history.Definition) error {
 		text(d.Missing)}})
 }
 
+// Logged writes a transaction of the server's own log, of the last run.
+func (e *Encoder) Logged(t *history.LoggedTxn) error {
+	e.counts.Logged++
+	return e.line(line{Logged: writeLogged(t)})
+}
+
 // After writes that the stream has none of the last run's transactions up to this one.
 func (e *Encoder) After(id history.TxnID) error { return e.line(line{After: id.String()}) }
 
@@ -92,6 +98,7 @@ type Event struct {
 	Session    *history.Session
 	Matches    *history.Matches
 	Definition *history.Definition
+	Logged     *history.LoggedTxn
 	Txn        *history.Txn
 	After      history.TxnID // see Encoder.After
 	End        bool          // it is the last line
@@ -156,6 +163,9 @@ func (d *Decoder) event(text []byte) (Event, bool, error) {
 		return Event{Session: &s}, true, nil
 	case l.Definition != nil:
 		return Event{Definition: l.Definition.read()}, true, nil
+	case l.Logged != nil:
+		t, err := readLogged(l.Logged)
+		return Event{Logged: t}, true, err
 	case l.Matches != nil:
 		m, err := readMatches(l.Matches, d.run)
 		return Event{Matches: &m}, true, err
@@ -176,14 +186,14 @@ func parseLine(b []byte, n int) (l line, err error) {
 	}
 	set := 0
 	for _, is := range []bool{l.Isotap != nil, l.Run != nil, l.Session != nil, l.Matches != nil, l.Definition != nil,
-		l.Txn != nil, l.After != "", l.End != nil} {
+		l.Logged != nil, l.Txn != nil, l.After != "", l.End != nil} {
 		if is {
 			set++
 		}
 	}
 	switch {
 	case set != 1:
-		return l, errors.New("a line has one of isotap, run, session, matches, definition, txn, after, end")
+		return l, errors.New("a line has one of isotap, run, session, matches, definition, logged, txn, after, end")
 	case (n == 1) != (l.Isotap != nil):
 		return l, fmt.Errorf("the first line, and no other, says {\"isotap\":{\"format\":%d}}", Format)
 	case l.Isotap != nil && l.Isotap.Format != Format:

@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
@@ -53,20 +54,21 @@ func (s *Session) arrayLimit() (int, error) {
 // character for every byte. A row without identity gives a text without "=" where the source has a row
 // in every row of the join, and NULL where it may have none.
 func array(rowID, wList string, limit int, outer bool) string {
-	var b strings.Builder
-	tags := fmt.Sprintf("SUBSTRING_INDEX(%s, _binary',', -%d)", wList, arrayTags)
-	b.WriteString("JSON_ARRAYAGG(CONVERT(")
-	if outer {
-		fmt.Fprintf(&b, "CONCAT(%s, _binary'=', %s)", rowID, tags)
-	} else {
-		fmt.Fprintf(&b, "CONCAT_WS(_binary'=', %s, %s)", rowID, tags)
-	}
-	b.WriteString(" USING latin1)")
+	all := "JSON_ARRAYAGG(" + element(rowID, wList, outer)
 	if limit > 0 {
-		fmt.Fprintf(&b, " LIMIT %d", limit)
+		all += fmt.Sprintf(" LIMIT %d", limit)
 	}
-	b.WriteByte(')')
-	return b.String()
+	return all + ")"
+}
+
+// element returns the expression for one of the identities in an array.
+func element(rowID, wList string, outer bool) string {
+	tags := fmt.Sprintf("SUBSTRING_INDEX(%s, _binary',', -%d)", wList, arrayTags)
+	joined := "CONCAT_WS(_binary'=', " + rowID + ", " + tags + ")"
+	if outer {
+		joined = "CONCAT(" + rowID + ", _binary'=', " + tags + ")"
+	}
+	return "CONVERT(" + joined + " USING latin1)"
 }
 
 // hidesGroups reports whether the groups that an aggregating SELECT read need not all be among its rows.
@@ -89,6 +91,21 @@ func skipsRows(n *ast.SelectStmt) bool {
 // in a temporary table, MIN and MAX of an INT and the groups of ROLLUP can be BIGINT.
 func changesTypes(n *ast.SelectStmt) bool {
 	return n.GroupBy != nil && (n.GroupBy.Rollup || aggregatesOf(n).extremes)
+}
+
+// groupsByBits reports whether a SELECT groups by a BIT. Beside an array MySQL then names a column (SELECT b) of the
+// select list b.
+func groupsByBits(n *ast.SelectStmt, srcs sources) bool {
+	return n.GroupBy != nil && slices.ContainsFunc(n.GroupBy.Items, func(item *ast.ByItem) bool {
+		c, ok := item.Expr.(*ast.ColumnNameExpr)
+		return ok && slices.ContainsFunc(srcs, func(s *source) bool {
+			if s.table == nil {
+				return false
+			}
+			is := column(s.table, c.Name.Name.O)
+			return is != nil && is.Type == "bit"
+		})
+	})
 }
 
 // aggregates are the kinds of aggregate functions of a SELECT: those that need every row, and those that

@@ -88,7 +88,7 @@ type template struct {
 	args  int  // how many of these there are
 	edits []anchored
 	// chosen is the planner's: tokens have the same places in all statements.
-	chosen *choice
+	chosen []choice
 	// companion makes the plans' companions; nil when they have none.
 	companion *template
 }

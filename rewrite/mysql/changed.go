@@ -277,7 +277,8 @@ func joinChanges(p, other *Plan, uses bool) {
 }
 
 // hiddenChanges sets what a text may have changed whose executable comments stand where the verb is read: what its
-// statements change when the comments run, where every server runs them.
+// statements change when the comments run, where every server runs them. A dump has two ALTER TABLE for each table so:
+// where nothing else runs the session's settings stay as they are.
 func (st *statement) hiddenChanges(p *Plan, s *Session) {
 	p.Schema.Changes, p.Schema.Changed, p.Schema.References, p.Schema.Triggers = true, nil, nil, rewrite.TriggersDiffer
 	plain := st.uncommented(s)
@@ -286,6 +287,7 @@ func (st *statement) hiddenChanges(p *Plan, s *Session) {
 	}
 	var run Plan
 	plain.classify(&run, s)
+	p.Txn.SetsNext, p.Txn.Ends, p.Session.Changes = run.Txn.SetsNext, run.Txn.Ends, run.Session.Changes
 	p.Schema.Changes, p.Schema.Changed, p.Schema.References, p.Schema.Triggers = run.Schema.Changes, run.Schema.Changed,
 		run.Schema.References, run.Schema.Triggers
 }

@@ -12,40 +12,82 @@ import (
 	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
-// predicates returns what the statement chooses rows by, its literals in their places.
-func (pl *planner) predicates() []rewrite.Predicate {
-	c := pl.chosen
-	if c == nil || pl.plan.Observation != history.Exact || !pl.session.SameInUTF8(pl.st.SQL) {
-		return nil
-	}
-	p := rewrite.Predicate{Table: c.table, Of: c.of, As: c.as, Where: []string{""}}
-	if c.limit > 0 {
-		if p.Limit = pl.st.limitAt(c.limit); p.Limit == nil {
-			return nil
-		}
-	}
-	if c.from < c.to {
-		p.Where, p.Params = pl.st.cutAtPlaceholders(c.from, c.to)
-	}
-	return []rewrite.Predicate{p}
+// A choice is the condition by which a statement chooses the rows of one table.
+type choice struct {
+	source *chosenSource
+	// of are its parts, all of which hold for what is chosen; without any it is every row.
+	of    []conjunct
+	wide  bool // the statement does not tell every row that matches
+	limit rowLimit
+	order []rewrite.SortKey
 }
 
-// chooseRead takes note of the condition by which a SELECT chooses its rows, if it is of one table and shows every
-// row that matches, as long as these are fewer than its limit.
-func (pl *planner) chooseRead(n *ast.SelectStmt) {
-	if n.Limit != nil && n.Limit.Offset != nil || n.With != nil || n.TableHints != nil || !pl.into.empty() || n.LockInfo != nil &&
-		skips(n.LockInfo.LockType) {
-		return
+// A conjunct is a part of a condition: tokens of the text, and what stands before them.
+type conjunct struct {
+	before string
+	at     span
+}
+
+// A rowLimit is the LIMIT that rows are under, by its tokens; 0: there is none.
+type rowLimit struct {
+	rows, offset int
+	oneRow       bool // there is one row without it in any case
+}
+
+// predicates returns what the statement chooses rows by, its literals in their places. One that does not tell all that
+// it read has wide ones only.
+func (pl *planner) predicates() []rewrite.Predicate {
+	if len(pl.chosen) == 0 || !pl.session.SameInUTF8(pl.st.SQL) {
+		return nil
 	}
-	pl.choose(n.From, n.Where)
-	if n.Limit == nil || pl.chosen == nil {
-		return
+	var all []rewrite.Predicate
+	for _, c := range pl.chosen {
+		p := rewrite.Predicate{Table: c.source.table.Name, Of: c.source.of, As: quoted(c.source.name),
+			Wide: c.wide || pl.plan.Observation != history.Exact || pl.st.skipsRows(c.limit), Order: c.order}
+		var known bool
+		if p.Limit, known = pl.st.limitOf(c.limit); !known {
+			continue
+		}
+		if p.Where, p.Params = pl.st.conjunction(c.of); p.Wide && len(c.of) == 0 {
+			continue // any row of the table would do
+		}
+		all = append(all, p)
 	}
-	if at := pl.st.find(1, pl.st.last()+1, 0, "LIMIT"); at >= 0 {
-		pl.chosen.limit = at + 1
-	} else {
-		pl.chosen = nil // FETCH FIRST
+	return all
+}
+
+// conjunction returns the text of a condition, cut where placeholders stand, and their numbers.
+func (st *statement) conjunction(of []conjunct) (texts []string, params []int) {
+	texts = []string{""}
+	for i, c := range of {
+		cut, numbers := st.cutAtPlaceholders(c.at.from, c.at.to)
+		cut[0] = c.before + cut[0]
+		if len(of) > 1 {
+			cut[0] = "(" + cut[0]
+			cut[len(cut)-1] += ")"
+		}
+		if i > 0 {
+			cut[0] = " AND " + cut[0]
+		}
+		texts[len(texts)-1] += cut[0]
+		texts, params = append(texts, cut[1:]...), append(params, numbers...)
 	}
+	return texts, params
+}
+
+// skipsRows reports whether a limit may leave out the first rows.
+func (st *statement) skipsRows(l rowLimit) bool { return l.offset > 0 && st.tok(l.offset) != "0" }
+
+// limitOf returns a limit; nil where there is none. It reports whether it is known.
+func (st *statement) limitOf(l rowLimit) (limit *rewrite.Limit, known bool) {
+	if l.rows == 0 {
+		return nil, true
+	}
+	limit = st.limitAt(l.rows)
+	if l.oneRow && !st.skipsRows(l) && limit != nil && limit.Param < 0 && limit.Rows > 0 {
+		return nil, true
+	}
+	return limit, limit != nil
 }
 
 // limitAt returns the limit that a token is: a number or a placeholder; nil for another.
@@ -76,55 +118,6 @@ func skips(t ast.SelectLockType) bool {
 	return t == ast.SelectLockForShareSkipLocked || t == ast.SelectLockForUpdateSkipLocked
 }
 
-// choose takes note of a WHERE clause over one table, if its value hangs on the row alone.
-func (pl *planner) choose(refs *ast.TableRefsClause, where ast.ExprNode) {
-	name, err := onlyTable(refs, history.ReasonUnparsable)
-	if err != nil || !pl.rewriter.options.Predicates || pl.session.Dialect == TiDB || pl.st.executable() >= 0 ||
-		len(name.PartitionNames) > 0 || name.TableSample != nil || name.AsOf != nil {
-		return
-	}
-	t, _ := pl.table(name)
-	if t == nil {
-		return
-	}
-	schema, as := name.Schema.O, name.Name.O
-	if schema == "" {
-		schema = pl.session.Schema
-	}
-	if source, ok := refs.TableRefs.Left.(*ast.TableSource); ok && source.AsName.O != "" {
-		as = source.AsName.O
-	}
-	c := &choice{table: t.Name, of: quoted(schema) + "." + quoted(name.Name.O), as: quoted(as)}
-	if where != nil {
-		s := settling{table: t}
-		where.Accept(&s)
-		if s.unsettled || s.clock && s.temporal {
-			return
-		}
-		if c.from, c.to = pl.st.whereClause(); c.from < 0 {
-			return
-		}
-	}
-	pl.chosen = c
-}
-
-// whereClause returns the tokens of a statement's own condition; from is -1 where there are none to be found.
-func (st *statement) whereClause() (from, to int) {
-	end := st.last() + 1
-	if from = st.find(1, end, 0, "WHERE"); from < 0 {
-		return -1, -1
-	}
-	from++
-	if to = st.find(from, end, 0, "GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "FOR", "LOCK", "PROCEDURE", "INTO",
-		"RETURNING"); to < 0 {
-		to = end
-	}
-	if from == to {
-		return -1, -1
-	}
-	return from, to
-}
-
 // cutAtPlaceholders returns the text of tokens [from, to), cut where placeholders stand, and the numbers of these in
 // the statement, from 0.
 func (st *statement) cutAtPlaceholders(from, to int) (texts []string, params []int) {
@@ -139,14 +132,24 @@ func (st *statement) cutAtPlaceholders(from, to int) (texts []string, params []i
 	return append(texts, st.SQL[start:st.Tokens[to-1].End]), params
 }
 
-// A settling looks at a condition for what hangs on more than the row: other rows, the time, variables and settings of
-// the session, functions that may be stored ones.
+// A settling looks at a condition for what hangs on more than rows: other statements, the time, variables and settings
+// of the session, functions that may be stored ones.
 type settling struct {
-	table     *Table
+	scope *scope
+	// sources are those whose columns it names, those of queries around it too.
+	sources map[*chosenSource]bool
+	// unsettled says that it hangs on something else.
 	unsettled bool
 	// A time of day takes the current date where it is compared with a moment: with clock there is one in the
 	// condition, with temporal what may be a moment.
 	clock, temporal bool
+}
+
+// settle looks at a condition in a scope. It reports whether its value hangs on the rows of the sources alone.
+func (in *scope) settle(condition ast.ExprNode) (sources map[*chosenSource]bool, ok bool) {
+	s := settling{scope: in, sources: make(map[*chosenSource]bool)}
+	condition.Accept(&s)
+	return s.sources, !s.unsettled && !(s.clock && s.temporal)
 }
 
 // Enter implements ast.Visitor.
@@ -177,11 +180,12 @@ func (s *settling) Enter(n ast.Node) (ast.Node, bool) {
 func (s *settling) Leave(n ast.Node) (ast.Node, bool) { return n, !s.unsettled }
 
 func (s *settling) column(name *ast.ColumnName) {
-	c := column(s.table, name.Name.O)
-	if c == nil || c.Generated || name.Schema.O != "" {
+	source, c := s.scope.column(name)
+	if c == nil || c.Generated {
 		s.unsettled = true
 		return
 	}
+	s.sources[source] = true
 	switch c.Type {
 	case "time":
 		s.clock = true

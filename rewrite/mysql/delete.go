@@ -24,9 +24,6 @@ func (pl *planner) deleteRows(n *ast.DeleteStmt) error {
 	if err := pl.identifyDeleted(n, t); err != nil {
 		return err
 	}
-	if n.Limit == nil {
-		pl.choose(n.TableRefs, n.Where)
-	}
 	if n.IgnoreErr {
 		pl.downgrade(history.ReasonDeleteIgnore)
 	}

@@ -183,9 +183,25 @@ func (pl *planner) imageInsert(n *ast.InsertStmt, t *Table) []Piece {
 	for c := range numberedFirst(t) {
 		p.Counted = p.Counted || c.Numbered
 	}
+	pl.returnNumbers(t)
 	p.Consecutive = len(n.Lists) == 1 || !n.IsReplace && !n.IgnoreErr && len(n.OnDuplicate) == 0
 	pieces := append([]Piece{text("CONCAT(")}, i.collect("", pl.session.maxPacket()/4)...)
 	return append(pieces, text(", "), tagPiece, text(")"))
+}
+
+// returnNumbers adds to the client's RETURNING what the server numbered each row with: the reply is then a result set,
+// which has no place for the first number.
+func (pl *planner) returnNumbers(t *Table) {
+	if !pl.plan.Writes.Images.Counted || pl.beyond.returning.empty() {
+		return
+	}
+	for c := range numberedFirst(t) {
+		pos, gap := pl.after(pl.st.last())
+		pl.insertAt(pos, text(", "+rewrite.RowIDColumn+", CAST("+quoted(c.Name)+" AS BINARY)"+gap))
+		pl.plan.Result.Sources = []Source{{Table: t.Name, Numbers: true, Always: true}}
+		pl.plan.Result.Reply = rewrite.Trimmed
+		return
+	}
 }
 
 // given reports whether every row of an INSERT has a value of its own for a column.

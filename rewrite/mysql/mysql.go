@@ -14,7 +14,8 @@
 // What becomes of a statement:
 //
 //   - SELECT gets the identity columns of its base tables behind its last item, and so does each arm of
-//     a UNION ALL. One that removes duplicates stays as it is and has a companion, which does not.
+//     a UNION ALL. One that removes duplicates stays as it is and has a companion, which does not;
+//     distinct.go has a SELECT DISTINCT show its rows itself.
 //   - INSERT and REPLACE ... VALUES or SET give each row an id made from the statement's tag and the
 //     row's ordinal, and the tag as its first version. So do ... SELECT and LOAD DATA, where the server
 //     counts the ordinals.
@@ -39,16 +40,18 @@
 //   - plan.go has what comes out of all this, the plan, and what all of them share: the plan in the making, refusals
 //     (the reason for being opaque), and what they know of tables. mysql.go decides.
 //   - Reads: select.go, which has what is known of a query and passes the identities of queries in its FROM clause
-//     outwards, with.go those of common table expressions. sources.go finds the tables, usage.go looks for what else
-//     the statement holds, aggregate.go collects identities in arrays unless warnings.go finds that the client might
-//     hear other warnings for it, setop.go is for UNION, DISTINCT and their kind.
+//     outwards, with.go those of common table expressions. sources.go finds the tables, usage.go looks for what
+//     else the statement holds, subquery.go into queries in WHERE and in the select list, aggregate.go collects
+//     identities in arrays unless warnings.go finds that the client might hear other warnings for it, setop.go is
+//     for UNION, DISTINCT and their kind.
 //   - Writes: insert.go makes row ids, update.go and updatejoin.go tag rows with the capture of assign.go, delete.go
 //     collects what goes. unchanged.go tells from assignments alone whether they leave a row as it is.
 //   - ddl.go defines the columns. On TiDB, which has no invisible ones, mask.go and star.go keep them out of what the
 //     client's statement means.
 //   - hole.go fills the pieces in when the text is sent.
-//   - In mode predicates choice.go finds the condition by which a statement chooses rows, and image.go has writes
-//     collect the values that they leave.
+//   - In mode predicates conditions.go and joincondition.go find the conditions by which a statement and the queries in
+//     it choose rows, choice.go tells what such a condition hangs on and spells it, and image.go has writes collect the
+//     values that they leave.
 //   - Afterwards the session reads with capture.go what was collected, and what SHOW WARNINGS asks for.
 //
 // A [Rewriter] and a [Cache] are safe for concurrent use.
@@ -112,12 +115,16 @@ func (pl *planner) rewrite() error {
 	if err != nil {
 		return err
 	}
+	pl.conditions(node)
 	switch n := node.(type) {
 	case *ast.SelectStmt:
+		pl.alone = n
 		err := pl.selectRows(n)
 		switch {
 		case err == refusal(history.ReasonDistinct) && !pl.into.empty():
 			return refusal(history.ReasonInto) // a companion would assign the variables
+		case err == refusal(history.ReasonDistinct) && pl.distinctRows(n):
+			return nil
 		case err == refusal(history.ReasonDistinct):
 			pl.accompanyDistinct(n)
 		}

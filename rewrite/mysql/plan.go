@@ -74,6 +74,9 @@ type Upstream struct {
 	// clause, or SERIALIZABLE inside a transaction): an index might cover the original. Such a statement must go
 	// upstream unchanged, for the reason "plan".
 	MayHideLocks bool
+	// Repeats says that Pieces read rows a second time, which must be the same ones, without a lock: where reads are
+	// not of a snapshot such a statement must go upstream unchanged, for the reason "subquery".
+	Repeats bool
 	// Deprecated is how many assignments to variables Pieces add to the text's expressions: MySQL warns of each of them
 	// (1287) when it reads the statement.
 	Deprecated int
@@ -140,6 +143,15 @@ type Source struct {
 	Array bool
 	// Limit is the most identities that an array can hold: one that is full may lack some. 0: no bound.
 	Limit int
+	// Beside says that the array is of the rows that a subquery read beside a row of the result, NULL where there were
+	// none. Whole says, too, that it is the same beside all of them: without a row it is not known.
+	Beside, Whole bool
+	// Numbers says that a row is one that an INSERT returns, and carries its id and the number that the server gave it
+	// (AUTO_INCREMENT): no identity of a row that was read.
+	Numbers bool
+	// Order says, if it is not 0, that the source is no table but so many columns: literals for what the rows are
+	// ordered by ([rewrite.Predicate].Order), or empty texts.
+	Order int
 	// Always says that each row has a row of the table: where both columns are NULL, that one was written without
 	// isotap's columns. Otherwise it may be the inner side of an outer join, or another arm of a UNION.
 	Always bool
@@ -147,7 +159,10 @@ type Source struct {
 
 // Columns is the number of columns that the source takes of a row.
 func (s Source) Columns() int {
-	if s.Array {
+	switch {
+	case s.Order > 0:
+		return s.Order
+	case s.Array:
 		return 1
 	}
 	return 2
@@ -363,8 +378,13 @@ type planner struct {
 	into     span // SELECT ... INTO @a, @b
 	edits    []edit
 	nesting  nesting
-	chosen   *choice // the condition by which the statement chooses rows; nil: it is not looked at
-	literal  bool    // the plan rests on the values of literals
+	chosen   []choice // the conditions by which the statement chooses rows
+	order    ordering // of its rows, if they have a LIMIT
+	literal  bool     // the plan rests on the values of literals
+	// alone is the statement, if it is a SELECT that no set operation combines, besides the columns that show what its
+	// subqueries read.
+	alone   *ast.SelectStmt
+	besides []*besides
 
 	read    bool // trees and failure are set
 	trees   []ast.StmtNode
@@ -482,12 +502,4 @@ func (s span) empty() bool { return s.from >= s.to }
 type beyond struct {
 	rowAlias  span // MySQL: AS new or AS new(a, b), behind the rows of an INSERT
 	returning span // MariaDB: RETURNING and its list
-}
-
-// A choice is the condition by which a statement chooses the rows of one table, all of which it tells. It is told
-// by its tokens, [from, to): none where it chooses every row.
-type choice struct {
-	table, of, as string
-	from, to      int
-	limit         int // the token behind LIMIT; 0: there is none
 }

@@ -194,6 +194,12 @@ func render(p *Plan, full bool) string {
 		fmt.Fprintf(&b, "\npredicate: %s %s AS %s: %q %v", c.Table, c.Of, c.As, c.Where, c.Params)
 		if c.Limit != nil {
 			fmt.Fprintf(&b, " limit %+v", *c.Limit)
+			if len(c.Order) > 0 {
+				fmt.Fprintf(&b, " order %+v", c.Order)
+			}
+		}
+		if c.Wide {
+			b.WriteString(" wide")
 		}
 	}
 	fmt.Fprintf(&b, "\nshape: %s", p.Shape)

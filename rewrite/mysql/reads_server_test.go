@@ -312,8 +312,12 @@ func TestRandomReadsAreTheSame(t *testing.T) {
 			query = "SELECT " + group + ", " + pick(aggregates...) + " AS a FROM " + from + where +
 				" GROUP BY " + group + " WITH ROLLUP"
 		}
-		if s.session.Dialect == MySQL && strings.Contains(query, "GROUP BY") &&
-			(strings.Contains(query, "MIN(") || strings.Contains(query, "MAX(")) {
+		types := []string{"MIN(note)", "MAX(note)"} // of which MariaDB gives the types by its plan
+		if s.session.Dialect == MySQL {
+			types = []string{"MIN(", "MAX("}
+		}
+		if strings.Contains(query, "GROUP BY") &&
+			slices.ContainsFunc(types, func(t string) bool { return strings.Contains(query, t) }) {
 			continue
 		}
 		s.same(query)

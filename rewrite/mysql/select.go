@@ -23,6 +23,8 @@ func (pl *planner) selectRows(n *ast.SelectStmt) error {
 		pl.plan.Locking = locking(n.LockInfo.LockType)
 	}
 	switch {
+	case n.From == nil && use.subquery && !use.function:
+		return pl.selectSubqueries(n)
 	case n.From == nil:
 		return pl.selectNothing(n, use)
 	case b.list == nil:
@@ -31,10 +33,15 @@ func (pl *planner) selectRows(n *ast.SelectStmt) error {
 	if err := pl.show(b); err != nil {
 		return err
 	}
+	if len(pl.besides) > 0 && pl.plan.Observation == history.Exact {
+		if err := pl.appendBesides(b); err != nil {
+			return err
+		}
+	}
+	pl.showOrder(b)
 	if err := pl.keepInVariables(); err != nil {
 		return err
 	}
-	pl.chooseRead(n)
 	pl.plan.Upstream.MayHideLocks = mayHideLocks(n, b.srcs) || b.grouped && skipsRows(n)
 	if pl.rewriter.options.StrictPlans && (pl.plan.Upstream.MayHideLocks || n.GroupBy != nil) {
 		return refusal(history.ReasonPlan)
@@ -416,7 +423,12 @@ func (pl *planner) downgradeBlock(b *block, use *usage) {
 			pl.downgrade(s.reason)
 		}
 	}
-	pl.downgradeBy(use)
+	if use.subquery && !pl.lookInto(b) {
+		pl.downgrade(history.ReasonSubquery)
+	}
+	if use.function {
+		pl.downgrade(history.ReasonFunction)
+	}
 	if use.window && n.Limit != nil {
 		pl.downgrade(history.ReasonWindowFunction) // its values came from rows that are not among the result's
 	}
@@ -613,6 +625,10 @@ func (pl *planner) block(n *ast.SelectStmt) (*block, *usage, error) {
 	}
 	if pl.mayWarn(n, b.srcs) {
 		return nil, nil, refusal(history.ReasonWarnings)
+	}
+	if pl.session.Dialect == MariaDB && pl.changesPlannedTypes(n, b.srcs) ||
+		pl.session.Dialect == MySQL && groupsByBits(n, b.srcs) {
+		return nil, nil, refusal(history.ReasonAggregate)
 	}
 	var err error
 	if b.list, err = pl.selectList(n); err != nil {

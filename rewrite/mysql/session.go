@@ -36,6 +36,12 @@ type Session struct {
 	// [SchemaEffect].CreatesTemp of each CREATE TEMPORARY TABLE. See [AddTempTables].
 	TempTables rewrite.List
 
+	// Repeats says that plain reads are of a snapshot, so that rows can be read a second time in one statement, and
+	// that what its subqueries read is not too much to be shown.
+	Repeats bool
+	// Lasts says that their snapshot is the transaction's own: another statement, a companion, can read it as well.
+	Lasts bool
+
 	// The parts of sql_mode that change what a text means; see [Session.SetSQLMode].
 	ANSIQuotes             bool
 	NoBackslashEscapes     bool

@@ -38,9 +38,6 @@ func (pl *planner) update(n *ast.UpdateStmt) error {
 		return err
 	}
 	pl.imageUpdate(c, n.List, t)
-	if n.Limit == nil {
-		pl.choose(n.TableRefs, n.Where)
-	}
 	if err := pl.assign(c, set, end); err != nil {
 		return err
 	}

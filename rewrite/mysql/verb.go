@@ -350,7 +350,8 @@ func (v verb) ddl() {
 	}
 	p.Txn.Ends = true
 	v.changes(object)
-	p.Session.Changes = v.is(object, "DATABASE", "SCHEMA") // dropping the default schema leaves none
+	// Dropping the default schema leaves none; a new one is nobody's default.
+	p.Session.Changes = v.is(object, "DATABASE", "SCHEMA") && !(v.is(0, "CREATE") && object == 1)
 	switch {
 	case v.is(0, "TRUNCATE"):
 		v.opaque(history.ReasonTruncate)

@@ -32,6 +32,7 @@ type Cache[R any, S comparable, P, T any] struct {
 	hits       uint64
 	lookups    uint64
 	large      map[uint64]struct{} // hashes of shapes, which may be as long as texts
+	subqueries map[uint64]struct{} // likewise
 	misplanned map[uint64]struct{} // likewise
 }
 
@@ -170,6 +171,7 @@ func (c *Cache[R, S, P, T]) Invalidate() {
 	clear(c.plans)
 	clear(c.templates)
 	clear(c.large)
+	clear(c.subqueries)
 	c.recent.Init()
 }
 
@@ -196,6 +198,25 @@ func (c *Cache[R, S, P, T]) IsTooLarge(shape string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, large := c.large[c.hash(shape)]
+	return large
+}
+
+// SubqueriesTooLarge takes note that the subqueries of a statement of a shape read too many rows to show their
+// identities in its reply. It holds until the schema changes.
+func (c *Cache[R, S, P, T]) SubqueriesTooLarge(shape string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.subqueries == nil || len(c.subqueries) >= maxLarge {
+		c.subqueries = make(map[uint64]struct{})
+	}
+	c.subqueries[c.hash(shape)] = struct{}{}
+}
+
+// AreSubqueriesTooLarge reports whether SubqueriesTooLarge was told of the shape.
+func (c *Cache[R, S, P, T]) AreSubqueriesTooLarge(shape string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, large := c.subqueries[c.hash(shape)]
 	return large
 }
 

@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -70,7 +72,7 @@ func (c *Cache) make(text string, s Session, epoch plancache.Epoch) *Script {
 	var room [1 << 10]byte
 	var likes []byte
 	if c.templates(d) {
-		likes = skeleton(room[:0], text, d.statements)
+		likes = skeleton(room[:0], text, d.statements, c.Rewriter().options.Predicates)
 		if t, ok := c.Template(likes, s); ok {
 			script := t.fill(d)
 			c.reuse(d)
@@ -80,7 +82,9 @@ func (c *Cache) make(text string, s Session, epoch plancache.Epoch) *Script {
 	}
 	script := c.Rewriter().decide(d, s).script(nil)
 	if len(likes) > 0 && d.holdsForAll() {
-		c.PutTemplate(string(likes), s, newTemplate(d, script), epoch)
+		if conditions, ok := c.Rewriter().templatesOf(d, s); ok {
+			c.PutTemplate(string(likes), s, newTemplate(d, script, conditions), epoch)
+		}
 	}
 	c.Put(text, s, script, scriptSize(script), epoch)
 	return script
@@ -88,10 +92,12 @@ func (c *Cache) make(text string, s Session, epoch plancache.Epoch) *Script {
 
 // templates reports whether scripts of texts like this are made from templates.
 func (c *Cache) templates(d *draft) bool {
-	if c.Rewriter().options.Predicates { // which hold literals
+	if !d.unreadable.IsZero() || len(d.text) > maxTemplated {
 		return false
 	}
-	return d.unreadable.IsZero() && len(d.text) <= maxTemplated
+	return !c.Rewriter().options.Predicates || !slices.ContainsFunc(d.statements, func(st statement) bool {
+		return st.tellsTime(0, len(st.toks)) // whether that is a condition's hangs on the literal
+	})
 }
 
 // maxReused bounds the tokens that a draft keeps memory for.
@@ -136,6 +142,8 @@ type template struct {
 	// plain and edits are those of a draft.
 	plain, edits []anchored
 	observes     bool
+	// conditions are those of each statement's predicates; nil without any.
+	conditions [][]condition
 }
 
 // An anchored edit is one whose places are told from tokens.
@@ -145,11 +153,12 @@ type anchored struct {
 	from, to   plancache.Anchor // of a copy
 }
 
-// newTemplate makes a template of what was decided about a text, and of the script that it became.
-func newTemplate(d *draft, model *Script) *template {
+// newTemplate makes a template of what was decided about a text, of the script that it became, and of the conditions of
+// its predicates.
+func newTemplate(d *draft, model *Script, conditions [][]condition) *template {
 	t := &template{model: model, plans: make([]Plan, len(d.plans)), args: make([]int, len(d.plans)),
-		observes: d.observes,
-		plain:    anchoredAll(d.toks, d.plain), edits: anchoredAll(d.toks, d.edits)}
+		observes: d.observes, conditions: conditions,
+		plain: anchoredAll(d.toks, d.plain), edits: anchoredAll(d.toks, d.edits)}
 	for i, p := range d.plans {
 		t.plans[i], t.args[i] = *p, len(p.Args)
 		t.plans[i].Args, t.plans[i].Origin = nil, ""
@@ -181,36 +190,60 @@ func placed(out []edit, toks []pgtoken.Token, edits []anchored) []edit {
 func (t *template) fill(d *draft) *Script {
 	d.plans, d.observes = make([]*Plan, len(t.plans)), t.observes
 	d.plain, d.edits = placed(d.plain, d.toks, t.plain), placed(d.edits, d.toks, t.edits)
+	var literals []string
+	if t.conditions != nil {
+		literals = d.plainLiterals()
+	}
 	for i := range t.plans {
 		p, st := t.plans[i], &d.statements[i]
 		p.Args, p.Origin = st.args(t.args[i]), st.origin()
+		if t.conditions != nil {
+			p.Predicates = filled(p.Predicates, t.conditions[i], literals)
+		}
 		d.plans[i] = &p
 	}
 	return d.script(t.model)
 }
 
 // skeleton returns the key of a text's skeleton, in the memory of room. Texts with the same skeleton have the same
-// script but for Args and for the client's text in Pieces.
-func skeleton(room []byte, text string, statements []statement) []byte {
+// script but for Args, for the literals in Predicates, and for the client's text in Pieces. With predicates the number
+// of rows that a query shows is a part of it.
+func skeleton(room []byte, text string, statements []statement, predicates bool) []byte {
 	k := shape.NewSkeleton(room)
-	for i := range statements {
-		st := &statements[i]
-		if !st.is(0, "SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "WITH", "DECLARE") {
-			continue // what other statements mean depends on values: SET, PREPARE TRANSACTION
+	for t, mark := range leftOut(statements) {
+		st, i := &statements[t.statement], t.token
+		if predicates && st.is(i-1, "LIMIT", "OFFSET", "FIRST", "NEXT") {
+			continue
 		}
-		by := false
-		for i, t := range st.toks {
-			by = by || st.is(i, "BY") || st.is(i-1, "DISTINCT") && st.is(i, "ON")
-			// The number in ORDER BY 2 is not a value but the name of a column.
-			if by && (st.is(i-1, "BY") || st.mark(i-1, ",") || st.mark(i-1, "(")) {
-				continue
+		k.Leave(text, st.toks[i].Start, st.toks[i].End, mark)
+	}
+	return k.Key(text)
+}
+
+// A literalPlace is where a plain literal stands: which token of which statement it is.
+type literalPlace struct{ statement, token int }
+
+// leftOut gives the plain literals of a text that may be other ones in another text with the same script.
+func leftOut(statements []statement) iter.Seq2[literalPlace, shape.Mark] {
+	return func(yield func(literalPlace, shape.Mark) bool) {
+		for n := range statements {
+			st := &statements[n]
+			if !st.is(0, "SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "WITH", "DECLARE") {
+				continue // what other statements mean depends on values: SET, PREPARE TRANSACTION
 			}
-			if mark := st.literalMark(i); mark != shape.NoMark {
-				k.Leave(text, t.Start, t.End, mark)
+			by := false
+			for i := range st.toks {
+				by = by || st.is(i, "BY") || st.is(i-1, "DISTINCT") && st.is(i, "ON")
+				// The number in ORDER BY 2 is not a value but the name of a column.
+				if by && (st.is(i-1, "BY") || st.mark(i-1, ",") || st.mark(i-1, "(")) {
+					continue
+				}
+				if mark := st.literalMark(i); mark != shape.NoMark && !yield(literalPlace{n, i}, mark) {
+					return
+				}
 			}
 		}
 	}
-	return k.Key(text)
 }
 
 // literalMark returns the mark of a plain literal; NoMark for every other token.

@@ -3,6 +3,7 @@ package postgres
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -41,7 +42,7 @@ func TestCacheDoesNotKeepTheCallersBytes(t *testing.T) {
 	b := []byte(pointSelect)
 	s := c.Plan(b, testSession())
 	clear(b)
-	if got := string(s.Append(nil)); !strings.HasPrefix(got, `SELECT name, "item".ctid`) {
+	if got := string(s.Append(nil)); !strings.HasPrefix(got, `SELECT name, "item".tableoid`) {
 		t.Errorf("the text became %q", got)
 	}
 }
@@ -162,6 +163,77 @@ func TestTemplateGivesTheScriptThatTheRewriterGives(t *testing.T) {
 	})
 }
 
+// TestTemplateGivesThePredicatesThatTheRewriterGives: literals are distinct, and without zeros before them: as the
+// grammar prints conditions, 007 is 7, and of two equal ones there is one.
+func TestTemplateGivesThePredicatesThatTheRewriterGives(t *testing.T) {
+	texts := goldenTexts(t)
+	r := New(testSchema(), Options{Predicates: true})
+	templated := 0
+	rapid.Check(t, func(t *rapid.T) {
+		s := testSession()
+		text := rapid.SampledFrom(texts).Draw(t, "text")
+		c := NewCache(r, 10, 1<<20)
+		given := make(map[string]bool)
+		number := rapid.StringMatching(`[1-9][0-9]{0,9}(\.[0-9]{1,3})?`).Filter(func(v string) bool { return !given[v] })
+		str := rapid.OneOf(rapid.StringMatching(`'[a-z ;#ä?(),-]{0,20}'`),
+			rapid.SampledFrom([]string{`'it''s'`, `'now'`, `'2026-11-26 today'`, `x'41'`})).
+			Filter(func(v string) bool { return !given[v] })
+		for range 3 {
+			clear(given)
+			var b strings.Builder
+			pos := 0
+			toks, _ := pgtoken.Scan(nil, text, s.Backslashes)
+			for _, tok := range toks {
+				literal := text[tok.Start:tok.End]
+				switch tok.Kind {
+				case pgtoken.Number:
+					literal = number.Draw(t, "number")
+				case pgtoken.String:
+					literal = str.Draw(t, "string")
+				}
+				given[literal] = true
+				b.WriteString(text[pos:tok.Start] + literal)
+				pos = tok.End
+			}
+			text := b.String() + text[pos:]
+			got, want := withoutModel(c.Plan([]byte(text), s)), r.Plan(text, s)
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s\nfrom a template: %s\nby the rewriter: %s", text, render(got), render(want))
+			}
+		}
+		if _, held, _ := c.Held(); held == 1 && slices.ContainsFunc(r.Plan(text, s).Statements,
+			func(p *Plan) bool { return len(p.Predicates) > 0 }) {
+			templated++
+		}
+	})
+	if templated == 0 {
+		t.Error("no condition came from a template")
+	}
+}
+
+func TestTextsWithConditionsShareATemplate(t *testing.T) {
+	c := NewCache(New(testSchema(), Options{Predicates: true}), 100, 1<<20)
+	for i := range 20 {
+		for format, want := range map[string]string{
+			"SELECT name FROM item WHERE name = 'n%d' AND id > -%d LIMIT 1": "name = 'n%d' AND id > -%d",
+			"UPDATE item SET name = 'n%d' WHERE id = %d":                    "id = %[2]d",
+			"DELETE FROM item WHERE name IN ('n%d', 'x') OR id=%d":          "name IN ('n%d', 'x') OR id=%d",
+			"SELECT 1 FROM item i JOIN item j ON i.id = j.id WHERE i.name = 'n%d' AND i.id < %d": "i.name = 'n%d' AND " +
+				"i.id < %d",
+		} {
+			got := c.Plan(fmt.Appendf(nil, format, i, i+1), testSession()).Statements[0].Predicates
+			want := fmt.Sprintf(want, i, i+1)
+			want, _, _ = strings.Cut(want, "%!(EXTRA")
+			if len(got) == 0 || got[0].Where[0] != want {
+				t.Errorf("%s has the conditions %+v, want %s", format, got, want)
+			}
+		}
+	}
+	if _, templates, _ := c.Held(); templates != 4 {
+		t.Errorf("%d templates for four skeletons", templates)
+	}
+}
+
 func withoutModel(s *Script) *Script {
 	if s == nil {
 		return nil
@@ -222,13 +294,15 @@ func TestSkeletonKeepsWhatTheScriptDependsOn(t *testing.T) {
 		{"SELECT id FROM item WHERE id IN (1, 2)", "SELECT id FROM item WHERE id IN (1, 2, 3)"},
 		{"SELECT id FROM item WHERE id = 1", "SELECT id FROM item WHERE  id = 1"},
 		{"SELECT id FROM item /* 1 */", "SELECT id FROM item /* 2 */"},
+		{"SELECT id FROM item LIMIT 1", "SELECT id FROM item LIMIT 2"},
+		{"SELECT id FROM item OFFSET '0'", "SELECT id FROM item OFFSET '2'"},
 		{"SET transaction_isolation = 'serializable'", "SET transaction_isolation = 'read committed'"},
 		{"PREPARE TRANSACTION 'a'", "PREPARE TRANSACTION 'b'"},
 	} {
 		var skeletons [2]string
 		for i, text := range pair {
 			s := testSession()
-			skeletons[i] = string(skeleton(nil, text, read(text, &s).statements))
+			skeletons[i] = string(skeleton(nil, text, read(text, &s).statements, true))
 		}
 		if skeletons[0] == skeletons[1] {
 			t.Errorf("%q and %q have the same skeleton", pair[0], pair[1])
@@ -238,13 +312,20 @@ func TestSkeletonKeepsWhatTheScriptDependsOn(t *testing.T) {
 
 func BenchmarkPlan(b *testing.B) {
 	s := testSession()
-	for _, bm := range []struct{ name, text string }{
-		{"point-select", pointSelect},
-		{"update", "UPDATE item SET stock = stock - 1 WHERE id = 7"},
-		{"insert", "INSERT INTO item (id, name, price, stock) VALUES (1, 'a', 2.5, 7)"},
-		{"commit", "COMMIT"},
+	for _, bm := range []struct {
+		name, text string
+		Options
+	}{
+		{"point-select", pointSelect, Options{}},
+		{"point-select/predicates", pointSelect, Options{Predicates: true}},
+		{"update", "UPDATE item SET stock = stock - 1 WHERE id = 7", Options{}},
+		{"update/predicates", "UPDATE item SET stock = stock - 1 WHERE id = 7", Options{Predicates: true}},
+		{"insert", "INSERT INTO item (id, name, price, stock) VALUES (1, 'a', 2.5, 7)", Options{}},
+		{"insert/predicates", "INSERT INTO item (id, name, price, stock) VALUES (1, 'a', 2.5, 7)",
+			Options{Predicates: true}},
+		{"commit", "COMMIT", Options{}},
 	} {
-		c := newCache(10, 1<<20)
+		c := NewCache(New(testSchema(), bm.Options), 10, 1<<20)
 		b.Run(bm.name+"/miss", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

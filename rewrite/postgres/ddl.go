@@ -103,7 +103,7 @@ func (v verb) change(object int, temporary bool) *rewrite.SchemaChange {
 	c.Relates = !drop && v.mentions("REFERENCES", "INHERITS", "INHERIT", "PARTITION", "VIEW", "TRIGGER", "RULE", "POLICY",
 		"FUNCTION", "AGGREGATE", "SECURITY")
 	switch {
-	case named == nil:
+	case named == nil, v.is(1, "EVENT"): // a trigger of which any definition may be more than it says
 		return nil
 	case v.is(0, "TRUNCATE"):
 		c.Empties = true
@@ -137,6 +137,9 @@ func (v verb) change(object int, temporary bool) *rewrite.SchemaChange {
 	}
 	if slices.ContainsFunc(c.Made, func(t rewrite.TableName) bool { return t == rewrite.TableName{} }) {
 		return nil
+	}
+	if c.Tells = v.tells(); c.Tells != nil {
+		c.Made = []rewrite.TableName{c.Tells.Table}
 	}
 	return c
 }

@@ -13,7 +13,8 @@
 //
 // The files follow a statement's way.
 //
-//   - Known already? cache.go finds the script by its text, or makes it of one whose literals differ.
+//   - Known already? cache.go finds the script by its text, or makes it of one whose literals differ;
+//     condition_template.go has their conditions.
 //   - Reading: package pgtoken cuts the text into tokens, text.go these into statements, and tells what each is; it
 //     has the grammar's side as well, finds the queries in the text, and puts pieces into it. transaction.go tells
 //     what a statement does to the transaction and the session's settings, ddl.go which tables a definition changes;
@@ -27,13 +28,15 @@
 //     their rows, usage.go looks for what else a statement holds.
 //   - Reads: reading.go tries and proves, goes down into queries, counts their columns and adds to them; from.go goes
 //     into what stands in FROM and beside views, with.go into common table expressions; aggregate.go and union.go see
-//     to rows that stand for several, shortcut.go to what the server might not have read, and to errors of indexes.
+//     to rows that stand for several, subquery.go and besides.go to queries in WHERE and in the select list (writes
+//     have these, too), shortcut.go to what the server might not have read, and to errors of indexes.
 //   - Cursors: cursor.go, whose queries are reads. What SQL prepares: prepared.go.
-//   - Writes: write.go has what they share; insert.go, update.go; returning.go adds their RETURNING clause,
-//     oldnew.go knows what it calls the versions. writingwith.go is for WITH clauses with parts that write, part.go for
-//     such a part.
-//   - predicate.go finds, in mode predicates, the condition by which a statement chooses rows, and images of those that
-//     it writes.
+//   - Writes: write.go has what they share; insert.go, update.go; writingfrom.go looks into what they join, and
+//     locksitself.go knows subqueries that lock what is written. returning.go adds their RETURNING clause, oldnew.go
+//     knows what it calls the versions. writingwith.go is for WITH clauses with parts that write, part.go for such a
+//     part.
+//   - In mode predicates: predicate.go finds the condition by which a statement chooses rows, and images of those that
+//     it writes; conditions.go and equalities.go find the wide ones of what chooses by more than the row.
 //
 // A [Rewriter] and a [Cache] are safe for concurrent use.
 package postgres

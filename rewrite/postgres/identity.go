@@ -45,9 +45,10 @@ func (s *source) inherited() bool { return len(s.table.Leaves) > 0 && !s.only ||
 // system returns the reference to a system column, which has no other name.
 func (s *source) system(name string) string { return quoted(s.ref) + "." + name }
 
-// table adds the table that holds the version where others may than the one that the plan names.
+// table adds the table that holds the version: another one may than the plan names, as a partition, and one that took
+// the name while the statement waited for its lock. Where rows have identities of their own, only the former matters.
 func (id *identity) table(s *source) {
-	if s.inherited() || s.table.Root != "" {
+	if !s.tagged || s.inherited() || s.table.Root != "" || s.table.MadeBy != "" {
 		id.add(ItemTable, s.system("tableoid"))
 	}
 }

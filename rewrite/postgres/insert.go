@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,11 +18,17 @@ func (pl *planner) insert(n *ast.InsertStmt) error {
 	if err != nil {
 		return err
 	}
+	if q, ok := n.SelectStmt.(*ast.SelectStmt); ok && (len(nodes(q.ValuesLists)) > 0 || isRow(q)) {
+		w.readsInValues(n)
+	} else {
+		w.keepsWith(n.WithClause)
+	}
 	if err := w.settle(n.SelectStmt, n.OnConflictClause); err != nil {
 		return err
 	}
 	w.sources(n)
 	w.inserts()
+	w.values = endsWithValues(n)
 	if c := n.OnConflictClause; c != nil && c.Action == ast.ONCONFLICT_UPDATE {
 		err = w.conflict(c)
 	} else {
@@ -31,6 +38,32 @@ func (pl *planner) insert(n *ast.InsertStmt) error {
 		return err
 	}
 	return w.returning()
+}
+
+// isRow reports whether a query makes one row at most, of no table's: SELECT 1, 'x' WHERE NOT EXISTS (...).
+func isRow(q *ast.SelectStmt) bool {
+	return q.Op == ast.SETOP_NONE && len(nodes(q.FromClause)) == 0 && q.WithClause == nil && q.GroupClause == nil &&
+		q.HavingClause == nil && q.DistinctClause == nil && q.WindowClause == nil && q.LockingClause == nil
+}
+
+// readsInValues looks into the subqueries among the values of an INSERT, and in the condition of its only row.
+func (w *write) readsInValues(n *ast.InsertStmt) {
+	where := n.SelectStmt.(*ast.SelectStmt).WhereClause
+	s := writing{stmt: n, query: &ast.SelectStmt{WithClause: n.WithClause, TargetList: n.ReturningList,
+		WhereClause: where}}
+	if n.WithClause != nil {
+		w.readsFrom(s)
+	} else if hasSubquery(where) || slices.ContainsFunc(assigned(n), hasSubquery) {
+		w.looked, _ = w.lookInto(nil, where, assigned(n), s.others())
+	}
+}
+
+// endsWithValues reports whether nothing stands behind VALUES and its rows.
+func endsWithValues(n *ast.InsertStmt) bool {
+	q, ok := n.SelectStmt.(*ast.SelectStmt)
+	return ok && len(nodes(q.ValuesLists)) > 0 && q.WithClause == nil && q.Op == ast.SETOP_NONE &&
+		len(nodes(q.SortClause)) == 0 && q.LimitCount == nil && q.LimitOffset == nil && q.LockingClause == nil &&
+		n.OnConflictClause == nil && len(nodes(n.ReturningList)) == 0
 }
 
 // readsTables reports whether a query may have rows of tables for its own.

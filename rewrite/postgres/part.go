@@ -69,6 +69,9 @@ func (w *write) within(p *part) error {
 		return err
 	}
 	w.id.add(ItemLSN, logPosition)
+	if w.returnsImages(w.target.table) && w.plan.Kind != history.Delete {
+		w.id.add(ItemImageHex, "COALESCE(pg_catalog.encode(pg_catalog.convert_to("+w.image()+", 'UTF8'), 'hex'), '')")
+	}
 	texts := []string{textOf(w.id.items, w.id.definite())}
 	w.plan.Result.Sources = append(w.plan.Result.Sources, w.id.source(&w.target))
 	for i := range w.read {
@@ -78,6 +81,14 @@ func (w *write) within(p *part) error {
 		}
 		texts = append(texts, "CASE WHEN "+id.exprs[0]+" IS NOT NULL THEN "+textOf(id.items, id.exprs)+" END")
 		w.plan.Result.Sources = append(w.plan.Result.Sources, id.source(&w.read[i]))
+	}
+	for _, s := range w.sights {
+		text := s.text
+		if s.nullable {
+			text = "CASE WHEN " + s.exprs[0] + " IS NOT NULL THEN " + text + " END"
+		}
+		texts = append(texts, text)
+		w.plan.Result.Sources = append(w.plan.Result.Sources, s.source)
 	}
 	if len(w.columns) > 0 {
 		w.downgrade(history.ReasonInsertSelect)
@@ -96,7 +107,7 @@ func (w *write) within(p *part) error {
 		lead = ", "
 	}
 	w.insertAfter(len(w.st.toks)-1, lead+item)
-	return w.proven(w.client, item, returningList)
+	return w.proven(item)
 }
 
 // definite returns the expressions with a text in the place of NULL, where there may be no such version.

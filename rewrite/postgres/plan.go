@@ -51,6 +51,9 @@ type Source struct {
 	// Joint says, if it is more than 1, that so many sources share the column, this one and those behind it: of an
 	// array each element tells of one. They have -1, and take no column.
 	Joint int
+	// Beside says that the array is of the rows that a subquery read beside a row of the result. Where it is full, or
+	// an element of it has [MaxBeside] identities, it may lack some.
+	Beside bool
 	// Physical is what identifies a version.
 	Physical *Physical
 	// Kind is what the part of the statement does that writes the table; Other: what the statement does.
@@ -58,6 +61,9 @@ type Source struct {
 	// Present says that the source is no table but one column, which is NULL in a row that is none of the client's:
 	// there is one where the client's result has none.
 	Present bool
+	// Order says, if it is not 0, that the source is no table but so many columns: the texts of what the rows are
+	// ordered by ([rewrite.Predicate].Order).
+	Order int
 }
 
 // Columns is the number of columns that the source takes of a row.
@@ -65,6 +71,8 @@ func (s Source) Columns() int {
 	switch {
 	case s.Joint < 0:
 		return 0
+	case s.Order > 0:
+		return s.Order
 	case s.Array, s.Present:
 		return 1
 	}
@@ -125,8 +133,13 @@ const (
 	// and before it that of the one which it replaced.
 	ItemTag
 	ItemNewTags
+	// ItemTxnXID is the id of the transaction, in which no subtransaction has one of its own.
+	ItemTxnXID
 	// ItemImage is the row as a write left it, as the text of its composite type.
 	ItemImage
+	// ItemImageHex is the same where it stands among others in one text: the hexadecimal digits of that text in UTF-8,
+	// or nothing.
+	ItemImageHex
 )
 
 // TxnEffect is what the statement does to the transaction.
@@ -148,6 +161,12 @@ type TxnEffect struct {
 	// Savepoint is the name in SAVEPOINT, RELEASE SAVEPOINT and ROLLBACK TO, folded to lower case; Kind tells them
 	// apart: Savepoint, Other, Rollback.
 	Savepoint string
+}
+
+// Commits reports whether the statement is a COMMIT or PREPARE TRANSACTION of the session's own
+// transaction.
+func (p *Plan) Commits() bool {
+	return p.Kind == history.Commit && p.Txn.Ends || p.Kind == history.Other && p.Txn.Global != ""
 }
 
 // SessionEffect is what the statement does to the session's state, or asks of it.
@@ -234,7 +253,10 @@ type Table struct {
 	TellsText bool
 	// Unread says that nothing is known of the table: it was changed, and could not be read since.
 	Unread bool
-	OID    uint32
+	OID    uint32 // 0 where MadeBy is set
+	// MadeBy is the role that has just made the table, where all that is known of it is what the statement said. The
+	// role may read it.
+	MadeBy string
 	// Stored are all columns in the server's order, isotap's with them; nil where there are none of isotap's.
 	Stored []string
 	// Spelled is the table's name as the server reads it wherever it stands: "public"."item".
@@ -350,7 +372,8 @@ type planner struct {
 	// tags are the lists of assignments that a tag was put before, as the client wrote them.
 	tags [][]ast.Node
 	// of is the query of which the statement tells what it reads, in its place: by one array. Nil: it is the client's.
-	of *ast.SelectStmt
+	of    *ast.SelectStmt
+	order ordering // of the statement's rows, if there is a LIMIT
 	// masked says that the text is not the client's any more: isotap's columns were taken out of it.
 	masked bool
 	// whole is why all of the statement has to go as it is, whatever of it could be observed; empty: it need not.

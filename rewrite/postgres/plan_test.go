@@ -267,8 +267,14 @@ func renderPlan(b *strings.Builder, p *Plan) {
 	}
 	for _, c := range p.Predicates {
 		fmt.Fprintf(b, "\n  predicate: %s %s AS %s: %q %v", c.Table, c.Of, c.As, c.Where, c.Params)
+		if c.Wide {
+			b.WriteString(" wide")
+		}
 		if c.Limit != nil {
 			fmt.Fprintf(b, " limit %+v", *c.Limit)
+			if len(c.Order) > 0 {
+				fmt.Fprintf(b, " order %+v", c.Order)
+			}
 		}
 	}
 	fmt.Fprintf(b, "\n  shape: %s\n", p.Shape)

@@ -63,6 +63,9 @@ func (r *reading) chooses(blocks []*block) {
 	if !known {
 		return
 	}
+	if r.oneRow(n) {
+		limit = nil
+	}
 	b := blocks[0]
 	if len(nodes(n.FromClause)) != 1 || len(b.rels) != 1 || b.rels[0].base == nil {
 		return
@@ -74,8 +77,8 @@ func (r *reading) chooses(blocks []*block) {
 		[]string{"GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "OFFSET", "FETCH", "FOR"})
 }
 
-// limitOf returns how many rows a query shows at most; nil without a limit. It reports whether that is known, and that
-// the query skips no rows.
+// limitOf returns how many rows a query shows at most; nil without a limit. It reports whether the query surely skips
+// no rows.
 func limitOf(n *ast.SelectStmt) (limit *rewrite.Limit, known bool) {
 	if n.LimitOffset != nil {
 		c, constant := n.LimitOffset.(*ast.A_Const)
@@ -90,13 +93,15 @@ func limitOf(n *ast.SelectStmt) (limit *rewrite.Limit, known bool) {
 	case nil:
 		return nil, true
 	case *ast.ParamRef:
-		return &rewrite.Limit{Param: count.Number - 1}, count.Number > 0
+		if count.Number > 0 {
+			return &rewrite.Limit{Param: count.Number - 1}, true
+		}
 	case *ast.A_Const:
 		if rows, ok := countIn(count); ok {
 			return &rewrite.Limit{Rows: rows, Param: -1}, true
 		}
 	}
-	return nil, false
+	return &rewrite.Limit{Open: true}, true
 }
 
 // countIn returns the number of rows that a constant is, which drivers that put parameters into the text quote. It
@@ -121,6 +126,9 @@ func (pl *planner) choose(s *source, where ast.Node, limit *rewrite.Limit, befor
 		return
 	}
 	p := rewrite.Predicate{Table: t.Name, Of: t.Spelled, As: quoted(s.ref), Where: []string{""}, Limit: limit}
+	if limit != nil {
+		p.Order = pl.order.keys
+	}
 	if where != nil {
 		if !pl.settledByRow(where) {
 			return

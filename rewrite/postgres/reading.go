@@ -19,6 +19,7 @@ type reading struct {
 	*planner
 	places  placer
 	tree    *ast.SelectStmt
+	stmt    ast.Stmt                    // the statement that has its clauses; mostly the tree itself
 	barred  map[ast.Node]history.Reason // queries that must stay as they are, and why
 	unseen  history.Reason              // why not all that is read is seen; the first reason stays
 	columns int                         // names given to columns that queries pass outwards
@@ -34,6 +35,9 @@ type reading struct {
 	asked map[*ast.SelectStmt]map[string]bool
 	// wide are the names of the queries in FROM clauses that have more columns than the client's.
 	wide []wideName
+	// besides are the columns that show what subqueries read, hidden the number of columns that got a name.
+	besides []*besides
+	hidden  int
 	// changes make the tree what the text with its edits is to be read as.
 	changes []func()
 }
@@ -57,9 +61,7 @@ func (pl *planner) selectRows(n *ast.SelectStmt) error {
 	barred := pl.kept(n.WithClause)
 	for {
 		pl.edits = nil
-		r := &reading{planner: pl, tree: n, barred: barred, uses: make(map[*ast.RangeVar]*common),
-			stars: make(map[*ast.ColumnRef]bool),
-			known: make(map[*ast.SelectStmt]bool), asked: make(map[*ast.SelectStmt]map[string]bool)}
+		r := newReading(pl, n, barred)
 		err := r.statement()
 		var b *queryRefusal
 		if !errors.As(err, &b) {
@@ -71,9 +73,15 @@ func (pl *planner) selectRows(n *ast.SelectStmt) error {
 	}
 }
 
+func newReading(pl *planner, n *ast.SelectStmt, barred map[ast.Node]history.Reason) *reading {
+	return &reading{planner: pl, tree: n, stmt: n, barred: barred, uses: make(map[*ast.RangeVar]*common),
+		stars: make(map[*ast.ColumnRef]bool),
+		known: make(map[*ast.SelectStmt]bool), asked: make(map[*ast.SelectStmt]map[string]bool),
+		places: placer{statement: pl.st, queries: make(map[*ast.SelectStmt]querySpan)}}
+}
+
 // statement plans the whole statement.
 func (r *reading) statement() error {
-	r.places = placer{statement: r.st, queries: make(map[*ast.SelectStmt]querySpan)}
 	if err := r.places.place(r.tree, 0, len(r.st.toks)); err != nil {
 		return err
 	}
@@ -85,21 +93,31 @@ func (r *reading) statement() error {
 	switch {
 	case len(shown) == 0 && !r.unseen.IsZero():
 		return refusal(r.unseen)
-	case len(shown) == 0:
+	case len(shown)+len(r.besides) == 0:
 		r.nothing()
 		return nil
 	}
 	if err := r.checkNames(); err != nil {
 		return err
 	}
-	if err := r.append(blocks, shown); err != nil {
-		return err
+	if len(shown) > 0 {
+		if err := r.append(blocks, shown); err != nil {
+			return err
+		}
+	}
+	if len(r.besides) > 0 && r.unseen.IsZero() {
+		if err := r.appendBesides(blocks[0]); err != nil {
+			return err
+		}
 	}
 	r.plan.Result.AtOnce = r.atOnce
 	if !r.unseen.IsZero() {
 		r.downgrade(r.unseen)
 	} else {
 		r.chooses(blocks)
+		if err := r.showOrder(blocks); err != nil {
+			return err
+		}
 	}
 	return r.prove()
 }
@@ -129,7 +147,7 @@ func (r *reading) checkNames() (err error) {
 			}
 		}
 		return true
-	}, r.tree)
+	}, r.stmt)
 	if !whole {
 		return refusal(history.ReasonUnparsable)
 	}
@@ -389,7 +407,18 @@ func (r *reading) block(n *ast.SelectStmt, sc *scope) (*block, error) {
 	if err := r.see(b, u); err != nil {
 		return nil, err
 	}
-	r.missBeside(u)
+	if r.readsBeside(u) {
+		looked, err := r.lookInto(b, u, sc)
+		if err != nil {
+			return nil, err
+		}
+		if !looked {
+			r.markUnseen(history.ReasonSubquery)
+		}
+	}
+	if u.function {
+		r.markUnseen(history.ReasonFunction)
+	}
 	return b, nil
 }
 
@@ -789,12 +818,11 @@ func (r *reading) append(blocks []*block, shown []*sight) error {
 			added = append(added, s)
 		}
 	}
-	count := 0
 	for _, s := range added {
 		s.names = nil
 		for range s.exprs {
-			count++
-			s.names = append(s.names, rewrite.NamePrefix+strconv.Itoa(count))
+			r.hidden++
+			s.names = append(s.names, rewrite.NamePrefix+strconv.Itoa(r.hidden))
 		}
 		r.plan.Result.Sources = append(r.plan.Result.Sources, s.source)
 	}

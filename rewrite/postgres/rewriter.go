@@ -127,6 +127,9 @@ func (pl *planner) decide(written *statement, reason history.Reason) {
 	p.Origin = written.origin()
 	p.Params = written.params()
 	verb{pl.st, &pl.session, p}.classify()
+	if p.Schema.Change != nil && (pl.rewriter.options.Columns || !reason.IsZero()) {
+		p.Schema.Change.Tells = nil // the server is told more than the client says, or names mean what is not known
+	}
 	p.Session.Calls = !p.Session.Changes && pl.st.calls()
 	p.Session.ReadsCursors = pl.st.readsCursors()
 	switch {
@@ -164,6 +167,12 @@ func (pl *planner) rewrite() error {
 	if err != nil {
 		return err
 	}
+	wide := pl.wideConditions(tree) // planning may change the tree
+	defer func() {
+		if len(pl.plan.Predicates) == 0 {
+			pl.plan.Predicates = wide
+		}
+	}()
 	if n, ok := tree.(*ast.SelectStmt); ok && declares {
 		return pl.declare(n)
 	} else if declares {

@@ -36,11 +36,16 @@ type Session struct {
 	// Serializable says that the statement runs at SERIALIZABLE, where a wider read takes more predicate
 	// locks: one that an index alone might answer goes unchanged (reason "plan").
 	Serializable bool
+	// Narrow says that what subqueries read is too much to be shown: they are not looked into.
+	Narrow bool
 	// Nested says that a savepoint may be open: what is written has the id of a subtransaction, which no
 	// statement can tell.
 	Nested bool
 	// Backslashes says that standard_conforming_strings is off.
 	Backslashes bool
+	// Logged says that the server's own log is read beside: a statement that ends rows without leaving others then
+	// tells the id of its transaction, by which the log knows it.
+	Logged bool
 	// Extended says that the text is that of a Parse message: one statement, perhaps with parameters.
 	Extended bool
 }

@@ -129,10 +129,16 @@ func (rel *relation) used(u *usage) bool {
 var comparisons = []string{"=", "<>", "!=", "<", ">", "<=", ">=", "~~", "!~~", "~~*", "!~~*"}
 
 // mayFail reports whether an expression may fail for the values of some rows.
-func mayFail(parts ...ast.Node) (may bool) {
+func mayFail(parts ...ast.Node) (may bool) { return failing(true, parts...) }
+
+// failing is as mayFail. Unless subqueries are to count, what stands in them does not.
+func failing(subqueries bool, parts ...ast.Node) (may bool) {
 	whole := pgtree.Walk(func(n ast.Node) bool {
 		switch n := n.(type) {
-		case *ast.FuncCall, *ast.SubLink:
+		case *ast.SubLink:
+			may = may || subqueries || !pgtree.Missing(n.Testexpr) && failing(true, n.Testexpr)
+			return false
+		case *ast.FuncCall:
 			may = true
 		case *ast.TypeCast:
 			_, literal := bare(n.Arg).(*ast.A_Const)

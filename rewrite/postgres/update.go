@@ -12,8 +12,9 @@ func (pl *planner) update(n *ast.UpdateStmt) error {
 	if err != nil {
 		return err
 	}
-	w.addSources(nodes(n.FromClause))
-	if err := w.settle(n.TargetList, n.WhereClause, n.FromClause); err != nil {
+	w.readsFrom(writing{n, &ast.SelectStmt{WithClause: n.WithClause, TargetList: n.ReturningList,
+		FromClause: n.FromClause, WhereClause: n.WhereClause}, "FROM"})
+	if err := w.settleBy(n.WhereClause, n.TargetList, n.FromClause); err != nil {
 		return err
 	}
 	w.updates(nodes(n.TargetList))
@@ -38,11 +39,13 @@ func (pl *planner) deleteRows(n *ast.DeleteStmt) error {
 	if err != nil {
 		return err
 	}
-	w.addSources(nodes(n.UsingClause))
-	if err := w.settle(n.WhereClause, n.UsingClause); err != nil {
+	w.readsFrom(writing{n, &ast.SelectStmt{WithClause: n.WithClause, TargetList: n.ReturningList,
+		FromClause: n.UsingClause, WhereClause: n.WhereClause}, "USING"})
+	if err := w.settleBy(n.WhereClause, nil, n.UsingClause); err != nil {
 		return err
 	}
 	w.deletes()
+	w.chooses(n.WhereClause, len(w.read) == 0 && n.UsingClause == nil)
 	if w.target.tagged {
 		id := tagIdentity(&w.target)
 		w.id = identity{exprs: id.exprs[:len(id.exprs)-1], items: id.items[:len(id.items)-1]} // the row's id follows
@@ -51,7 +54,7 @@ func (pl *planner) deleteRows(n *ast.DeleteStmt) error {
 	w.id.table(&w.target)
 	w.id.add(ItemTID, w.target.system("ctid"))
 	w.id.add(ItemXID, w.target.system("xmin"))
-	w.chooses(n.WhereClause, len(w.read) == 0 && n.UsingClause == nil)
+	w.told()
 	return w.returning()
 }
 
@@ -65,6 +68,7 @@ func (pl *planner) merge(n *ast.MergeStmt) error {
 		return err
 	}
 	w.merges = true
+	w.keepsWith(n.WithClause)
 	w.addSources([]ast.Node{n.SourceRelation})
 	parts := []ast.Node{n.SourceRelation, n.JoinCondition}
 	assigned := false
@@ -90,6 +94,7 @@ func (pl *planner) merge(n *ast.MergeStmt) error {
 		return w.returning()
 	}
 	w.mergedVersions()
+	w.told()
 	if assigned {
 		w.keyed(true)
 	}

@@ -42,7 +42,7 @@ func (r *reading) enter(clause *ast.WithClause, up *scope) (*scope, error) {
 			continue
 		}
 		// A query sees the expressions before its own or, if they may be recursive, all of them.
-		c := &common{def: def, sc: sc, once: mentions(r.tree, def.Ctename) == 1}
+		c := &common{def: def, sc: sc, once: mentions(r.stmt, def.Ctename) == 1}
 		if clause.Recursive {
 			c.recursive = mentions(query, def.Ctename) > 0
 		} else {

@@ -14,12 +14,21 @@ type write struct {
 	both bool
 	// read are the tables that the statement reads beside its target, and tells too.
 	read []source
+	// sights are what queries and views tell that it reads beside, joined the reading that found them in the FROM or
+	// USING clause and changed its queries, provenAs the statement that these are in. Nil: there are none.
+	sights   []*sight
+	joined   *reading
+	provenAs ast.Stmt
+	rels     []*relation // of that clause, if it was looked at
+	looked   bool        // subqueries tell what they read
 	// columns are what else the statement shows.
 	columns []column
 	// others is how many items the FROM or USING clause has that are tables, or stand for several; merges says that
 	// RETURNING has their columns first.
 	others int
 	merges bool
+	// values says that the statement ends with the rows of VALUES.
+	values bool
 }
 
 // A column is one that a RETURNING clause gets beside the identities of the rows written: text that holds parts of

@@ -1,0 +1,173 @@
+package foreign
+
+import (
+	"hash/fnv"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/isotap/isotap/history"
+)
+
+// Resolve names the versions in a recorded transaction, and completes its statements by what the log alone knows of
+// them.
+func (r *Resolver) Resolve(t *history.Txn) {
+	v := views{txn: t}
+	for i := range t.Stmts {
+		s := &t.Stmts[i]
+		for j := range s.Accesses {
+			if c := r.chains[s.Accesses[j].Row]; c != nil {
+				v.resolve(c, s, &s.Accesses[j])
+			}
+		}
+		v.passed(s)
+	}
+	for _, e := range r.effects[t.ID] {
+		if r.chains[e.row] == nil {
+			continue
+		}
+		i := slices.IndexFunc(t.Stmts, func(s history.Stmt) bool { return s.Num == e.stmt })
+		if i < 0 || t.Stmts[i].TupleIDs != nil {
+			continue
+		}
+		s := &t.Stmts[i]
+		s.Accesses = append(slices.Clip(s.Accesses), history.Access{Row: e.row, Op: e.op, Version: e.version})
+		if s.Images != nil {
+			s.Images = append(slices.Clip(s.Images), "")
+		}
+	}
+}
+
+// views are the times at which statements of a transaction saw rows.
+type views struct {
+	txn *history.Txn
+	// taken is when its snapshot had been taken at the latest; 0: it has none yet.
+	taken int64
+}
+
+// passed takes note of what a statement says of the snapshot.
+func (v *views) passed(s *history.Stmt) {
+	if v.taken == 0 && s.Kind == history.Select && s.Locking == history.NoLock && !s.Void && len(s.Accesses) > 0 {
+		v.taken = s.End
+	}
+}
+
+// of returns between when and when a statement saw rows, and whether only those that had been committed.
+func (v *views) of(s *history.Stmt, a *history.Access) (from, to int64, committed bool) {
+	from, to = v.txn.Start, s.End
+	if to <= 0 {
+		to = math.MaxInt64
+	}
+	level := v.txn.Level
+	locks := a.Op != history.Read || s.Locking != history.NoLock
+	switch {
+	case level == history.ReadCommitted:
+		return s.Start, to, true
+	case level < history.ReadCommitted:
+		return from, to, locks
+	case !locks && s.Kind == history.Select && v.taken > 0 && level == history.RepeatableRead:
+		return from, min(to, v.taken), true
+	}
+	return from, to, true
+}
+
+// resolve names the version that an access read or replaced, and those below it.
+func (v *views) resolve(c *chain, s *history.Stmt, a *history.Access) {
+	if a.Op == history.InsertRow {
+		return
+	}
+	shown := a.Version
+	prior := c.complete(a.Prior)
+	group := c.showing(shown)
+	switch own := (history.Tag{Txn: v.txn.ID, Stmt: s.Num}); {
+	case len(group) == 0:
+	case a.Op != history.Read:
+		before, known := c.before(own)
+		switch {
+		case known:
+			a.Version = before
+		case len(group) == 1:
+			a.Version = group[0].tag
+		default:
+			a.Inexact = true // it was undone, or is past the log's end
+		}
+	default:
+		at := v.own(group, s)
+		if at < 0 {
+			from, to, committed := v.of(s, a)
+			at = seenOf(group, from, to, committed)
+		}
+		if at < 0 {
+			a.Version = unknown(v.txn.ID)
+			break
+		}
+		a.Version = group[at].tag
+	}
+	a.Prior = below(prior, group, a.Version)
+}
+
+// below returns a list with what stands in a group below a version, so that the list leads up to that. It is empty
+// where the group does not have the version, so that it leads to another.
+func below(list []history.Tag, group []version, t history.Tag) []history.Tag {
+	if len(group) == 0 {
+		return list
+	}
+	for _, v := range group {
+		if v.tag == t {
+			return list
+		}
+		list = append(list, v.tag)
+	}
+	return nil
+}
+
+// own returns which version of a group is the transaction's own, and was there for a statement to read; -1 for none.
+func (v *views) own(group []version, s *history.Stmt) int {
+	for i := len(group) - 1; i >= 0; i-- {
+		if tag := group[i].tag; tag.Txn == v.txn.ID && tag.Stmt < s.Num {
+			return i
+		}
+	}
+	return -1
+}
+
+// seenOf returns which version of a group a statement saw that looked between two times; -1 where that is open.
+func seenOf(group []version, from, to int64, committed bool) int {
+	first, last := 0, len(group)-1
+	for first < last && group[first+1].seen > 0 && group[first+1].seen <= from {
+		first++
+	}
+	for committed && last > first && group[last].from >= to {
+		last--
+	}
+	if first == last {
+		return first
+	}
+	return -1
+}
+
+// complete returns a list of tags with those that were left out of it. The list may be shared: it is not changed.
+func (c *chain) complete(tags []history.Tag) []history.Tag {
+	if len(tags) == 0 {
+		return nil
+	}
+	all := make([]history.Tag, 0, len(tags)+1)
+	for _, t := range tags {
+		group := c.showing(t)
+		if len(group) == 0 {
+			all = append(all, t)
+		}
+		for _, v := range group {
+			all = append(all, v.tag)
+		}
+	}
+	return all
+}
+
+// unknown returns the tag of a version of which it is open which it was. A transaction that meets several under one tag
+// is told nothing of their difference.
+func unknown(reader history.TxnID) history.Tag {
+	h := fnv.New32a()
+	h.Write(strconv.AppendUint(nil, uint64(reader), 10))
+	return history.Tag{Txn: history.MakeTxnID(history.Unrecorded, h.Sum32()), Stmt: 1}
+}

@@ -1,0 +1,161 @@
+package pglog
+
+import (
+	"github.com/isotap/isotap/history"
+)
+
+// Settle makes the transactions past isotap, and counts what recorded ones wrote unseen.
+func (r *Resolver) Settle() {
+	r.nameRows()
+	r.leaveOutMoved()
+	owners := make(map[history.TxnID]bool)
+	for i := range r.logged {
+		owners[r.logged[i].owner] = true
+	}
+	for _, w := range r.unseen {
+		w.Settle(owners)
+	}
+	for i := range r.logged {
+		l := &r.logged[i]
+		switch {
+		case !l.committed || l.owner == ambiguous:
+		case l.owner != 0:
+			r.complete(l)
+		case !r.mayBe(l):
+			r.makePast(l)
+		}
+	}
+	r.stats.Past = len(r.past)
+}
+
+// leaveOutMoved takes the names away of rows whose tables were written anew while the run went on.
+func (r *Resolver) leaveOutMoved() {
+	for i := range r.logged {
+		l := &r.logged[i]
+		for j, at := range l.nodes {
+			n := &r.nodes[at]
+			moved := r.files[tableKey{l.run.server.number, l.database, l.writes[j].TupleID.Leaf}] == 0
+			for _, x := range r.runs {
+				moved = moved || x.server == l.run.server &&
+					(x.moved[n.row.Table+"@"+r.nameOf(l.database)] || x.moved[l.writes[j].Row.Table+"@"+r.nameOf(l.database)])
+			}
+			n.torn = n.torn || moved
+		}
+	}
+}
+
+func (r *Resolver) nameOf(database int32) string {
+	for name, n := range r.names {
+		if n == database {
+			return name
+		}
+	}
+	return ""
+}
+
+// named reports whether it is known which row a version is of.
+func (n *node) named() bool { return n.row.ID != "" && !n.torn }
+
+// complete counts what a recorded transaction wrote that it was not seen to.
+func (r *Resolver) complete(l *logged) {
+	for i, at := range l.nodes {
+		n := &r.nodes[at]
+		if !n.named() || l.writes[i].Op == history.DeleteRow || n.left {
+			continue
+		}
+		r.stats.Effects++
+	}
+}
+
+// pastIsotap is said of who ran a transaction that nobody recorded.
+const pastIsotap = "past isotap"
+
+// makePast makes a transaction of what nobody recorded did. Its statements are not known: what it did to one table in a
+// row counts as one, and a second write of a row as another.
+func (r *Resolver) makePast(l *logged) {
+	t := &history.Txn{ID: history.MakeTxnID(l.run.number, uint32(len(r.past)+1)),
+		Session: history.SessionID(len(r.past) + 1), Status: history.Committed}
+	var rows map[history.Row]bool
+	for i, at := range l.nodes {
+		n := &r.nodes[at]
+		if !n.named() {
+			continue
+		}
+		a, p := r.access(l, int32(i))
+		last := len(t.Stmts) - 1
+		if last < 0 || t.Stmts[last].Accesses[0].Op != a.Op || t.Stmts[last].Accesses[0].Row.Table != a.Row.Table ||
+			rows[a.Row] {
+			t.Stmts = append(t.Stmts, statement(uint32(len(t.Stmts)+1), &a))
+			rows = make(map[history.Row]bool)
+			last++
+		}
+		rows[a.Row] = true
+		s := &t.Stmts[last]
+		s.Accesses, s.TupleIDs = append(s.Accesses, a), append(s.TupleIDs, p)
+	}
+	if len(t.Stmts) == 0 {
+		return
+	}
+	// When it began is not known; it had not committed before from, and had at to.
+	t.Stmts = append(t.Stmts, history.Stmt{Num: uint32(len(t.Stmts) + 1), Kind: history.Commit, Shape: "COMMIT",
+		Start: l.from})
+	t.End = l.to
+	r.past, r.pastOf = append(r.past, t), append(r.pastOf, l.run)
+	for name, n := range r.names {
+		if n == l.database {
+			r.sessions[sessionKey{t.ID.Run(), t.Session}] = name
+		}
+	}
+}
+
+// statement is what is said of a statement that nobody saw.
+func statement(num uint32, a *history.Access) history.Stmt {
+	s := history.Stmt{Num: num, Kind: history.Update, Shape: "UPDATE " + a.Row.Table, Observation: history.Exact,
+		Locking: history.LockUpdate}
+	switch a.Op {
+	case history.InsertRow:
+		s.Kind, s.Shape = history.Insert, "INSERT INTO "+a.Row.Table
+	case history.DeleteRow:
+		s.Kind, s.Shape = history.Delete, "DELETE FROM "+a.Row.Table
+	}
+	s.Shape += " /* " + pastIsotap + " */"
+	return s
+}
+
+// access returns a write of the log as recorded ones are.
+func (r *Resolver) access(l *logged, i int32) (history.Access, history.TupleID) {
+	w := &l.writes[i]
+	n := &r.nodes[l.nodes[i]]
+	p := w.TupleID
+	p.Leaf, p.CTID = n.leaf, 0
+	a := history.Access{Row: n.row, Op: w.Op}
+	if w.Op == history.InsertRow {
+		return a, p
+	}
+	old := n
+	if w.Op == history.UpdateRow {
+		old = &r.nodes[n.before]
+	}
+	if old.xid != 0 {
+		p.XID, p.CTID = old.xid, w.TupleID.CTID
+	}
+	return a, p
+}
+
+// Past returns the transactions that went past isotap, and the runs and sessions that they are of: a run for each
+// whose log has some, and a session each.
+func (r *Resolver) Past() (runs []history.Info, sessions []history.Session, txns []*history.Txn) {
+	met := make(map[history.Run]bool)
+	for i, t := range r.past {
+		of := r.pastOf[i]
+		if !met[of.number] {
+			met[of.number] = true
+			info := of.info
+			info.Run, info.Log, info.Gaps = of.number, nil, nil
+			runs = append(runs, info)
+		}
+		sessions = append(sessions, history.Session{Run: of.number, ID: t.Session, Client: pastIsotap,
+			Database: r.sessions[sessionKey{t.ID.Run(), t.Session}]})
+	}
+	return runs, sessions, r.past
+}

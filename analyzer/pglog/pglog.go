@@ -1,0 +1,194 @@
+// Package pglog makes transactions of what PostgreSQL's write-ahead log says was written past isotap.
+//
+// The log knows versions by their places, and not which row they are of. A row's versions make a chain, for an UPDATE
+// tells the place of the version that it replaced; whatever a recorded statement saw of one of them names them all. So
+// what is written to rows that nobody recorded has seen or written is left out: it is in no dependency.
+//
+// What the log adds gets the places that recorded accesses have, and package pgversions puts it in order with them: of
+// the writers of one row, who wait for each other, by the position in the log. Nothing that was recorded is changed or
+// taken away. Where the log lacks what a recorded statement saw itself write, one of the two is wrong: that is counted.
+//
+// A transaction of the log is a recorded one's if it has an id that this was seen to write under. A recorded one of
+// which no id is known, and that deleted rows or may have written unseen, could be any that ended while it ran: of
+// those it is not said that they went past isotap, and they are left out. So are tables that were written anew, and
+// partitions.
+//
+// pglog.go takes in what there is, chains.go makes the chains, owners.go tells whose a transaction of the log is, and
+// complete.go makes the transactions.
+package pglog
+
+import (
+	"slices"
+
+	"github.com/isotap/isotap/analyzer/unseen"
+	"github.com/isotap/isotap/history"
+)
+
+// A Resolver knows the logs of PostgreSQL's servers. First it is given the runs whose logs it is to know, with these
+// logs and the sessions; after [Resolver.Link] the recorded transactions; and [Resolver.Settle] has it know. It is for
+// one goroutine until then, and for several from there on.
+type Resolver struct {
+	first    history.Run // of the runs of transactions past isotap
+	runs     map[history.Run]*run
+	servers  map[serverKey]*server
+	sessions map[sessionKey]string // databases
+	names    map[string]int32      // of databases
+
+	logged []logged
+	nodes  []node
+	byID   map[versionKey]int32 // nodes by the version that they are
+	roots  map[rootKey]int32
+	byXID  map[xidKey]int32 // transactions of the log
+
+	// unseen are recorded transactions that may have written unseen, and have no id that is known.
+	unseen map[inDatabase]*unseen.Writers
+	past   []*history.Txn
+	pastOf []*run
+	stats  Stats
+	// files is where the tables of the log are: 0 for those that were written anew while the log was read, and for
+	// partitions. Such a copy looks as if it had been written row by row, and places become those of other versions.
+	files map[tableKey]uint32
+}
+
+// A tableKey names a table of a server.
+type tableKey struct {
+	server, database int32
+	leaf             uint32
+}
+
+// inDatabase names a database of a server.
+type inDatabase struct{ server, database int32 }
+
+// Stats count what a log told.
+type Stats struct {
+	Txns    int // of the log, that ended
+	Past    int // of these, that went past isotap and wrote rows that isotap's clients saw or wrote
+	Effects int // writes of recorded transactions that the proxy did not see
+	// Disputed are versions that recorded statements saw themselves leave and that the log lacks: there is a fault of
+	// isotap's. Example names one.
+	Disputed int
+	Example  string
+}
+
+// A run whose log was read.
+type run struct {
+	info   history.Info
+	number history.Run // of its transactions past isotap
+	server *server
+	moved  map[string]bool // tables that were written anew
+}
+
+// A serverKey names a server: by its system identifier, or by the run where that is not known.
+type serverKey struct {
+	system uint64
+	run    history.Run
+}
+
+// A server has one log, whichever runs read it.
+type server struct {
+	number int32
+	seen   map[uint64]bool // positions of transactions that were taken in
+}
+
+type sessionKey struct {
+	run history.Run
+	id  history.SessionID
+}
+
+type xidKey struct {
+	server int32
+	xid    uint32
+}
+
+// A logged transaction.
+type logged struct {
+	run       *run
+	stretch   int // of the run's, that it stands in
+	database  int32
+	committed bool
+	cut       bool
+	from, to  int64
+	writes    []history.LoggedWrite
+	nodes     []int32       // by write; none
+	owner     history.TxnID // 0: nobody's that is recorded; ambiguous: of several
+}
+
+// ambiguous is the owner of what seems to be several's.
+const ambiguous history.TxnID = 1
+
+const none = -1
+
+// New returns a Resolver whose transactions past isotap are of runs from first on.
+func New(first history.Run) *Resolver {
+	return &Resolver{first: first, runs: make(map[history.Run]*run), servers: make(map[serverKey]*server),
+		sessions: make(map[sessionKey]string), names: make(map[string]int32), byID: make(map[versionKey]int32),
+		roots: make(map[rootKey]int32), byXID: make(map[xidKey]int32),
+		unseen: make(map[inDatabase]*unseen.Writers), files: make(map[tableKey]uint32)}
+}
+
+// Usable reports whether the log of a run is one that can be set beside its transactions: a run that has not ended, or
+// lacks something itself, says too little.
+func Usable(info *history.Info) bool {
+	return len(info.Log) > 0 && info.Whole() && !info.Columns &&
+		slices.ContainsFunc(info.Log, func(s history.LogStretch) bool { return !s.Empty() })
+}
+
+// AddRun adds a run whose log is usable.
+func (r *Resolver) AddRun(info history.Info) {
+	k := serverKey{system: info.Server.System}
+	if k.system == 0 {
+		k.run = info.Run
+	}
+	s := r.servers[k]
+	if s == nil {
+		s = &server{number: int32(len(r.servers)), seen: make(map[uint64]bool)}
+		r.servers[k] = s
+	}
+	x := &run{info: info, number: r.first + history.Run(len(r.runs)), server: s, moved: make(map[string]bool)}
+	for _, table := range info.Rewritten {
+		x.moved[table] = true
+	}
+	r.runs[info.Run] = x
+}
+
+// AddSession adds a session of any run.
+func (r *Resolver) AddSession(s history.Session) { r.sessions[sessionKey{s.Run, s.ID}] = s.Database }
+
+// AddLogged adds a transaction of a run's log. What another run has of the same log is left out.
+func (r *Resolver) AddLogged(of history.Run, t *history.LoggedTxn) {
+	x := r.runs[of]
+	if x == nil || x.server.seen[t.Position] {
+		return
+	}
+	x.server.seen[t.Position] = true
+	r.stats.Txns++
+	l := logged{run: x, stretch: x.stretch(t.To), database: r.database(t.Database),
+		committed: t.Status == history.Committed, cut: t.Cut, from: t.From, to: t.To, writes: t.Writes}
+	for _, xid := range t.XIDs {
+		r.byXID[xidKey{x.server.number, xid}] = int32(len(r.logged))
+	}
+	r.logged = append(r.logged, l)
+}
+
+// stretch returns the number of the stretch that a time is in.
+func (x *run) stretch(at int64) int {
+	n := 0
+	for i := range x.info.Log {
+		if !x.info.Log[i].Empty() && x.info.Log[i].From <= at {
+			n = i
+		}
+	}
+	return n
+}
+
+func (r *Resolver) database(name string) int32 {
+	n, ok := r.names[name]
+	if !ok {
+		n = int32(len(r.names))
+		r.names[name] = n
+	}
+	return n
+}
+
+// Stats returns what the logs told, once settled.
+func (r *Resolver) Stats() Stats { return r.stats }

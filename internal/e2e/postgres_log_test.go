@@ -1,0 +1,213 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/proxyserver"
+	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/serverlog"
+)
+
+// newLoggedBench is newPostgresBench with the server's log, or without.
+func newLoggedBench(t *testing.T, use serverlog.Use, setup ...string) *postgresBench {
+	t.Helper()
+	b := &postgresBench{t: t, database: testdb.NewPostgreSQLDatabase(t), recording: t.TempDir() + "/rec"}
+	testdb.Exec(t, testdb.OpenPostgreSQL(t, b.database), setup...)
+	b.start(func(o *proxyserver.Options) { o.ServerLog = use })
+	return b
+}
+
+// undisputed analyzes what a bench recorded, whose log must have all that statements returned.
+func (b *postgresBench) undisputed() *analyzer.Result {
+	b.t.Helper()
+	r := b.analyze()
+	if l := r.Coverage.Log; l.Disputed > 0 || len(l.Stretches) != 1 || l.Stretches[0].Reason != "" {
+		b.t.Errorf("the server's log: %+v", l)
+	}
+	return r
+}
+
+// TestLostUpdatePastIsotapIsNamed has one client of isotap's lose an update of another client's, who is past it.
+func TestLostUpdatePastIsotapIsNamed(t *testing.T) {
+	for _, use := range []serverlog.Use{serverlog.Off, serverlog.Require} {
+		b := newLoggedBench(t, use, "CREATE TABLE stock (id int PRIMARY KEY, n int)", "INSERT INTO stock VALUES (1, 10), (2, 5)")
+		x := b.connect(b.through(), pgx.QueryExecModeSimpleProtocol)
+		past := b.connect(b.direct(), pgx.QueryExecModeSimpleProtocol)
+		b.exec(x, "BEGIN", "SELECT n FROM stock WHERE id = 1")
+		b.exec(past, "BEGIN", "SAVEPOINT s", "UPDATE stock SET n = 9 WHERE id = 1", "RELEASE s", "COMMIT")
+		b.exec(x, "UPDATE stock SET n = 8 WHERE id = 1", "COMMIT")
+		if use == serverlog.Off {
+			if r := b.analyze(); len(r.Findings) != 0 {
+				t.Errorf("without the log: %d findings", len(r.Findings))
+			}
+			continue
+		}
+		r := b.undisputed()
+		if len(r.Findings) != 1 || countOf(t, r, analyzer.LostUpdate) != 1 {
+			t.Fatalf("%d findings", len(r.Findings))
+		}
+		named := slices.ContainsFunc(r.Findings[0].Txns(), func(x *history.Txn) bool {
+			return x.ID.Run().Past() && strings.Contains(x.Stmts[0].Shape, "past isotap")
+		})
+		if !named || r.Coverage.Log.Past != 1 {
+			t.Errorf("the other transaction is not named: %+v", r.Coverage.Log)
+		}
+	}
+}
+
+// TestReadsOfUnseenWritesAreTold has rows written in the ways that tell no version, and read.
+func TestReadsOfUnseenWritesAreTold(t *testing.T) {
+	const table, log = "CREATE TABLE stock (id int PRIMARY KEY, n int)", "CREATE TABLE note (id int PRIMARY KEY, n int)"
+	trigger := []string{table, log, "INSERT INTO note VALUES (1, 0)",
+		`CREATE FUNCTION noted() RETURNS trigger AS $$ BEGIN UPDATE note SET n = n + 1; RETURN NULL; END $$ LANGUAGE plpgsql`,
+		"CREATE TRIGGER noting AFTER INSERT ON stock FOR EACH ROW EXECUTE FUNCTION noted()"}
+	for _, tt := range []struct {
+		name                  string
+		setup                 []string
+		write                 func(b *postgresBench, through *pgx.Conn)
+		read                  string
+		past, effects, unseen int
+	}{
+		{"past the proxy", []string{table}, func(b *postgresBench, _ *pgx.Conn) {
+			b.exec(b.connect(b.direct(), pgx.QueryExecModeSimpleProtocol), "INSERT INTO stock VALUES (1, 10)")
+		}, "SELECT n FROM stock WHERE id = 1", 1, 0, 0},
+		{"by COPY", []string{table}, func(b *postgresBench, c *pgx.Conn) {
+			if _, err := c.PgConn().CopyFrom(t.Context(), strings.NewReader("1\t10\n"), "COPY stock FROM STDIN"); err != nil {
+				t.Fatal(err)
+			}
+		}, "SELECT n FROM stock WHERE id = 1", 0, 0, 1},
+		{"by a DO block beside a write", []string{table, "INSERT INTO stock VALUES (1, 10), (2, 10)"},
+			func(b *postgresBench, c *pgx.Conn) {
+				b.exec(c, "BEGIN", "UPDATE stock SET n = 1 WHERE id = 2", "DO $$ BEGIN UPDATE stock SET n = 3 WHERE id = 1; END $$",
+					"COMMIT")
+			}, "SELECT n FROM stock WHERE id = 1", 0, 1, 0},
+		{"by a trigger", trigger, func(b *postgresBench, c *pgx.Conn) { b.exec(c, "INSERT INTO stock VALUES (1, 1)") },
+			"SELECT n FROM note WHERE id = 1", 0, 1, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newLoggedBench(t, serverlog.Require, tt.setup...)
+			c := b.connect(b.through(), pgx.QueryExecModeSimpleProtocol)
+			tt.write(b, c)
+			b.exec(c, tt.read)
+			r := b.undisputed()
+			l := r.Coverage.Log
+			if l.Past != tt.past || l.Effects != tt.effects || r.Coverage.UnseenOrigins != tt.unseen || len(r.Findings) > 0 {
+				t.Errorf("%+v, %d reads of unseen origin, %d findings", l, r.Coverage.UnseenOrigins, len(r.Findings))
+			}
+		})
+	}
+}
+
+// TestTransactionsThatWriteUnseenTellTheirIDs has a client write past isotap while a transaction runs that shows no
+// version that it leaves: which of the log's is whose is known all the same.
+func TestTransactionsThatWriteUnseenTellTheirIDs(t *testing.T) {
+	b := newLoggedBench(t, serverlog.Require, "CREATE TABLE stock (id int PRIMARY KEY, n int)", "INSERT INTO stock VALUES (1, 0)",
+		"CREATE TABLE note (id int PRIMARY KEY, n int)", "INSERT INTO note SELECT i, 0 FROM generate_series(1, 9) i",
+		`CREATE FUNCTION touch(int) RETURNS void AS 'UPDATE note SET n = n + 1 WHERE id = $1' LANGUAGE sql`)
+	past := b.connect(b.direct(), pgx.QueryExecModeSimpleProtocol)
+	wrote := 0
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeExec,
+		pgx.QueryExecModeCacheStatement} {
+		c := b.connect(b.through(), mode)
+		for i, statements := range [][]string{
+			{"DELETE FROM note WHERE id = 1", "INSERT INTO note VALUES (1, 0)"},
+			{"DELETE FROM note WHERE id = 1"},
+			{"SAVEPOINT s", "DELETE FROM note WHERE id = 2", "RELEASE s"},
+			{"DO $$ BEGIN UPDATE note SET n = 3 WHERE id = 3; END $$"},
+			{"SELECT touch(4)"},
+			{"SAVEPOINT s", "DO $$ BEGIN UPDATE note SET n = 3 WHERE id = 3; END $$", "ROLLBACK TO s"},
+			{"SELECT count(*) FROM pg_catalog.pg_class"},
+			{"COPY note FROM PROGRAM 'true'"},
+		} {
+			b.exec(c, "BEGIN")
+			b.exec(c, statements...)
+			b.exec(past, fmt.Sprintf("UPDATE stock SET n = n + 1 WHERE id = 1 AND %d < 99", i))
+			wrote++
+			b.exec(c, "COMMIT")
+		}
+		b.exec(c, "SELECT n FROM stock WHERE id = 1")
+	}
+	if r := b.undisputed(); r.Coverage.Log.Past != wrote || r.Coverage.UnseenOrigins != 0 {
+		t.Errorf("of %d transactions past isotap %d are known, %d reads are of unseen origin", wrote, r.Coverage.Log.Past,
+			r.Coverage.UnseenOrigins)
+	}
+}
+
+// TestLogAccusesNobodyBesideUnseenWriters is TestServerIsNotBlamedBesideUnseenWriters with the server's log, and with
+// transactions that write unseen, too: the server keeps its word all the while.
+func TestLogAccusesNobodyBesideUnseenWriters(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
+	for i := range 6 {
+		level := []history.Level{history.ReadCommitted, history.RepeatableRead, history.Serializable}[i/2]
+		hiding := i%2 == 1
+		t.Run(fmt.Sprintf("%s, hiding %v", level, hiding), func(t *testing.T) {
+			b := newLoggedBench(t, serverlog.Require, "CREATE TABLE counter (id int PRIMARY KEY, v int, n int NOT NULL DEFAULT 0)",
+				"INSERT INTO counter SELECT i, 0 FROM generate_series(1, 12) i",
+				`CREATE FUNCTION touch(int) RETURNS void AS 'UPDATE counter SET n = n + 1 WHERE id = $1' LANGUAGE sql`)
+			beside := b.connect(b.direct(), pgx.QueryExecModeSimpleProtocol)
+			ctx, stop := context.WithCancel(t.Context())
+			done := make(chan int)
+			go func() {
+				r, n := rand.New(rand.NewPCG(5, 5)), 0
+				for ; ctx.Err() == nil; n++ {
+					_, err := beside.Exec(t.Context(), fmt.Sprintf(
+						"BEGIN ISOLATION LEVEL %s; UPDATE counter SET v = v + 1 WHERE id = %d; COMMIT", level, 1+r.IntN(6)))
+					if err != nil {
+						beside.Exec(t.Context(), "ROLLBACK")
+					}
+				}
+				done <- n
+			}()
+			b.plant(level.String(), func(ctx context.Context, c *pgx.Conn, r *rand.Rand) ([]touched, error) {
+				return nil, pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+					for range 1 + r.IntN(3) {
+						sql := fmt.Sprintf("SELECT v FROM counter WHERE id IN (%d, %d)", 1+r.IntN(6), 1+r.IntN(12))
+						choice := r.IntN(6)
+						if !hiding && choice > 1 {
+							choice = 4
+						}
+						switch choice {
+						case 0, 1:
+							sql = fmt.Sprintf("UPDATE counter SET v = v + 1 WHERE id = %d", 1+r.IntN(12))
+						case 2:
+							sql = fmt.Sprintf("DO $$ BEGIN UPDATE counter SET n = n + 1 WHERE id = %d; END $$", 1+r.IntN(12))
+						case 3:
+							sql = fmt.Sprintf("SELECT touch(%d)", 1+r.IntN(12))
+						}
+						if _, err := tx.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+			})
+			stop()
+			wrote := <-done
+			r := b.undisputed()
+			for _, f := range r.Findings {
+				if f.Class == analyzer.Violation {
+					t.Errorf("%s is said to be the server's fault: %v", f.Anomaly, f.Txns()[0].ID)
+				}
+			}
+			if level == history.Serializable && len(r.Findings) > 0 {
+				t.Errorf("%d findings where every writer is serializable", len(r.Findings))
+			}
+			if !hiding && (r.Coverage.Log.Past < 20 || r.Coverage.UnseenOrigins > 0) {
+				t.Errorf("%d went past isotap, %d reads of unseen origin", r.Coverage.Log.Past, r.Coverage.UnseenOrigins)
+			}
+			t.Logf("%d writes beside, %+v, %d reads of unseen origin, %d findings", wrote, r.Coverage.Log,
+				r.Coverage.UnseenOrigins, len(r.Findings))
+		})
+	}
+}

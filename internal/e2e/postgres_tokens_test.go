@@ -1,0 +1,279 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/isotap/isotap/internal/truth"
+)
+
+// postgresTokens spells the statements of PostgreSQL.
+type postgresTokens struct{ merge bool }
+
+func (postgresTokens) begin(level string) []string { return []string{"BEGIN ISOLATION LEVEL " + level} }
+
+func (postgresTokens) read(r *rand.Rand, table string, n, id int) string {
+	other := map[string]string{"a": "b", "b": "parts", "parts": "a"}[table]
+	switch r.IntN(5) {
+	case 0:
+		return fmt.Sprintf("SELECT x.hist || ';' || y.hist, ',%d.' FROM %s x JOIN %s y ON y.id = x.id WHERE x.id <= %d%s",
+			n, table, other, id, oneOf(r, "", "", " FOR UPDATE", " FOR SHARE OF y"))
+	case 1:
+		return fmt.Sprintf("SELECT x.hist || coalesce(';' || y.hist, ''), ',%d.' FROM %s x LEFT JOIN %s y ON y.id = x.id "+
+			"WHERE x.id = %d%s", n, table, other, id, oneOf(r, "", " FOR UPDATE OF x"))
+	}
+	return readOneTable(r, table, n, id)
+}
+
+func (q postgresTokens) write(r *rand.Rand, table string, n, id int) (text string, shows bool) {
+	insert := fmt.Sprintf("INSERT INTO %s AS x (id, hist) VALUES (%d, ',%d.%d')", table, id, n, id)
+	kind := r.IntN(12)
+	if kind == 1 && !q.merge {
+		kind = 0
+	}
+	switch kind {
+	case 0:
+		return fmt.Sprintf("%s ON CONFLICT (id) DO UPDATE SET hist = x.hist || ',%d.%d' RETURNING hist", insert, n, id), true
+	case 1:
+		return fmt.Sprintf("MERGE INTO %s x USING (VALUES (%d)) AS v (id) ON x.id = v.id WHEN MATCHED THEN UPDATE SET "+
+			"hist = x.hist || ',%d.%d' WHEN NOT MATCHED THEN INSERT (id, hist) VALUES (%d, ',%d.%d')",
+			table, id, n, id, id, n, id), false
+	case 2:
+		return insert, false
+	case 3:
+		return insert + " ON CONFLICT DO NOTHING", false
+	case 4:
+		return fmt.Sprintf("UPDATE %s x SET hist = x.hist || ',%d.' || x.id FROM side WHERE side.id = x.id", table, n), false
+	case 5, 6:
+		return fmt.Sprintf("UPDATE %s SET hist = hist || ',%d.' || id WHERE id >= %d RETURNING hist", table, n, id), true
+	case 7:
+		return fmt.Sprintf("UPDATE %s SET hist = hist || ',%d.' || id WHERE id = %d", table, n, id), false
+	case 8:
+		return fmt.Sprintf("WITH next AS (SELECT * FROM %s WHERE id >= %d ORDER BY id LIMIT 1 FOR UPDATE) UPDATE %[1]s x "+
+			"SET hist = next.hist || ',%[3]d.' || x.id FROM next WHERE next.id = x.id RETURNING x.hist", table, id, n), true
+	case 9:
+		return fmt.Sprintf("UPDATE %s SET hist = hist || ',%d.' || id WHERE id = (SELECT id FROM %[1]s WHERE id >= %[3]d "+
+			"ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING hist", table, n, id), true
+	}
+	return fmt.Sprintf("UPDATE %s SET hist = hist || ',%d.' || id WHERE id = %d RETURNING hist", table, n, id), true
+}
+
+func (postgresTokens) remove(table string, n, id int) (text string, shows bool) {
+	return fmt.Sprintf("DELETE FROM %s WHERE id = %d AND hist <> ',%d.' RETURNING hist", table, id, n), true
+}
+
+// postgresTokenTables: side takes the place of the partition low, and low its.
+var postgresTokenTables = []string{
+	"CREATE TABLE a (id int PRIMARY KEY, hist text)", "CREATE TABLE b (id int PRIMARY KEY, hist text)",
+	"CREATE TABLE planted (id int PRIMARY KEY, hist text)", "CREATE TABLE side (id int PRIMARY KEY, hist text)",
+	"CREATE TABLE parts (id int PRIMARY KEY, hist text) PARTITION BY RANGE (id)",
+	"CREATE TABLE low PARTITION OF parts FOR VALUES FROM (0) TO (3)", "CREATE TABLE high PARTITION OF parts DEFAULT",
+	"INSERT INTO a SELECT i, '0' FROM generate_series(1, 5) i", "INSERT INTO b SELECT * FROM a",
+	"INSERT INTO parts SELECT * FROM a", "INSERT INTO planted SELECT * FROM a",
+	"INSERT INTO side SELECT * FROM a WHERE id < 3",
+}
+
+// TestPostgreSQLIsHeldAgainstItsTokens holds what is said of random sessions against what their rows told: without the
+// server's log, and with it.
+func TestPostgreSQLIsHeldAgainstItsTokens(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
+	eachTokenRun(t, []string{"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE", "mixed"},
+		func(t *testing.T, level string, seed uint64) {
+			b := startPostgresBench(t, tapMode{}, postgresTokenTables...)
+			r := &tokenRun{t: t, log: truth.NewLog(), told: fmt.Sprintf("seed %d at %s", seed, level),
+				serializable: level == "SERIALIZABLE"}
+			r.log.Continued = true
+			d := &postgresDisturber{postgresBench: b, Rand: rand.New(rand.NewPCG(seed, 99)), run: r}
+			d.settings = []string{"lock_timeout", "300ms", "statement_timeout", "2s", "deadlock_timeout", "20ms"}
+			if r.serializable {
+				d.settings = append(d.settings, "default_transaction_isolation", level)
+			}
+			d.past = b.connect(b.direct(), pgx.QueryExecModeSimpleProtocol, d.settings...)
+			d.through, d.other = d.dial(t.Context(), 0), d.dial(t.Context(), 1)
+			var version int
+			if err := d.past.QueryRow(t.Context(), "SELECT current_setting('server_version_num')::int").Scan(&version); err != nil {
+				t.Fatal(err)
+			}
+			play := &tokenPlay{disturb: d.disturb}
+			conns := make([]*pgx.Conn, tokenClients)
+			for i := range conns {
+				c := &tokenClient{Rand: rand.New(rand.NewPCG(seed, uint64(i))), log: r.log, level: level,
+					sql: postgresTokens{merge: version >= 150000}}
+				c.again = func() {
+					hangUp(conns[i])
+					conns[i] = d.dial(t.Context(), i)
+				}
+				c.ask = func(ctx context.Context, text string) ([]string, error) { return postgresAsk(ctx, conns[i], text) }
+				c.again()
+				play.clients = append(play.clients, c)
+			}
+			play.run(t.Context())
+			for _, table := range []string{"a", "b", "parts", "side", "planted"} {
+				shown, err := postgresAsk(t.Context(), d.past, "SELECT hist FROM "+table)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.log.Found(chains(shown))
+			}
+			for _, c := range append(conns, d.through, d.other) {
+				hangUp(c)
+			}
+			logged := b.analyze()
+			r.hold(b.recording)
+			verdicts := make(map[truth.Verdict]int)
+			r.holdFindings(logged, verdicts)
+			t.Logf("%s: %d lost updates planted; with the server's log %d findings, dependencies %v; disturbances %v", r.told,
+				r.planted, len(logged.Findings), verdicts, d.done)
+		})
+}
+
+func hangUp(c *pgx.Conn) {
+	if c != nil {
+		c.Close(context.Background())
+	}
+}
+
+// postgresAsk returns the first column of what a statement shows.
+func postgresAsk(ctx context.Context, c *pgx.Conn, text string) (shown []string, err error) {
+	if c == nil || c.IsClosed() {
+		return nil, errGone
+	}
+	rows, err := c.Query(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		shown = append(shown, string(rows.RawValues()[0]))
+	}
+	return shown, rows.Err()
+}
+
+// A postgresDisturber does to tables and sessions what clients do not.
+type postgresDisturber struct {
+	*postgresBench
+	*rand.Rand
+	run                  *tokenRun
+	settings             []string
+	through, other, past *pgx.Conn
+	wide                 bool
+	done                 [8]int // how often each disturbance succeeded
+}
+
+// dial connects through isotap, in the mode of a client; nil where that fails.
+func (d *postgresDisturber) dial(ctx context.Context, client int) *pgx.Conn {
+	c, err := pgx.ConnectConfig(ctx, d.config(d.postgresBench.through(), postgresModes[client], d.settings...))
+	if err != nil {
+		return nil
+	}
+	return c
+}
+
+// try runs statements up to the first that fails.
+func (d *postgresDisturber) try(ctx context.Context, c *pgx.Conn, texts ...string) bool {
+	for _, s := range texts {
+		if _, err := postgresAsk(ctx, c, s); err != nil {
+			postgresAsk(ctx, c, "ROLLBACK")
+			return false
+		}
+	}
+	return true
+}
+
+func (d *postgresDisturber) disturb(ctx context.Context, step int) {
+	kind := d.IntN(10)
+	if kind >= len(d.done) {
+		kind = len(d.done) - 1
+	}
+	table, id := oneOf(d.Rand, "a", "b", "parts"), 1+d.IntN(6)
+	var done bool
+	switch kind {
+	case 0:
+		done = d.try(ctx, d.through, "BEGIN", "ALTER TABLE a RENAME TO z", "ALTER TABLE b RENAME TO a",
+			"ALTER TABLE z RENAME TO b", "COMMIT")
+	case 1:
+		done = d.try(ctx, d.through, "BEGIN", "ALTER TABLE parts DETACH PARTITION low",
+			"ALTER TABLE parts ATTACH PARTITION side FOR VALUES FROM (0) TO (3)", "ALTER TABLE low RENAME TO z",
+			"ALTER TABLE side RENAME TO low", "ALTER TABLE z RENAME TO side", "COMMIT")
+	case 2:
+		done = d.define(ctx)
+	case 3:
+		done = d.try(ctx, d.past, fmt.Sprintf("INSERT INTO %s (id, hist) VALUES (%d, ',F%d.%d')", table, id, step, id))
+	case 4:
+		done = d.try(ctx, d.past, fmt.Sprintf("DELETE FROM %s WHERE id = %d", table, id))
+	case 5:
+		done = d.try(ctx, d.past, "BEGIN",
+			fmt.Sprintf("UPDATE %s SET hist = hist || ',F%d.' || id WHERE id = %d", table, step, id),
+			"SAVEPOINT s", fmt.Sprintf("UPDATE %s SET hist = hist || ',G%d.' || id WHERE id > %d", table, step, id),
+			oneOf(d.Rand, "RELEASE s", "ROLLBACK TO s"), oneOf(d.Rand, "COMMIT", "COMMIT", "ROLLBACK"))
+	case 6:
+		// Only who runs something: whoever connects is let in.
+		done = d.try(ctx, d.past, "SELECT "+oneOf(d.Rand, "pg_cancel_backend", "pg_terminate_backend")+"(pid) "+
+			"FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend' AND xact_start "+
+			"IS NOT NULL ORDER BY random() LIMIT 1")
+	case 7:
+		done = d.plant(ctx)
+	}
+	if done {
+		d.done[kind]++
+	}
+	if d.through == nil || d.through.IsClosed() || d.other == nil || d.other.IsClosed() {
+		d.renew(ctx)
+	}
+}
+
+// define changes columns and indexes, or writes a table anew. TRUNCATE is not among it, nor an ALTER that writes anew:
+// older snapshots see what they did (PostgreSQL's manual, 13.6), at SERIALIZABLE, too.
+func (d *postgresDisturber) define(ctx context.Context) bool {
+	if d.IntN(2) == 0 {
+		return d.try(ctx, d.through, oneOf(d.Rand, "CREATE INDEX IF NOT EXISTS more ON a (hist)", "DROP INDEX IF EXISTS more",
+			"VACUUM FULL b", "CLUSTER a USING a_pkey", "ALTER TABLE parts SET (fillfactor = 50)"))
+	}
+	column := map[bool]string{false: "ADD COLUMN more int", true: "DROP COLUMN more"}[d.wide]
+	done := d.try(ctx, d.through, "BEGIN", "ALTER TABLE b "+column, "ALTER TABLE a "+column, "COMMIT")
+	if done {
+		d.wide = !d.wide
+	}
+	return done
+}
+
+// plant loses an update.
+func (d *postgresDisturber) plant(ctx context.Context) bool {
+	if d.run.serializable {
+		return false
+	}
+	log, id := d.run.log, 1+d.IntN(5)
+	read := func(c *pgx.Conn) bool {
+		n := log.Number()
+		shown, err := postgresAsk(ctx, c, fmt.Sprintf("SELECT hist, ',%d.' FROM planted WHERE id = %d", n, id))
+		log.Saw(n, chains(shown))
+		return err == nil
+	}
+	write := func(c *pgx.Conn) bool {
+		_, err := postgresAsk(ctx, c, fmt.Sprintf("UPDATE planted SET hist = hist || ',%d.' || id WHERE id = %d",
+			log.Number(), id))
+		return err == nil
+	}
+	const begin = "BEGIN ISOLATION LEVEL READ COMMITTED"
+	if !d.try(ctx, d.through, begin) || !d.try(ctx, d.other, begin) || !read(d.through) || !read(d.other) ||
+		!write(d.other) || !d.try(ctx, d.other, "COMMIT") || !write(d.through) || !d.try(ctx, d.through, "COMMIT") {
+		d.renew(ctx)
+		return false
+	}
+	d.run.planted++
+	return true
+}
+
+// renew gives the disturber other connections.
+func (d *postgresDisturber) renew(ctx context.Context) {
+	for i, c := range []**pgx.Conn{&d.through, &d.other} {
+		hangUp(*c)
+		*c = d.dial(ctx, i)
+	}
+}

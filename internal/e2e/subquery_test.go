@@ -1,0 +1,149 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/recorder"
+)
+
+// notes are a hundred notes on document 2, and one on document 1.
+func notes() []string {
+	setup := []string{"CREATE TABLE doc (id INT PRIMARY KEY, k INT)", "CREATE TABLE note (id INT PRIMARY KEY, doc INT)",
+		"INSERT INTO doc VALUES (1, 10), (2, 20)", "INSERT INTO note VALUES (0, 1)"}
+	for i := range 100 {
+		setup = append(setup, fmt.Sprintf("INSERT INTO note VALUES (%d, 2)", i+1))
+	}
+	return setup
+}
+
+// subqueryCases are statements over notes, in order, and what is recorded of them.
+var subqueryCases = []struct{ sql, want string }{
+	{"SELECT k FROM doc WHERE id = 1 AND EXISTS (SELECT * FROM note WHERE note.doc = doc.id)", "exact, 2 reads"},
+	{"SELECT k, (SELECT COUNT(*) FROM note n WHERE n.doc = 1) FROM doc", "exact, 3 reads"},
+	{"SELECT EXISTS (SELECT * FROM note n WHERE n.id = 1)", "exact, 1 reads"},
+	{"SELECT k FROM doc WHERE id = 9 AND k > (SELECT MAX(n.id) FROM note n WHERE n.doc = 1)", "inexact (subquery), 0 reads"},
+	{"SELECT k FROM doc WHERE id = 9 AND EXISTS (SELECT * FROM note n WHERE n.doc = doc.id)", "exact, 0 reads"},
+	{"SELECT id FROM doc WHERE id = 2 AND EXISTS (SELECT 1 FROM note WHERE note.doc = doc.id)", "inexact (subquery), 65 reads"},
+	{"SELECT id FROM doc WHERE id = 1 AND EXISTS (SELECT 1 FROM note WHERE note.doc = doc.id)", "inexact (subquery), 1 reads"},
+}
+
+// recordedAs says how a statement was recorded.
+func recordedAs(s *history.Stmt) string {
+	how := s.Observation.String()
+	if s.Observation != history.Exact {
+		how += " (" + s.Reason.String() + ")"
+	}
+	return fmt.Sprintf("%s, %d reads", how, len(s.Accesses))
+}
+
+func holdSubqueries(t *testing.T, txns []*history.Txn) {
+	t.Helper()
+	var all []string
+	for _, txn := range txns {
+		for i := range txn.Stmts {
+			all = append(all, recordedAs(&txn.Stmts[i]))
+		}
+	}
+	if len(all) != len(subqueryCases) {
+		t.Fatalf("%d statements: %q", len(all), all)
+	}
+	for i, c := range subqueryCases {
+		if all[i] != c.want {
+			t.Errorf("%s is %s, not %s", c.sql, all[i], c.want)
+		}
+	}
+}
+
+// TestSubqueriesAreObservedAsFarAsTheyShow has subqueries that show all they read, some that show too much, and some
+// without a row to show it beside.
+func TestSubqueriesAreObservedAsFarAsTheyShow(t *testing.T) {
+	testdb.Only(t, "others' are not looked into", "mariadb", testdb.MariaDB118.Name)
+	b := newBench(t, nil, notes()...)
+	c := b.conn(b.through)
+	for _, s := range subqueryCases {
+		b.exec(c, s.sql)
+	}
+	c.Close()
+	holdSubqueries(t, b.txns())
+}
+
+// TestSubqueriesAreReadOnceWhereReadsLock has the levels at which a second evaluation could lock, or see something
+// else.
+func TestSubqueriesAreReadOnceWhereReadsLock(t *testing.T) {
+	for _, level := range []string{"READ UNCOMMITTED", "SERIALIZABLE"} {
+		b := newBench(t, nil, notes()...)
+		c := b.conn(b.through)
+		b.exec(c, "SET SESSION TRANSACTION ISOLATION LEVEL "+level, "BEGIN", subqueryCases[0].sql, "COMMIT")
+		c.Close()
+		for _, s := range stmts(b.txns(), "SELECT k FROM doc WHERE id = ? AND EXISTS (SELECT * FROM note WHERE note.doc = doc.id)") {
+			if s.Observation == history.Exact || len(s.Accesses) > 1 {
+				t.Errorf("at %s: %s", level, recordedAs(&s))
+			}
+		}
+	}
+}
+
+// TestPostgreSQLSubqueriesAreObservedAsFarAsTheyShow is TestSubqueriesAreObservedAsFarAsTheyShow, on PostgreSQL.
+func TestPostgreSQLSubqueriesAreObservedAsFarAsTheyShow(t *testing.T) {
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeCacheStatement} {
+		b := newPostgresBench(t, notes()...)
+		c := b.connect(b.through(), mode)
+		for _, s := range subqueryCases {
+			b.exec(c, s.sql)
+		}
+		b.stop()
+		r, err := recorder.Open(b.recording)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var txns []*history.Txn
+		for txn, err := range r.Txns(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			txns = append(txns, txn)
+		}
+		r.Close()
+		holdSubqueries(t, txns)
+	}
+}
+
+// TestWriteSkewThroughSubqueriesIsFound has two doctors look for each other in subqueries, and leave both.
+func TestWriteSkewThroughSubqueriesIsFound(t *testing.T) {
+	const table, rows = "CREATE TABLE oncall (id INT PRIMARY KEY, duty INT)", "INSERT INTO oncall VALUES (1, 1), (2, 1)"
+	look := func(id int) string {
+		return fmt.Sprintf("SELECT EXISTS (SELECT * FROM oncall o WHERE o.id = %d AND o.duty = 1)", id)
+	}
+	leave := func(id int) string { return fmt.Sprintf("UPDATE oncall SET duty = 0 WHERE id = %d", id) }
+	hold := func(t *testing.T, r *analyzer.Result) {
+		if countOf(t, r, analyzer.WriteSkew) != 1 {
+			t.Errorf("%d findings, none of them write skew", len(r.Findings))
+		}
+	}
+	t.Run("MariaDB", func(t *testing.T) {
+		testdb.Only(t, "others' are not looked into", "mariadb", testdb.MariaDB118.Name)
+		b := newBench(t, nil, table, rows)
+		x, y := b.conn(b.through), b.conn(b.through)
+		b.exec(x, "BEGIN", look(2))
+		b.exec(y, "BEGIN", look(1), leave(2), "COMMIT")
+		b.exec(x, leave(1), "COMMIT")
+		x.Close()
+		y.Close()
+		hold(t, b.analyze())
+	})
+	t.Run("PostgreSQL", func(t *testing.T) {
+		b := newPostgresBench(t, table, rows)
+		x, y := b.connect(b.through(), pgx.QueryExecModeSimpleProtocol), b.connect(b.through(), pgx.QueryExecModeSimpleProtocol)
+		const begin = "BEGIN ISOLATION LEVEL REPEATABLE READ"
+		b.exec(x, begin, look(2))
+		b.exec(y, begin, look(1), leave(2), "COMMIT")
+		b.exec(x, leave(1), "COMMIT")
+		hold(t, b.analyze())
+	})
+}

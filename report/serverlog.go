@@ -1,0 +1,55 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/isotap/isotap/analyzer"
+)
+
+// maxStretches bounds the stretches of the server's log that are listed.
+const maxStretches = 4
+
+// serverLog says when the server's own log was read, and what it told; empty where nobody was to read it.
+func serverLog(c *analyzer.Coverage) string {
+	var parts []string
+	read := false
+	for i, s := range c.Log.Stretches {
+		switch {
+		case i == maxStretches:
+			parts = append(parts, fmt.Sprintf("and %d times more", len(c.Log.Stretches)-i))
+		case i > maxStretches:
+		case s.Empty():
+			parts = append(parts, "not read: "+s.Reason+" (isotap doctor says more)")
+		case s.To == 0:
+			parts = append(parts, fmt.Sprintf("read from %s on, without an end", duration(s.From)))
+		case s.Reason != "":
+			parts = append(parts, fmt.Sprintf("read from %s to %s of the run (%s)", duration(s.From), duration(s.To), s.Reason))
+		default:
+			parts = append(parts, fmt.Sprintf("read from %s to %s of the run", duration(s.From), duration(s.To)))
+		}
+		read = read || !s.Empty()
+	}
+	if !read {
+		return strings.Join(parts, ", ")
+	}
+	if c.Log.Txns > 0 {
+		parts = append(parts, plural(c.Log.Txns, "transaction"))
+	}
+	if c.Log.Past > 0 {
+		parts = append(parts, number(c.Log.Past)+" of them past isotap, on rows that its clients saw or wrote")
+	}
+	if c.Log.Effects > 0 {
+		parts = append(parts, plural(c.Log.Effects, "write")+" of recorded ones that isotap did not see")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// disputed says that isotap and the server's log contradict each other; empty where they do not.
+func disputed(c *analyzer.Coverage) string {
+	if c.Log.Disputed == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the server's log lacks %s that statements saw themselves leave, the first one where %s: "+
+		"this is a fault of isotap's, please report it", plural(c.Log.Disputed, "version"), c.Log.Example)
+}

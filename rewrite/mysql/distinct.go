@@ -1,0 +1,82 @@
+package mysql
+
+import (
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"github.com/isotap/isotap/history"
+)
+
+// SELECT DISTINCT compares whole rows, so no column may tell of one. A column that is the same in all rows leaves the
+// duplicates what they are: an array of all the rows that the statement reads of a table, by a subquery with its own
+// FROM clause and condition (ADR 62). The server computes it once. Where the snapshot lasts, and for what does not fit,
+// there is a companion instead (ADR 17): it can show more rows.
+
+// distinctRows has a SELECT DISTINCT show the rows that it reads. It reports whether it does; otherwise the planner is
+// as it was.
+func (pl *planner) distinctRows(n *ast.SelectStmt) bool {
+	if pl.session.Lasts || !pl.readsAgain(n) || n.GroupBy != nil || n.Having != nil || n.Limit != nil || n.With != nil ||
+		n.From == nil || len(n.WindowSpecs) > 0 || !pl.st.is(0, "SELECT") || merges(n.From.TableRefs) || !innerJoins(n.From.TableRefs) {
+		return false
+	}
+	c := &planner{rewriter: pl.rewriter, session: pl.session, st: pl.st, edits: append([]edit(nil), pl.edits...),
+		plan: &Plan{Statement: pl.plan.Statement}}
+	c.plan.Observation, c.plan.Reason = history.Exact, history.Reason{}
+	all := *n
+	all.Distinct = false
+	b, use, err := c.block(&all)
+	if err != nil || b.list == nil || b.grouped || use.window || use.subquery || c.plan.Observation != history.Exact {
+		return false
+	}
+	read, ok := c.clausesIn(n, 0, c.st.last()+1)
+	if !ok || len(b.srcs) > maxBesideColumns || !c.harmless(&all, b.srcs) {
+		return false
+	}
+	for _, s := range b.srcs {
+		if base, is := s.node.Source.(*ast.TableName); !is || s.table == nil || !plainTable(base) {
+			return false
+		}
+		c.besides = append(c.besides, &besides{of: s, query: read.String(), whole: true})
+	}
+	if c.appendBesides(b) != nil {
+		return false
+	}
+	for i := range c.plan.Result.Sources {
+		c.plan.Result.Sources[i].Whole = false // where there is no row of the result, none was read
+	}
+	pl.edits, pl.literal = c.edits, true
+	pl.plan.Observation, pl.plan.Reason = history.Exact, history.Reason{}
+	pl.plan.Result.Reply, pl.plan.Result.Sources = c.plan.Result.Reply, c.plan.Result.Sources
+	pl.plan.Upstream.Repeats = true
+	return true
+}
+
+// readsAgain reports whether a SELECT may read rows a second time, in the same snapshot, to show which they are.
+func (pl *planner) readsAgain(n *ast.SelectStmt) bool {
+	if !pl.session.Repeats || pl.session.Dialect != MariaDB || n.LockInfo != nil || n.TableHints != nil ||
+		!pl.into.empty() || pl.st.executable() >= 0 || pl.rewriter.options.StrictPlans {
+		return false
+	}
+	limit, err := pl.session.arrayLimit()
+	return err == nil && limit >= MaxBeside
+}
+
+// plainTable reports whether nothing but a name says what is read of a table.
+func plainTable(n *ast.TableName) bool {
+	return len(n.IndexHints)+len(n.PartitionNames) == 0 && n.TableSample == nil && n.AsOf == nil
+}
+
+// clausesIn returns the FROM clause and the condition of a query whose SELECT is token verb, and which ends before
+// token end.
+func (pl *planner) clausesIn(n *ast.SelectStmt, verb, end int) (c clauses, ok bool) {
+	st := pl.st
+	depth := st.Tokens[verb].Depth
+	from := st.find(verb+1, end, depth, "FROM")
+	if from < 0 {
+		return c, false
+	}
+	if at := st.find(from, end, depth, "GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "FETCH", "OFFSET", "FOR", "LOCK",
+		"PROCEDURE", "INTO", "UNION", "INTERSECT", "EXCEPT"); at >= 0 {
+		end = at
+	}
+	return st.copied(n, from, end, depth)
+}

@@ -1,0 +1,510 @@
+package mysql
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+	"github.com/pingcap/tidb/pkg/parser/opcode"
+	"github.com/pingcap/tidb/pkg/parser/test_driver"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
+)
+
+// What subqueries in WHERE and in the select list read is shown by hidden columns that run them again, in the same
+// statement and so in the same snapshot, if its reads are of one (ADR 62). Such a column is an array: of the rows that
+// satisfy the subquery's own WHERE, for the row of the result beside which it stands. The subquery's text is the
+// client's, but for its select list.
+
+const (
+	// MaxBeside is how many identities one subquery may show beside a row.
+	MaxBeside = 64
+	// maxBesideColumns is how many columns of this kind a statement gets.
+	maxBesideColumns = 6
+	// besideFor is how long a statement runs subqueries again, from its beginning on, in microseconds.
+	besideFor = 500_000
+	// Lacking stands in the place of identities that were not collected.
+	Lacking = "*"
+)
+
+// A besides is a hidden column that shows what a subquery read of one table.
+type besides struct {
+	of    *source
+	query string // the subquery's FROM and WHERE
+	// whole says that it reads the same for all rows of the result.
+	whole bool
+}
+
+// A link is a subquery where it stands. Matched says that a row is left out unless the subquery finds one that is equal
+// to this expression, or, where that is missing, any.
+type link struct {
+	query   *ast.SelectStmt
+	equal   ast.ExprNode
+	exists  bool
+	matched bool
+}
+
+// lookInto finds out how the subqueries of the statement's only block can be run again, and reports whether that is so
+// for all of them.
+func (pl *planner) lookInto(b *block) bool {
+	n := b.n
+	if n != pl.alone || !pl.readsAgain(n) {
+		return false
+	}
+	rest := &usage{}
+	for _, part := range []ast.Node{n.GroupBy, n.Having, n.OrderBy, n.From} {
+		if !missing(part) {
+			part.Accept(rest)
+		}
+	}
+	if rest.subquery {
+		return false
+	}
+	var links []link
+	for _, f := range n.Fields.Fields {
+		if f.Expr != nil && !shownSubqueries(f.Expr, &links) {
+			return false
+		}
+	}
+	if len(links) > 0 && b.grouped || n.Where != nil && !conjuncts(n.Where, &links) {
+		return false
+	}
+	var found []*besides
+	for i := range links {
+		columns, ok := pl.look(&links[i], b)
+		if !ok {
+			return false
+		}
+		found = append(found, columns...)
+	}
+	if len(found) > maxBesideColumns {
+		return false
+	}
+	pl.besides, pl.literal = found, true // the copies hold literals
+	return true
+}
+
+// missing reports whether a clause is not there.
+func missing(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.GroupByClause:
+		return n == nil
+	case *ast.HavingClause:
+		return n == nil
+	case *ast.OrderByClause:
+		return n == nil
+	case *ast.TableRefsClause:
+		return n == nil
+	}
+	return n == nil
+}
+
+// hasSubquery reports whether an expression holds a subquery.
+func hasSubquery(e ast.Node) bool {
+	u := &usage{}
+	e.Accept(u)
+	return u.subquery
+}
+
+// subqueryOf returns the query that an expression is.
+func subqueryOf(e ast.ExprNode) (*ast.SelectStmt, bool) {
+	for {
+		p, ok := e.(*ast.ParenthesesExpr)
+		if !ok {
+			break
+		}
+		e = p.Expr
+	}
+	s, ok := e.(*ast.SubqueryExpr)
+	if !ok {
+		return nil, false
+	}
+	n, ok := s.Query.(*ast.SelectStmt)
+	return n, ok
+}
+
+// shownSubqueries collects the subqueries of an item of the select list that are evaluated for each row. It reports
+// whether there are no others.
+func shownSubqueries(e ast.ExprNode, links *[]link) bool {
+	if n, ok := subqueryOf(e); ok {
+		*links = append(*links, link{query: n})
+		return true
+	}
+	switch e := e.(type) {
+	case *ast.ParenthesesExpr:
+		return shownSubqueries(e.Expr, links)
+	case *ast.ExistsSubqueryExpr:
+		n, ok := subqueryOf(e.Sel)
+		*links = append(*links, link{query: n, exists: true})
+		return ok
+	case *ast.UnaryOperationExpr:
+		return shownSubqueries(e.V, links)
+	case *ast.IsNullExpr:
+		return shownSubqueries(e.Expr, links)
+	case *ast.FuncCallExpr:
+		if name := e.FnName.L; (name == "coalesce" || name == "ifnull") && len(e.Args) > 0 &&
+			!slices.ContainsFunc(e.Args[1:], func(a ast.ExprNode) bool { return hasSubquery(a) }) {
+			return shownSubqueries(e.Args[0], links)
+		}
+	}
+	return !hasSubquery(e)
+}
+
+// conjuncts collects the subqueries of a condition whose parts are all true of a row that it lets pass. It reports
+// whether the row hangs on all that there are.
+func conjuncts(e ast.ExprNode, links *[]link) bool {
+	switch e := e.(type) {
+	case *ast.ParenthesesExpr:
+		return conjuncts(e.Expr, links)
+	case *ast.BinaryOperationExpr:
+		if e.Op == opcode.LogicAnd {
+			return conjuncts(e.L, links) && conjuncts(e.R, links)
+		}
+	case *ast.ExistsSubqueryExpr:
+		n, ok := subqueryOf(e.Sel)
+		*links = append(*links, link{query: n, exists: true, matched: !e.Not})
+		return ok
+	case *ast.PatternInExpr:
+		if e.Sel != nil && !e.Not {
+			n, ok := subqueryOf(e.Sel)
+			*links = append(*links, link{query: n, equal: e.Expr, matched: true})
+			return ok && compared(e.Expr, links)
+		}
+	}
+	return compared(e, links)
+}
+
+// compared collects the subqueries of an expression that cannot be true unless they were evaluated. It reports whether
+// there are no others.
+func compared(e ast.ExprNode, links *[]link) bool {
+	if n, ok := subqueryOf(e); ok {
+		*links = append(*links, link{query: n})
+		return true
+	}
+	switch e := e.(type) {
+	case *ast.ParenthesesExpr:
+		return compared(e.Expr, links)
+	case *ast.BinaryOperationExpr:
+		switch e.Op {
+		case opcode.EQ, opcode.NE, opcode.LT, opcode.LE, opcode.GT, opcode.GE, opcode.Plus, opcode.Minus, opcode.Mul,
+			opcode.Div, opcode.Mod:
+			return compared(e.L, links) && compared(e.R, links)
+		}
+	case *ast.UnaryOperationExpr:
+		return compared(e.V, links)
+	case *ast.ExistsSubqueryExpr:
+		n, ok := subqueryOf(e.Sel)
+		*links = append(*links, link{query: n, exists: true})
+		return ok
+	case *ast.PatternInExpr:
+		if e.Sel != nil {
+			n, ok := subqueryOf(e.Sel)
+			*links = append(*links, link{query: n})
+			return ok && compared(e.Expr, links)
+		}
+	case *ast.CompareSubqueryExpr:
+		n, ok := subqueryOf(e.R)
+		*links = append(*links, link{query: n})
+		return ok && compared(e.L, links)
+	case *ast.FuncCallExpr:
+		if name := e.FnName.L; (name == "coalesce" || name == "ifnull") && len(e.Args) > 0 &&
+			!slices.ContainsFunc(e.Args[1:], func(a ast.ExprNode) bool { return hasSubquery(a) }) {
+			return compared(e.Args[0], links)
+		}
+	}
+	return !hasSubquery(e)
+}
+
+// look returns the columns that show what a subquery of a block reads.
+func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
+	n := at.query
+	if n.Kind != ast.SelectStmtKindSelect || n.From == nil || n.With != nil || n.LockInfo != nil || n.TableHints != nil ||
+		n.SelectIntoOpt != nil || n.Limit != nil && !(at.exists && plainLimit(n.Limit)) || merges(n.From.TableRefs) ||
+		hasSubquery(n.Fields) || !innerJoins(n.From.TableRefs) {
+		return nil, false
+	}
+	srcs := flatten(n.From.TableRefs)
+	for i, s := range srcs {
+		base, ok := s.node.Source.(*ast.TableName)
+		if !ok || !plainTable(base) {
+			return nil, false
+		}
+		if c, uncertain := pl.nesting.with.find(base.Name.O); base.Schema.L == "" && (c != nil || uncertain) {
+			return nil, false
+		}
+		if s.name = base.Name.O; s.node.AsName.O != "" {
+			s.name = s.node.AsName.O
+		}
+		if s.table, _ = pl.table(base); s.table == nil || srcs[:i].named(s.name) != nil {
+			return nil, false
+		}
+	}
+	query, ok := pl.cutOut(n)
+	if !ok || !pl.harmless(n, append(slices.Clone(srcs), b.srcs...)) {
+		return nil, false
+	}
+	whole := !refersTo(n, srcs, b.srcs)
+	if at.matched && at.equal != nil {
+		if b.grouped {
+			return nil, false
+		}
+		test, ok := equalTo(at, srcs, b.srcs)
+		if ok {
+			query, whole = joined(query, test), false
+		}
+	}
+	if b.grouped && !whole {
+		return nil, false
+	}
+	var found []*besides
+	for _, s := range srcs {
+		found = append(found, &besides{of: s, query: query.String(), whole: whole})
+	}
+	return found, true
+}
+
+// plainLimit reports whether a limit leaves EXISTS as it is.
+func plainLimit(l *ast.Limit) bool {
+	count, ok := l.Count.(*test_driver.ValueExpr)
+	return ok && l.Offset == nil && (count.Kind() == test_driver.KindInt64 || count.Kind() == test_driver.KindUint64) &&
+		count.GetInt64() > 0
+}
+
+// innerJoins reports whether all joins are inner ones, so that each row of the join has one of each table.
+func innerJoins(n ast.ResultSetNode) bool {
+	switch n := n.(type) {
+	case *ast.Join:
+		return n == nil || n.Tp != ast.LeftJoin && n.Tp != ast.RightJoin && innerJoins(n.Left) && innerJoins(n.Right)
+	case *ast.TableSource:
+		if inner, ok := n.Source.(*ast.Join); ok {
+			return innerJoins(inner)
+		}
+	}
+	return true
+}
+
+// A clauses is the text of a subquery's FROM clause and its condition.
+type clauses struct{ from, where string }
+
+func (c clauses) String() string {
+	if c.where == "" {
+		return c.from
+	}
+	return c.from + " WHERE " + c.where
+}
+
+// joined adds a condition.
+func joined(c clauses, test string) clauses {
+	if c.where != "" {
+		test = "(" + c.where + ") AND " + test
+	}
+	return clauses{c.from, test}
+}
+
+// cutOut returns a query's FROM clause and condition from the text.
+func (pl *planner) cutOut(n *ast.SelectStmt) (c clauses, ok bool) {
+	st := pl.st
+	first := st.tokenAt(n.Fields.Fields[0].Offset)
+	verb := first - 1
+	for verb >= 0 && st.Tokens[verb].Kind == mysqltoken.Word && !st.is(verb, "SELECT") {
+		verb--
+	}
+	if first < 0 || verb < 1 || !st.is(verb, "SELECT") || !st.mark(verb-1, "(") {
+		return c, false
+	}
+	end := st.group(verb - 1)
+	if end < 0 {
+		return c, false
+	}
+	return pl.clausesIn(n, verb, end)
+}
+
+// copied returns the text of the FROM clause [from, end) with a query's condition, if another copy of it means the
+// same.
+func (st *statement) copied(n *ast.SelectStmt, from, end, depth int) (c clauses, ok bool) {
+	text := func(from, to int) string { return st.SQL[st.Tokens[from].Start:st.Tokens[to-1].End] }
+	if slices.ContainsFunc(st.Tokens[from:end], func(t mysqltoken.Token) bool {
+		return t.Kind == mysqltoken.Placeholder || t.Kind == mysqltoken.Variable
+	}) {
+		return c, false // a copy would be another parameter
+	}
+	where := st.find(from, end, depth, "WHERE")
+	if (where >= 0) != (n.Where != nil) || where == end-1 {
+		return c, false
+	}
+	if where < 0 {
+		return clauses{from: text(from, end)}, from+1 < end
+	}
+	return clauses{text(from, where), text(where+1, end)}, true
+}
+
+// harmless reports whether a query's conditions cannot fail, nor be the reason for a warning, whatever rows they are
+// evaluated for: the server may come to other rows, and to the same ones another number of times.
+func (pl *planner) harmless(n *ast.SelectStmt, srcs sources) bool {
+	l := listener{srcs: srcs, bodies: pl.nesting.bodies}
+	var all []ast.ExprNode
+	if n.Where != nil {
+		all = append(all, n.Where)
+	}
+	ons(n.From.TableRefs, &all)
+	for _, e := range all {
+		var p pure
+		if e.Accept(&p); p.other || !l.truth(e) {
+			return false
+		}
+	}
+	return true
+}
+
+// ons collects the conditions of joins.
+func ons(n ast.ResultSetNode, all *[]ast.ExprNode) {
+	switch n := n.(type) {
+	case *ast.Join:
+		if n == nil {
+			return
+		}
+		if n.On != nil {
+			*all = append(*all, n.On.Expr)
+		}
+		ons(n.Left, all)
+		ons(n.Right, all)
+	case *ast.TableSource:
+		if inner, ok := n.Source.(*ast.Join); ok {
+			ons(inner, all)
+		}
+	}
+}
+
+// pure looks for what may fail.
+type pure struct{ other bool }
+
+// Enter implements ast.Visitor.
+func (p *pure) Enter(n ast.Node) (ast.Node, bool) {
+	switch n := n.(type) {
+	case *ast.BinaryOperationExpr:
+		switch n.Op {
+		case opcode.EQ, opcode.NE, opcode.LT, opcode.LE, opcode.GT, opcode.GE, opcode.NullEQ, opcode.LogicAnd,
+			opcode.LogicOr, opcode.LogicXor:
+		default:
+			p.other = true
+		}
+	case *ast.UnaryOperationExpr:
+		_, literal := n.V.(*test_driver.ValueExpr)
+		p.other = p.other || n.Op != opcode.Not && n.Op != opcode.Not2 && !literal
+	case *ast.ColumnNameExpr, *ast.ColumnName, *ast.ParenthesesExpr, *ast.IsNullExpr, *ast.IsTruthExpr, *ast.BetweenExpr,
+		*ast.PatternInExpr, *ast.PatternLikeOrIlikeExpr, *test_driver.ValueExpr:
+	default:
+		p.other = true
+	}
+	return n, p.other
+}
+
+// Leave implements ast.Visitor.
+func (p *pure) Leave(n ast.Node) (ast.Node, bool) { return n, !p.other }
+
+// refersTo reports whether a query may name a column of the tables around it.
+func refersTo(n *ast.SelectStmt, own, around sources) bool {
+	var c argumentTables
+	n.Accept(&c)
+	for _, t := range c.tables {
+		if own.named(t) == nil && around.named(t) != nil {
+			return true
+		}
+	}
+	for _, name := range c.unqualified {
+		inside := slices.ContainsFunc(own, func(s *source) bool { return column(s.table, name) != nil })
+		if !inside && len(around) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// equalTo returns the condition that the column of a subquery behind IN is equal to what stands before that: the
+// subquery then means EXISTS, and the server may read no other rows.
+func equalTo(at *link, own, around sources) (string, bool) {
+	n := at.query
+	if n.GroupBy != nil || n.Having != nil || n.Limit != nil || len(n.Fields.Fields) != 1 {
+		return "", false
+	}
+	inner, ok1 := n.Fields.Fields[0].Expr.(*ast.ColumnNameExpr)
+	outer, ok2 := at.equal.(*ast.ColumnNameExpr)
+	if !ok1 || !ok2 {
+		return "", false
+	}
+	left, as, ok1 := around.owner(outer.Name)
+	right, _, ok2 := own.owner(inner.Name)
+	l := listener{srcs: append(slices.Clone(own), around...)}
+	if !ok1 || !ok2 || own.named(as) != nil || kindOf(left.Type) == anyKind || kindOf(left.Type) != kindOf(right.Type) ||
+		l.kind(inner) == noisy || l.kind(outer) == noisy {
+		return "", false
+	}
+	_, of, _ := own.owner(inner.Name)
+	return quoted(as) + "." + quoted(left.Name) + " = " + quoted(of) + "." + quoted(right.Name), true
+}
+
+// owner returns the column that a name surely means, and the name of its table here.
+func (ss sources) owner(n *ast.ColumnName) (c *Column, as string, ok bool) {
+	if n.Schema.L != "" {
+		return nil, "", false
+	}
+	for _, s := range ss {
+		switch {
+		case n.Table.L != "" && !strings.EqualFold(n.Table.O, s.name):
+			continue
+		case s.table == nil:
+			return nil, "", false
+		}
+		if mine := column(s.table, n.Name.O); mine != nil {
+			if c != nil {
+				return nil, "", false
+			}
+			c, as = mine, s.name
+		}
+	}
+	return c, as, c != nil
+}
+
+// spell returns the column's expression.
+func (c *besides) spell() string {
+	rowID, wList := quoted(c.of.name)+"."+rewrite.RowIDColumn, quoted(c.of.name)+"."+rewrite.WListColumn
+	if c.whole { // the server runs it once, and reads no more rows than it shows
+		return binaryArray("(SELECT JSON_ARRAYAGG(isotap_row) FROM (SELECT " + element(rowID, wList, false) +
+			" AS isotap_row " + c.query + " LIMIT " + strconv.Itoa(MaxBeside) + ") AS isotap_rows)")
+	}
+	shown := "(SELECT " + array(rowID, wList, MaxBeside, false) + " " + c.query + ")"
+	return binaryArray("IF(SYSDATE(6) < NOW(6) + INTERVAL " + strconv.Itoa(besideFor) + " MICROSECOND, " + shown +
+		", _latin1'" + Lacking + "')")
+}
+
+// appendBesides puts the columns that show what subqueries read behind all others.
+func (pl *planner) appendBesides(b *block) error {
+	var items strings.Builder
+	for _, c := range pl.besides {
+		if err := pl.checkSpelling(c.of.name); err != nil {
+			return err
+		}
+		items.WriteString(", " + c.spell())
+		pl.plan.Result.Sources = append(pl.plan.Result.Sources, Source{Table: c.of.table.Name, Array: true,
+			Limit: MaxBeside, Beside: true, Whole: c.whole})
+	}
+	pl.appendToList(b, items.String())
+	pl.plan.Result.Reply, pl.plan.Upstream.Repeats = rewrite.Trimmed, true
+	return nil
+}
+
+// selectSubqueries plans a SELECT without a table that has subqueries.
+func (pl *planner) selectSubqueries(n *ast.SelectStmt) error {
+	b := &block{n: n}
+	if !pl.lookInto(b) || len(pl.besides) == 0 {
+		return refusal(history.ReasonSubquery)
+	}
+	var err error
+	if b.list, err = pl.selectList(n); err != nil {
+		return err
+	}
+	return pl.appendBesides(b)
+}

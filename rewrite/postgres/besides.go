@@ -1,0 +1,224 @@
+package postgres
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/pgtree"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// A besides is a hidden column: a chain of subqueries, each in the one before it, and what is seen of a table that the
+// last one reads.
+type besides struct {
+	chain []*subquery
+	shown *sight
+}
+
+// A spelling is what is put into the text, in parts: texts, and copies of the client's bytes.
+type spelling []edit
+
+func (s *spelling) text(t string) { *s = append(*s, edit{text: t}) }
+
+// copy adds the client's tokens [from, to).
+func (s *spelling) copy(st *statement, from, to int) {
+	*s = append(*s, edit{from: st.toks[from].Start, to: st.toks[to-1].End})
+}
+
+// in returns the spelling as text.
+func (s spelling) in(st *statement) string {
+	var b strings.Builder
+	for i := range s {
+		b.WriteString(s[i].added(st.text))
+	}
+	return b.String()
+}
+
+// query spells a subquery of the chain, and those within it, with the identity of its rows in the place of its select
+// list.
+func (c *besides) query(st *statement, s *spelling, chain []*subquery) {
+	q := chain[0]
+	s.text("SELECT ")
+	if len(chain) == 1 {
+		s.text(c.shown.text)
+	} else {
+		s.text("pg_catalog.array_to_string(ARRAY(")
+		c.query(st, s, chain[1:])
+		s.text("), '" + ElementSeparator + "')")
+	}
+	s.text(" ")
+	s.copy(st, q.from, q.where)
+	switch filtered := q.where < q.end; {
+	case filtered && q.test != "":
+		s.text(" WHERE (")
+		s.copy(st, q.where+1, q.end)
+		s.text(") AND " + q.test)
+	case filtered:
+		s.text(" ")
+		s.copy(st, q.where, q.end)
+	case q.test != "":
+		s.text(" WHERE " + q.test)
+	}
+	most := strconv.Itoa(MaxBeside)
+	switch {
+	case q.limit == 0:
+		s.text(" LIMIT " + most)
+	case q.exists:
+		s.text(" LIMIT " + most + " OPERATOR(pg_catalog.*) LEAST(1, ")
+		s.copy(st, q.limit, q.limit+1)
+		s.text(")")
+	default:
+		s.text(" ")
+		s.copy(st, q.order, q.limit)
+		s.text(" LEAST(" + most + ", ")
+		s.copy(st, q.limit, q.limit+1)
+		s.text(")")
+	}
+}
+
+// spell spells the column for a block. In one that groups, each row that a group is made of shows what subqueries read
+// beside it.
+func (c *besides) spell(r *reading, b *block) spelling {
+	var s spelling
+	in := "ARRAY("
+	clock := "(SELECT pg_catalog.clock_timestamp())"
+	intime := "(pg_catalog.clock_timestamp() OPERATOR(pg_catalog.<) (" + clock + " OPERATOR(pg_catalog.+) '" +
+		strconv.FormatInt(besideFor.Milliseconds(), 10) + " ms'::pg_catalog.interval))"
+	if (b.grouped || b.unique) && !c.chain[0].whole {
+		s.text("pg_catalog.array_agg(")
+		s.text("CASE WHEN " + intime + " THEN pg_catalog.array_to_string(" + in)
+		c.query(r.st, &s, c.chain)
+		s.text("), '" + ElementSeparator + "') ELSE '" + Lacking + "' END)")
+		return s
+	}
+	if c.chain[0].whole { // the server runs it once
+		s.text(in)
+		c.query(r.st, &s, c.chain)
+		s.text(")")
+		return s
+	}
+	s.text("CASE WHEN " + intime + " THEN " + in)
+	c.query(r.st, &s, c.chain)
+	s.text(") ELSE " + lacking + " END")
+	return s
+}
+
+// appendBesides puts the columns that show what subqueries read behind all others.
+func (r *reading) appendBesides(b *block) error {
+	if len(nodes(b.n.TargetList))+len(r.besides)+r.hidden > maxTargets {
+		return refusal(history.ReasonColumns)
+	}
+	n, at := b.n, r.places.queries[b.n].listEnd
+	var all spelling
+	for i, c := range r.besides {
+		if i > 0 || r.hidden > 0 || len(nodes(n.TargetList)) > 0 {
+			all.text(", ")
+		} else {
+			all.text(" ")
+		}
+		all = append(all, c.spell(r, b)...)
+		r.hidden++
+		all.text(" AS " + rewrite.NamePrefix + strconv.Itoa(r.hidden))
+		r.plan.Result.Sources = append(r.plan.Result.Sources, c.source(b))
+	}
+	r.plan.Result.Reply = rewrite.Trimmed
+	pos := r.st.toks[at].End
+	text := all.in(r.st)
+	for _, e := range all {
+		e.start, e.end = pos, pos
+		r.edits = append(r.edits, e)
+	}
+	r.insertAfter(at, "")
+	wanted, err := parse("SELECT " + strings.TrimLeft(r.readable(text), ", "))
+	if err != nil {
+		return err
+	}
+	r.changes = append(r.changes, func() {
+		if n.TargetList == nil {
+			n.TargetList = ast.NewNodeList()
+		}
+		n.TargetList.Items = append(n.TargetList.Items, wanted.(*ast.SelectStmt).TargetList.Items...)
+	})
+	return nil
+}
+
+// source is what the plan says about the column. In a query that groups, its elements hold as many identities as an
+// array elsewhere.
+func (c *besides) source(b *block) Source {
+	whole, limit := c.chain[0].whole, MaxBeside
+	if (b.grouped || b.unique) && !whole {
+		limit = 0
+	}
+	return Source{Table: c.shown.source.Table, Array: true, Limit: limit, Whole: whole, Beside: true,
+		Physical: c.shown.source.Physical}
+}
+
+// lookInto has a statement show, beside each row that it writes, what its subqueries read: those of its condition and
+// of the values that it assigns. It reports whether that is so for all that read tables; others are the rest of the
+// statement. An error is that a query of the WITH clause must stay as it is.
+func (w *write) lookInto(sc *scope, where ast.Node, assignments, others []ast.Node) (bool, error) {
+	if !w.runsSubqueriesAgain() || slices.ContainsFunc(others, hasSubquery) {
+		return false, nil
+	}
+	var links []link
+	for _, a := range assignments {
+		t, ok := a.(*ast.ResTarget)
+		if !ok || !certain(t.Val, &links) {
+			return false, nil
+		}
+	}
+	inAssignments := len(links)
+	if !conjuncts(where, &links) {
+		return false, nil
+	}
+	b := &block{rels: w.rels}
+	if w.plan.Kind != history.Insert { // what it inserts is made before there is a row
+		b.rels = append([]*relation{{ref: w.target.ref, base: &w.target}}, w.rels...)
+	}
+	l := looker{reading: w.joined, sc: sc, block: b}
+	if w.joined == nil {
+		l.reading = newReading(w.planner, nil, nil)
+		for _, s := range w.read {
+			b.rels = append(b.rels, &relation{ref: s.ref, base: &s})
+		}
+	}
+	for i, link := range links {
+		l.behind = w.plan.Kind != history.Update || i >= inAssignments // those of an UPDATE come last, behind RETURNING
+		if w.readsNothing(link) || w.locksItself(link, where) {
+			continue
+		}
+		q, ok := l.look(link, b.rels, 1)
+		if !ok || !q.whole && w.changes(link, assignments) {
+			return false, l.bar
+		}
+		l.columns(nil, q)
+	}
+	if len(l.found) > maxBesideColumns {
+		return false, nil
+	}
+	for _, c := range l.found {
+		s := c.spell(l.reading, b)
+		w.columns = append(w.columns, column{edits: s, text: s.in(w.st), sources: []Source{c.source(b)}})
+	}
+	return true, nil
+}
+
+// changes reports whether what a subquery reads may hang on a column that the statement assigns: RETURNING has the new
+// value.
+func (w *write) changes(at link, assignments []ast.Node) (may bool) {
+	if len(assignments) > 0 && w.target.table.UpdateTrigger {
+		return true
+	}
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		if ref, ok := n.(*ast.ColumnRef); ok {
+			names := fields(ref)
+			may = may || anyAssigned(assignments, func(column string) bool { return column == names[len(names)-1] })
+		}
+		return true
+	}, at.SubLink)
+	return may || !whole
+}

@@ -1,0 +1,583 @@
+package postgres
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/internal/pgtree"
+	"github.com/isotap/isotap/sqltoken/pgtoken"
+)
+
+// What subqueries in WHERE and in the select list read is shown by hidden columns that run them again, in the same
+// statement and so in the same snapshot (ADR 62). Such a column is an array: of the rows that satisfy the subquery's
+// own WHERE, for the row of the result beside which it stands. The subquery's text is the client's, copied, but for its
+// select list.
+
+const (
+	// MaxBeside is how many identities one subquery may show beside a row.
+	MaxBeside = 64
+	// maxBesideColumns is how many columns of this kind a statement gets.
+	maxBesideColumns = 6
+	// besideFor is how long a statement runs subqueries again, from its first row on.
+	besideFor = 500 * time.Millisecond
+)
+
+// A subquery is one that is run again.
+type subquery struct {
+	query *ast.SelectStmt
+	// from, where and end are tokens: of FROM, of WHERE (where it has none, end), and the one behind both; limit is
+	// that of the number behind LIMIT, order that of ORDER, 0 where they do not count.
+	from, where, end, order, limit int
+	exists                         bool
+	tables                         []*source
+	common                         []*relation // queries of a WITH clause among these
+	// test compares the subquery's column with the one in front of IN: only rows that are equal are read.
+	test string
+	// within are the subqueries in its own WHERE clause.
+	within []*subquery
+	// whole says that it reads the same for all rows of the result.
+	whole bool
+}
+
+// lookInto finds out how the subqueries of the statement's only block can be run again. It reports whether that is so
+// for all that read tables.
+func (r *reading) lookInto(b *block, u *usage, sc *scope) (bool, error) {
+	n := b.n
+	if n != r.tree || r.of != nil || !r.runsSubqueriesAgain() || len(r.parts) > 0 {
+		return false, nil
+	}
+	if !b.grouped && (u.reachesOut(b.rels) || u.unsure) || b.unique && len(b.sights) == 0 ||
+		beyond(n.SortClause, b.columns()) || beyond(n.GroupClause, b.columns()) {
+		return false, nil
+	}
+	others, err := r.inspect(n.DistinctClause, n.FromClause, n.GroupClause, n.HavingClause, n.WindowClause, n.SortClause,
+		n.LimitCount, n.LimitOffset)
+	if err != nil || others.subquery {
+		return false, nil
+	}
+	var links []link
+	whole := true
+	for _, t := range nodes(n.TargetList) {
+		item, ok := t.(*ast.ResTarget)
+		whole = whole && ok && certain(item.Val, &links)
+	}
+	grouped := b.grouped || b.unique
+	if !whole || len(links) > 0 && grouped || !conjuncts(n.WhereClause, &links) {
+		return false, nil
+	}
+	l := looker{reading: r, sc: sc, block: b}
+	for _, link := range links {
+		if r.readsNothing(link) {
+			continue
+		}
+		q, ok := l.look(link, b.rels, 1)
+		if !ok {
+			return false, l.bar
+		}
+		l.columns(nil, q)
+	}
+	if len(l.found) > maxBesideColumns {
+		return false, nil
+	}
+	r.besides = l.found
+	return true, nil
+}
+
+// readsNothing reports whether a subquery has no rows of tables for its own.
+func (pl *planner) readsNothing(at link) bool {
+	u, err := pl.inspect(at.SubLink)
+	return err == nil && !pl.readsBeside(u) && !u.function
+}
+
+// runsSubqueriesAgain reports whether subqueries of the statement may be run a second time.
+func (pl *planner) runsSubqueriesAgain() bool {
+	return pl.part == nil && !pl.masked && !pl.session.Serializable && !pl.session.Narrow &&
+		!pl.rewriter.options.StrictPlans && pl.plan.Session.Cursor == nil
+}
+
+// A link is a subquery where it stands; matched says that a row is left out unless it finds one.
+type link struct {
+	*ast.SubLink
+	matched bool
+}
+
+// conjuncts collects the subqueries of a condition whose parts are all true of a row that it lets pass. It reports
+// whether the row hangs on all that there are.
+func conjuncts(n ast.Node, links *[]link) bool {
+	if pgtree.Missing(n) {
+		return true
+	}
+	switch n := bare(n).(type) {
+	case *ast.BoolExpr:
+		if n.Boolop == ast.AND_EXPR {
+			for _, part := range nodes(n.Args) {
+				if !conjuncts(part, links) {
+					return false
+				}
+			}
+			return true
+		}
+	case *ast.SubLink:
+		*links = append(*links, link{n, true})
+		return certain(n.Testexpr, links)
+	}
+	return certain(n, links)
+}
+
+// certain collects the subqueries of an expression that are evaluated whenever it is. It reports whether there are no
+// others.
+func certain(n ast.Node, links *[]link) bool {
+	if pgtree.Missing(n) {
+		return true
+	}
+	switch n := bare(n).(type) {
+	case *ast.SubLink:
+		*links = append(*links, link{n, false})
+		return certain(n.Testexpr, links)
+	case *ast.A_Expr:
+		if n.Kind == ast.AEXPR_OP {
+			return certain(n.Lexpr, links) && certain(n.Rexpr, links)
+		}
+	case *ast.BoolExpr:
+		if n.Boolop == ast.NOT_EXPR {
+			return certain(nodes(n.Args)[0], links)
+		}
+	case *ast.NullTest:
+		return certain(n.Arg, links)
+	case *ast.BooleanTest:
+		return certain(n.Arg, links)
+	case *ast.TypeCast:
+		return certain(n.Arg, links)
+	case *ast.FuncCall:
+		if n.Over == nil && n.AggOrder == nil && n.AggFilter == nil {
+			return !slices.ContainsFunc(nodes(n.Args), func(arg ast.Node) bool { return !certain(arg, links) })
+		}
+	case *ast.CoalesceExpr:
+		args := nodes(n.Args)
+		return len(args) > 0 && certain(args[0], links) && !slices.ContainsFunc(args[1:], hasSubquery)
+	}
+	return !hasSubquery(n)
+}
+
+// hasSubquery reports whether an expression may hold a subquery.
+func hasSubquery(n ast.Node) (found bool) {
+	if pgtree.Missing(n) {
+		return false
+	}
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		_, is := n.(*ast.SubLink)
+		found = found || is
+		return !found
+	}, n)
+	return found || !whole
+}
+
+// A looker looks into the subqueries of a block.
+type looker struct {
+	*reading
+	sc    *scope
+	block *block
+	found []*besides
+	bar   error // a query that must stay as it is, if one is in the way
+	// behind says that the server takes what is copied for a query behind the one that it is a copy of, and has the
+	// types of its parameters by then.
+	behind bool
+}
+
+// columns adds the columns that show what a subquery, behind those around it, reads.
+func (l *looker) columns(around []*subquery, q *subquery) {
+	chain := append(slices.Clone(around), q)
+	for _, s := range q.tables {
+		shown, err := sightOf(s)
+		if err == nil {
+			l.found = append(l.found, &besides{chain: chain, shown: shown})
+		}
+	}
+	for _, rel := range q.common {
+		for _, s := range rel.sights {
+			l.found = append(l.found, &besides{chain: chain, shown: s})
+		}
+	}
+	for _, inner := range q.within {
+		if inner.whole {
+			l.columns(nil, inner) // it is evaluated whether the one around it finds rows or not
+		} else {
+			l.columns(chain, inner)
+		}
+	}
+}
+
+// maxNested is how many subqueries may stand in each other.
+const maxNested = 3
+
+// look looks into a subquery that stands among relations.
+func (l *looker) look(at link, around []*relation, depth int) (*subquery, bool) {
+	n, ok := at.Subselect.(*ast.SelectStmt)
+	if !ok || depth > maxNested || n.Op != ast.SETOP_NONE || n.WithClause != nil || n.IntoClause != nil ||
+		n.LockingClause != nil || len(nodes(n.ValuesLists)) > 0 || n.LimitOffset != nil || mayFail(n.FromClause) ||
+		hasSubquery(n.TargetList) || hasSubquery(n.GroupClause) || hasSubquery(n.HavingClause) || hasSubquery(n.SortClause) {
+		return nil, false
+	}
+	q := &subquery{query: n, exists: at.SubLinkType == ast.EXISTS_SUBLINK}
+	for _, item := range nodes(n.FromClause) {
+		if !l.tables(q, item, at) {
+			return nil, false
+		}
+	}
+	if !l.place(q) || !l.behind && !l.typed(q) || !q.fixed() {
+		return nil, false
+	}
+	inner := q.relations()
+	var links []link
+	if !conjuncts(n.WhereClause, &links) || failing(false, n.WhereClause) {
+		return nil, false
+	}
+	for _, link := range links {
+		if !link.harmless() {
+			return nil, false // it may fail for a row that the server would not come to
+		}
+		w, ok := l.look(link, append(inner, around...), depth+1)
+		if !ok {
+			return nil, false
+		}
+		q.within = append(q.within, w)
+	}
+	q.whole = !refersTo(n, q.own(), around)
+	l.compare(q, at)
+	return q, true
+}
+
+// harmless reports whether a subquery within one cannot fail for any of that one's rows.
+func (at *link) harmless() bool {
+	n, ok := at.Subselect.(*ast.SelectStmt)
+	switch {
+	case !ok || mayFail(n.GroupClause, n.HavingClause):
+		return false
+	case at.SubLinkType == ast.EXISTS_SUBLINK:
+		return true
+	case at.SubLinkType == ast.ANY_SUBLINK, at.SubLinkType == ast.ALL_SUBLINK, at.SubLinkType == ast.ARRAY_SUBLINK:
+		return !mayFail(n.TargetList)
+	case n.GroupClause != nil, n.HavingClause != nil, len(nodes(n.TargetList)) != 1:
+		return false
+	}
+	item, ok := nodes(n.TargetList)[0].(*ast.ResTarget)
+	if !ok {
+		return false
+	}
+	call, ok := item.Val.(*ast.FuncCall)
+	if !ok || call.Over != nil || call.AggFilter != nil || len(nodes(call.Funcname)) != 1 || mayFail(call.Args) {
+		return false
+	}
+	name, ok := nodes(call.Funcname)[0].(*ast.String)
+	return ok && slices.Contains([]string{"count", "min", "max"}, name.SVal) // one row, whatever there is
+}
+
+// tables adds the tables of an item of the subquery's FROM clause, joined by inner joins. What is none that is observed
+// is the reason to look no further.
+func (l *looker) tables(q *subquery, item ast.Node, at link) bool {
+	switch n := bare(item).(type) {
+	case *ast.RangeVar:
+		if c := l.sc.find(n.RelName); c != nil && n.SchemaName == "" {
+			return l.named(q, c, n, at)
+		}
+		t, _ := l.table(n)
+		if t == nil {
+			return false
+		}
+		s, err := l.sourceOf(t, n)
+		if err != nil || slices.ContainsFunc(q.tables, func(o *source) bool { return o.ref == s.ref }) {
+			return false
+		}
+		q.tables = append(q.tables, &s)
+		return true
+	case *ast.JoinExpr:
+		return n.Jointype == ast.JOIN_INNER && !n.IsNatural && n.UsingClause == nil && n.Alias == nil &&
+			l.tables(q, n.Larg, at) && l.tables(q, n.Rarg, at)
+	}
+	return false
+}
+
+// named adds a query of a WITH clause by its name. The hidden column names it once more, and may read on where the
+// subquery stopped.
+func (l *looker) named(q *subquery, c *common, n *ast.RangeVar, at link) bool {
+	query, ok := c.def.Ctequery.(*ast.SelectStmt)
+	if !ok || c.recursive || takesAll(q.query) || !l.reads(l.sc, at) {
+		return false
+	}
+	w := &walker{reading: l.reading, sc: l.sc, filters: true, joined: true}
+	if err := w.common(c, n, false); err != nil {
+		l.bar = err
+		return false
+	}
+	rel := w.rels[0]
+	u, err := l.inspect(&ast.SubLink{Subselect: query})
+	if err != nil || len(rel.sights) == 0 && (len(u.reads) > 0 || u.function) ||
+		rel.grouped() && !rel.whole && (q.query.WhereClause != nil || q.query.LimitCount != nil) ||
+		slices.ContainsFunc(q.relations(), func(o *relation) bool { return o.ref == rel.ref }) ||
+		slices.ContainsFunc(rel.sights, func(s *sight) bool { return s.text == "" }) {
+		return false
+	}
+	q.common = append(q.common, rel)
+	return true
+}
+
+// reads reports whether the queries of the WITH clauses do nothing but read, and cannot fail where a subquery that
+// names them need not come to their end.
+func (l *looker) reads(sc *scope, at link) bool {
+	n, ok := at.Subselect.(*ast.SelectStmt)
+	toItsEnd := ok && n.LimitCount == nil &&
+		(at.SubLinkType == ast.EXPR_SUBLINK || at.SubLinkType == ast.ARRAY_SUBLINK)
+	for ; sc != nil; sc = sc.up {
+		for _, c := range sc.common {
+			u, err := l.inspect(&ast.SubLink{Subselect: c.def.Ctequery})
+			if err != nil || u.function || u.volatile || locks(c.def.Ctequery) || !toItsEnd && mayFail(c.def.Ctequery) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// locks reports whether a query may lock rows.
+func locks(n ast.Node) (may bool) {
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		_, is := n.(*ast.LockingClause)
+		may = may || is
+		return !may
+	}, n)
+	return may || !whole
+}
+
+// relations are what the subquery's FROM clause names.
+func (q *subquery) relations() []*relation {
+	var rels []*relation
+	for _, s := range q.tables {
+		rels = append(rels, &relation{ref: s.ref, base: s})
+	}
+	return append(rels, q.common...)
+}
+
+// own are the relations of the subquery and of those within it.
+func (q *subquery) own() []*relation {
+	rels := q.relations()
+	for _, inner := range q.within {
+		rels = append(rels, inner.own()...)
+	}
+	return rels
+}
+
+// fixed reports whether the subquery reads the same rows each time: LIMIT picks rows in an order that tells all of them
+// apart.
+func (q *subquery) fixed() bool {
+	n := q.query
+	if n.LimitCount == nil || q.exists {
+		return true
+	}
+	if len(q.tables) != 1 || len(q.common) > 0 || n.GroupClause != nil || n.DistinctClause != nil ||
+		len(q.tables[0].table.Key) == 0 {
+		return false
+	}
+	sorted := make(map[string]bool)
+	for _, item := range nodes(n.SortClause) {
+		by, ok := item.(*ast.SortBy)
+		if !ok {
+			return false
+		}
+		ref, ok := by.Node.(*ast.ColumnRef)
+		if !ok {
+			return false
+		}
+		names := fields(ref)
+		sorted[names[len(names)-1]] = true
+	}
+	for _, t := range nodes(n.TargetList) {
+		if item, ok := t.(*ast.ResTarget); !ok || item.Name != "" || hasCall(item) {
+			return false // ORDER BY may mean the item; an aggregate reads all rows
+		}
+	}
+	return !slices.ContainsFunc(q.tables[0].table.Key, func(name string) bool {
+		here, err := q.tables[0].column(name)
+		return err != nil || !sorted[here]
+	})
+}
+
+func hasCall(n ast.Node) (found bool) {
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		_, is := n.(*ast.FuncCall)
+		found = found || is
+		return !found
+	}, n)
+	return found || !whole
+}
+
+// place finds the subquery in the text. Of two that differ in literals only it is not certain which one it is: the plan
+// must hold for all texts that differ in these.
+func (l *looker) place(q *subquery) bool {
+	st, found := l.st, -1
+	for i := range st.toks {
+		if !st.mark(i, "(") || !st.is(i+1, "SELECT") {
+			continue
+		}
+		closing := st.closing(i)
+		if closing < 0 {
+			return false
+		}
+		tree, err := parse(l.readable(st.text[st.toks[i+1].Start:st.toks[closing-1].End]))
+		if err != nil || !reflect.DeepEqual(tree, ast.Stmt(q.query)) {
+			continue
+		}
+		found = i
+		break
+	}
+	if found < 0 {
+		return false
+	}
+	closing := st.closing(found)
+	for i := range st.toks {
+		if i != found && st.mark(i, "(") && st.is(i+1, "SELECT") && st.sameWords(found, i, closing-found+1) {
+			return false
+		}
+	}
+	p := &l.places
+	q.from = p.clause(found+2, closing)
+	if !st.is(q.from, "FROM") {
+		return false
+	}
+	q.where = p.clause(q.from+1, closing)
+	q.end = q.where
+	if st.is(q.where, "WHERE") && q.where < closing {
+		q.end = p.clause(q.where+1, closing)
+	}
+	if q.query.LimitCount == nil {
+		return true
+	}
+	limit := p.findIn(q.end, closing, "LIMIT")
+	if limit < 0 || limit+1 >= closing || st.toks[limit+1].Kind != pgtoken.Number ||
+		!(limit+2 == closing) {
+		return false
+	}
+	q.limit = limit + 1
+	if order := p.findIn(q.end, closing, "ORDER"); order >= 0 && !q.exists {
+		q.order = order
+	}
+	return true
+}
+
+// sameWords reports whether as many tokens from two places on are the same but for literals.
+func (st *statement) sameWords(a, b, count int) bool {
+	for k := range count {
+		if b+k >= len(st.toks) || st.toks[a+k].Kind != st.toks[b+k].Kind {
+			return false
+		}
+		switch st.toks[a+k].Kind {
+		case pgtoken.Number, pgtoken.String:
+		default:
+			if st.tok(a+k) != st.tok(b+k) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// typed reports whether parameters in what is copied have the types that they have without the copy: each occurs once
+// in the statement. The server takes a parameter's type from where it meets it first.
+func (l *looker) typed(q *subquery) bool {
+	st := l.st
+	for i := q.from; i < q.end; i++ {
+		if st.toks[i].Kind != pgtoken.Param {
+			continue
+		}
+		for k := range st.toks {
+			if k != i && st.toks[k].Kind == pgtoken.Param && st.tok(k) == st.tok(i) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// refersTo reports whether a query, which has relations of its own, may name a column of those around it.
+func refersTo(n *ast.SelectStmt, inner, around []*relation) (found bool) {
+	var own []string
+	var columns []*ast.ColumnRef
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.RangeVar:
+			own = append(own, n.RelName)
+			if n.Alias != nil {
+				own[len(own)-1] = n.Alias.AliasName
+			}
+		case *ast.ColumnRef:
+			columns = append(columns, n)
+		}
+		return true
+	}, n)
+	for _, ref := range columns {
+		names := fields(ref)
+		if len(names) == 1 && slices.ContainsFunc(inner, func(rel *relation) bool { return rel.has(names[0]) }) {
+			continue
+		}
+		found = found || slices.ContainsFunc(around, func(rel *relation) bool {
+			if len(names) == 1 {
+				return rel.has(names[0]) || rel.ref == names[0]
+			}
+			return rel.ref == names[0] && !slices.Contains(own, names[0])
+		})
+	}
+	return found || !whole
+}
+
+// compare has a subquery behind IN read those rows alone that are equal to what stands before it, where a row of the
+// result hangs on its finding one: then it means EXISTS, and the server may read no others.
+func (l *looker) compare(q *subquery, at link) {
+	n := q.query
+	if !at.matched || at.SubLinkType != ast.ANY_SUBLINK || len(nodes(at.OperName)) > 0 || n.GroupClause != nil ||
+		n.HavingClause != nil || n.LimitCount != nil || len(nodes(n.TargetList)) != 1 {
+		return
+	}
+	item, ok := nodes(n.TargetList)[0].(*ast.ResTarget)
+	if !ok {
+		return
+	}
+	inner, ok1 := bare(item.Val).(*ast.ColumnRef)
+	outer, ok2 := bare(at.Testexpr).(*ast.ColumnRef)
+	if !ok1 || !ok2 {
+		return
+	}
+	left, ok1 := qualifiedColumn(outer, l.block.rels)
+	right, ok2 := qualifiedColumn(inner, q.relations())
+	if !ok1 || !ok2 || slices.ContainsFunc(q.tables, func(s *source) bool {
+		return strings.HasPrefix(left, quoted(s.ref)+".")
+	}) {
+		return
+	}
+	q.test, q.whole = left+" = "+right, false
+}
+
+// qualifiedColumn returns a column of one of the relations with the name of its table.
+func qualifiedColumn(ref *ast.ColumnRef, rels []*relation) (string, bool) {
+	names := fields(ref)
+	column := names[len(names)-1]
+	var owner *relation
+	for _, rel := range rels {
+		switch {
+		case len(names) == 2 && names[0] != rel.ref, len(names) > 2:
+		case rel.base == nil && (rel.open || rel.has(column)):
+			return "", false
+		case rel.base != nil && rel.base.has(column):
+			if owner != nil {
+				return "", false
+			}
+			owner = rel
+		}
+	}
+	if owner == nil || owner.ref == "" {
+		return "", false
+	}
+	return quoted(owner.ref) + "." + quoted(column), true
+}

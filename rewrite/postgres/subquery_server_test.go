@@ -1,0 +1,180 @@
+package postgres
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/isotap/isotap/history"
+)
+
+// TestSubqueriesTellTheirRows holds what subqueries show against the rows that they are defined to read (ADR 62).
+func TestSubqueriesTellTheirRows(t *testing.T) {
+	tw := newTwins(t)
+	type rows = map[string]string
+	const all, none = "true", "false"
+	for _, c := range []struct {
+		text string
+		read rows
+	}{
+		{"SELECT id FROM item WHERE id IN (SELECT item_id FROM orders)", rows{"item": "id < 3", "orders": "item_id < 3"}},
+		{"SELECT id FROM item WHERE id IN (SELECT item_id FROM orders WHERE qty > 1) AND stock > 5",
+			rows{"item": "id = 1", "orders": "id = 1"}},
+		{"SELECT id FROM item WHERE id NOT IN (SELECT item_id FROM orders)", rows{"item": "id = 3", "orders": all}},
+		{"SELECT id FROM item WHERE id + 0 IN (SELECT item_id FROM orders WHERE qty = 5)",
+			rows{"item": "id = 2", "orders": "qty = 5"}},
+		{"SELECT i.name FROM item i WHERE EXISTS (SELECT * FROM orders o WHERE o.item_id = i.id AND o.note IS NULL)",
+			rows{"item": "id = 1", "orders": "id = 2"}},
+		{"SELECT name FROM item i WHERE NOT EXISTS (SELECT 1 FROM orders WHERE item_id = i.id)",
+			rows{"item": "id = 3", "orders": none}},
+		{"SELECT name FROM item i WHERE EXISTS (SELECT 1 FROM orders WHERE item_id = i.id LIMIT 1)",
+			rows{"item": "id < 3", "orders": "item_id < 3"}},
+		{"SELECT name, (SELECT count(*) FROM orders WHERE item_id = item.id) AS n FROM item",
+			rows{"item": all, "orders": "item_id < 3"}},
+		{"SELECT name, (SELECT max(qty) FROM orders) FROM item WHERE id = 2", rows{"item": "id = 2", "orders": all}},
+		{"SELECT COALESCE((SELECT qty FROM orders WHERE item_id = item.id ORDER BY id DESC LIMIT 1), 0) FROM item",
+			rows{"item": all, "orders": "id IN (2, 3)"}},
+		{"SELECT id FROM item WHERE price = (SELECT max(x.price) FROM item x)", rows{"item": all}},
+		{"SELECT EXISTS (SELECT FROM orders WHERE qty > 1)", rows{"orders": "qty > 1"}},
+		{"SELECT (SELECT count(*) FROM loose), (SELECT max(k) FROM kv WHERE v = '1')", rows{"loose": all, "kv": "v = '1'"}},
+		{"SELECT count(*) FROM item WHERE id IN (SELECT item_id FROM orders)",
+			rows{"item": "id < 3", "orders": "item_id < 3"}},
+		{"SELECT count(*) FROM item WHERE price > (SELECT min(qty) FROM orders)", rows{"item": "price > 1", "orders": all}},
+		{"SELECT stock > 5, count(*) FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = i.id) GROUP BY 1",
+			rows{"item": "id < 3", "orders": "item_id < 3"}},
+		{"SELECT DISTINCT stock FROM item WHERE id IN (SELECT item_id FROM orders)",
+			rows{"item": "id < 3", "orders": "item_id < 3"}},
+		{"SELECT id FROM item i WHERE EXISTS (SELECT FROM orders o, loose l WHERE o.item_id = i.id AND l.a = o.id)",
+			rows{"item": "id = 1", "orders": "id < 3", "loose": all}},
+		{"SELECT id FROM item i WHERE EXISTS (SELECT FROM orders o JOIN loose l ON l.a = o.id WHERE o.item_id = i.id)",
+			rows{"item": "id = 1", "orders": "id < 3", "loose": all}},
+		{"SELECT id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = i.id AND o.id IN (SELECT a FROM loose))",
+			rows{"item": "id = 1", "orders": "id < 3", "loose": all}},
+		{"SELECT id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = i.id AND o.qty = (SELECT max(a) FROM loose))",
+			rows{"item": "id = 1", "orders": "id = 1", "loose": all}},
+		{"SELECT name FROM item WHERE id = (SELECT id FROM part WHERE a = 1)", rows{"item": "id = 1", "part": "a = 1"}},
+		{"SELECT name FROM item WHERE id = ANY (SELECT item_id FROM orders) FOR UPDATE",
+			rows{"item": "id < 3", "orders": all}},
+		{"SELECT a.id FROM item a LEFT JOIN orders b ON b.item_id = a.id WHERE b.id IN (SELECT a FROM loose WHERE b = 'y')",
+			rows{"item": "id = 1", "orders": "id = 2", "loose": "b = 'y'"}},
+		{"SELECT FROM item WHERE EXISTS (SELECT FROM kv WHERE k = 'a')", rows{"item": all, "kv": "k = 'a'"}},
+		{"WITH w AS (SELECT id FROM item) SELECT id FROM item WHERE id IN (SELECT id FROM w)", rows{"item": all}},
+		{"WITH sub AS (SELECT item_id FROM orders WHERE CASE WHEN note > 'b' THEN length(note) = 1 END AND id = 3) SELECT name FROM item WHERE id = (SELECT item_id FROM sub)",
+			rows{"item": "id = 2", "orders": "id = 3"}},
+		{"WITH w AS (SELECT a FROM loose WHERE b = 'y'), v (x, y) AS (SELECT i.id, w.a FROM item i LEFT JOIN w ON w.a = i.id) SELECT note, (SELECT count(y) FROM v) FROM orders",
+			rows{"orders": all, "item": all, "loose": "b = 'y'"}},
+		{"SELECT i.id FROM (SELECT id FROM item) i WHERE i.id IN (SELECT o.item_id FROM orders o)",
+			rows{"item": "id < 3", "orders": all}},
+	} {
+		tw.tells(c.text, c.read, history.Exact)
+	}
+}
+
+// TestSubqueriesThatMayNotBeEvaluatedAreLeftAlone has those whose value a row may not hang on, or that could fail where
+// the client's do not.
+func TestSubqueriesThatMayNotBeEvaluatedAreLeftAlone(t *testing.T) {
+	tw := newTwins(t)
+	for _, text := range []string{
+		"SELECT id FROM item WHERE id = 1 OR EXISTS (SELECT FROM orders WHERE item_id = id)",
+		"SELECT CASE WHEN id = 1 THEN (SELECT max(qty) FROM orders) END FROM item",
+		"SELECT COALESCE(stock, (SELECT max(qty) FROM orders)) FROM item",
+		"SELECT id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = i.id AND 6 / o.qty > 2)",
+		"SELECT id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.qty = (SELECT k FROM (VALUES (1)) v(k)))",
+		"SELECT id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.qty = (SELECT a FROM loose WHERE b = 'y'))",
+		"SELECT id FROM item WHERE id = (SELECT item_id FROM orders ORDER BY qty LIMIT 1)",
+		"SELECT id FROM item WHERE id IN (SELECT a FROM loose UNION SELECT 3)",
+		"SELECT id FROM item ORDER BY (SELECT max(qty) FROM orders), id",
+		"SELECT id FROM item WHERE id IN (SELECT id FROM items)",
+		"WITH w AS (SELECT id FROM item FOR UPDATE) SELECT id FROM item WHERE id IN (SELECT id FROM w)",
+		"WITH w AS (SELECT id, 6 / stock FROM item) SELECT id FROM item WHERE EXISTS (SELECT id FROM w)",
+		"WITH w AS (SELECT id FROM item WHERE random() < 2) SELECT id FROM item WHERE id = (SELECT max(id) FROM w)",
+		"WITH w AS (SELECT a, count(*) AS n FROM loose GROUP BY a) SELECT id FROM item WHERE id IN (SELECT a FROM w WHERE n > 1)",
+		"SELECT id FROM item i LEFT JOIN loose l ON EXISTS (SELECT FROM kv) AND l.a = i.id",
+	} {
+		if plans, _ := tw.both(text); plans[0].Observation == history.Exact {
+			t.Errorf("%s is exact", text)
+		}
+	}
+	tw.session.Serializable = true
+	script := tw.rewriter.Plan("SELECT id FROM item WHERE id IN (SELECT item_id FROM orders)", tw.session)
+	if script.Statements[0].Observation == history.Exact {
+		t.Error("a subquery is run again at SERIALIZABLE")
+	}
+}
+
+// TestSubqueriesOfWritesTellTheirRows has the subqueries of an UPDATE and a DELETE show what they read: the rows that
+// there were before it.
+func TestSubqueriesOfWritesTellTheirRows(t *testing.T) {
+	tw := newTwins(t)
+	for _, c := range []struct{ text, table, condition string }{
+		{"UPDATE item SET name = 'x' WHERE id IN (SELECT item_id FROM orders)", "orders", "item_id < 3"},
+		{"UPDATE item SET stock = (SELECT count(*) FROM orders o WHERE o.item_id = item.id) WHERE id < 3 RETURNING stock, id",
+			"orders", "item_id < 3"},
+		{"UPDATE item i SET price = 1 WHERE i.id = (SELECT max(x.id) FROM item x)", "item", "true"},
+		{"UPDATE orders o SET qty = 9 FROM item i WHERE o.item_id = i.id AND EXISTS (SELECT FROM loose l WHERE l.a = i.id)",
+			"loose", "true"},
+		{"DELETE FROM orders WHERE qty = 9 AND note IN (SELECT k FROM kv) RETURNING *", "kv", "k = 'a'"},
+		{"WITH w AS (SELECT item_id FROM orders WHERE id = 3), v AS (SELECT k FROM kv WHERE k = 'a') UPDATE item SET name = 'x' WHERE id = (SELECT item_id FROM w) AND name <> ALL (SELECT k FROM v) RETURNING *",
+			"kv", "k = 'a'"},
+		{"WITH w AS (SELECT item_id FROM orders) DELETE FROM item WHERE id IN (SELECT item_id FROM w)", "orders", "true"},
+		{"INSERT INTO line VALUES ((SELECT id FROM orders WHERE note = 'c'), 1, 'v'), (7, 2, (SELECT max(k) FROM kv WHERE k < 'c'))", "kv", "k < 'c'"},
+		{"INSERT INTO kv SELECT 'new', (SELECT max(note) FROM orders WHERE id = 3) WHERE NOT EXISTS (SELECT 1 FROM kv WHERE k = 'new')", "kv", "false"},
+		{"WITH w AS (SELECT k FROM kv WHERE k = 'b') INSERT INTO loose SELECT 9, 'w' WHERE 'b' IN (SELECT k FROM w) RETURNING *", "kv", "k = 'b'"},
+		{"INSERT INTO item (id) VALUES ((SELECT max(id) + 1 FROM item)) ON CONFLICT DO NOTHING RETURNING *", "item", "true"},
+		{"WITH w AS (SELECT id FROM orders WHERE note = 'c') INSERT INTO loose VALUES ((SELECT id FROM w), 'v'), (1, (SELECT 'x')) RETURNING a", "orders", "id = 3"},
+		{"WITH gone AS (DELETE FROM line RETURNING order_id) UPDATE item SET stock = (SELECT count(*) FROM gone) WHERE 0 < (SELECT count(*) FROM orders)",
+			"orders", "true"},
+		{"DELETE FROM item WHERE NOT EXISTS (SELECT FROM orders WHERE item_id = item.id)", "orders", "false"},
+	} {
+		want := tw.ask("SELECT " + identityOf[c.table] + " FROM " + c.table + " WHERE " + c.condition)
+		plans, hidden := tw.both(c.text)
+		p := plans[0]
+		if p.Observation != history.Exact {
+			t.Errorf("%s: %v: %s", c.text, p.Observation, p.Reason)
+		}
+		at := len(p.Result.Sources) - 1
+		for at > 0 && !p.Result.Sources[at].Beside {
+			at--
+		}
+		if got := told(p, hidden[0], at); !p.Result.Sources[at].Beside || !slices.Equal(got, want) {
+			t.Errorf("%s tells %q, not %q", c.text, got, want)
+		}
+	}
+	for _, text := range []string{
+		"UPDATE item SET stock = 3 WHERE EXISTS (SELECT FROM orders o WHERE o.qty = item.stock)", // RETURNING has 3
+		"UPDATE trig SET a = 1 WHERE EXISTS (SELECT FROM item i WHERE i.id = trig.id)",
+		"DELETE FROM kv WHERE k = 'a' RETURNING (SELECT max(id) FROM item)",
+	} {
+		if plans, _ := tw.both(text); plans[0].Observation == history.Exact {
+			t.Errorf("%s is exact", text)
+		}
+	}
+}
+
+// TestParametersOfCopiedSubqueriesKeepTheirTypes has parameters that stand twice in the client's text, one of them in a
+// subquery that is copied.
+func TestParametersOfCopiedSubqueriesKeepTheirTypes(t *testing.T) {
+	tw := newTwins(t)
+	for _, text := range []string{
+		"INSERT INTO kv SELECT $1, $2 WHERE NOT EXISTS (SELECT 1 FROM kv WHERE k = $1)",
+		"INSERT INTO line (order_id, no) VALUES ((SELECT id FROM orders WHERE qty = $1), $1)",
+		"UPDATE item SET stock = $1 WHERE id = (SELECT max(item_id) FROM orders WHERE qty = $1 AND id > $2)",
+		"UPDATE item SET stock = (SELECT count(*) FROM orders WHERE qty > $1) WHERE price > $2",
+		"DELETE FROM line WHERE no = $1 AND order_id IN (SELECT id FROM orders WHERE id > $1) RETURNING $2::text",
+	} {
+		script := tw.rewriter.Plan(text, tw.session)
+		if p := script.Statements[0]; p.Observation != history.Exact {
+			t.Errorf("%s: %v: %s", text, p.Observation, p.Reason)
+		}
+		want, err := tw.original.Prepare(t.Context(), "", text, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := tw.proxied.Prepare(t.Context(), "", string(script.Append(nil)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got.ParamOIDs, want.ParamOIDs) {
+			t.Errorf("%s: parameters of types %v, not %v", text, got.ParamOIDs, want.ParamOIDs)
+		}
+	}
+}

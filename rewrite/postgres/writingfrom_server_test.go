@@ -1,0 +1,140 @@
+package postgres
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/isotap/isotap/history"
+)
+
+// queriesBesideWrites are writes that are joined with queries, a table that these read, and which of its rows.
+var queriesBesideWrites = []struct{ text, table, condition string }{
+	{"WITH next AS (SELECT id FROM item WHERE stock > 0 ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED) UPDATE item SET stock = 9 FROM next WHERE item.id = next.id RETURNING item.*",
+		"item", "id = 1"},
+	{"WITH next AS MATERIALIZED (SELECT * FROM item WHERE stock > 0 FOR UPDATE), more AS (SELECT o.id, n.name FROM next n JOIN orders o ON o.item_id = n.id) UPDATE orders o SET note = more.name FROM more WHERE more.id = o.id",
+		"item", "id < 3"},
+	{"WITH q (n) AS (SELECT item_id FROM orders WHERE qty > 1) DELETE FROM item USING q WHERE q.n = id RETURNING name, q.n",
+		"orders", "qty > 1"},
+	{"WITH next AS (SELECT id AS n FROM item WHERE stock > 5 FOR UPDATE) UPDATE orders SET qty = 9 FROM next WHERE next.n = item_id RETURNING *",
+		"item", "id = 1"},
+	{"UPDATE item SET name = x.k FROM (SELECT k FROM kv WHERE k = 'b') AS x WHERE id = 2", "kv", "k = 'b'"},
+	{"UPDATE item i SET stock = o.n FROM (SELECT item_id, count(*) AS n FROM orders GROUP BY item_id) AS o WHERE o.item_id = i.id",
+		"orders", "item_id < 3"},
+	{"UPDATE item i SET stock = o.n FROM loose l, (SELECT count(*) AS n FROM orders) AS o WHERE l.a = i.id", "orders", "true"},
+	{"DELETE FROM line USING (SELECT id FROM orders WHERE note IS NULL UNION ALL SELECT id FROM item WHERE false) u WHERE order_id = u.id",
+		"orders", "note IS NULL"},
+	{"UPDATE orders SET note = items.name FROM items WHERE items.id = item_id", "item", "id < 3"},
+	{"WITH gone AS (DELETE FROM orders o USING (SELECT id, name FROM item) i WHERE i.id = o.item_id RETURNING i.name) SELECT count(*) FROM gone",
+		"item", "id < 3"},
+}
+
+// TestQueriesBesideWritesTellTheirRows has queries in FROM, common table expressions and views show those of their rows
+// that an UPDATE or a DELETE joined with the ones that it wrote.
+func TestQueriesBesideWritesTellTheirRows(t *testing.T) {
+	tw := newTwins(t)
+	for _, c := range queriesBesideWrites {
+		tw.both("BEGIN")
+		want := tw.ask("SELECT " + identityOf[c.table] + " FROM " + c.table + " WHERE " + c.condition)
+		plans, hidden := tw.both(c.text)
+		tw.sameInside()
+		tw.both("ROLLBACK")
+		p := plans[0]
+		if p.Observation != history.Exact {
+			t.Errorf("%s: %v: %s", c.text, p.Observation, p.Reason)
+		}
+		at := 0
+		for i, s := range p.Result.Sources { // that of the table which is read stands behind the one written
+			if s.Table == "public."+c.table {
+				at = i
+			}
+		}
+		if got := told(p, hidden[0], at); !slices.Equal(got, want) {
+			t.Errorf("%s tells %q, not %q", c.text, got, want)
+		}
+	}
+}
+
+// writesOfQueries are UPDATEs and DELETEs joined with random queries.
+var writesOfQueries = grammar{
+	"write": {"<with>UPDATE <update>", "<with>DELETE FROM <delete>"},
+	"with": {"", "WITH q (id, n) AS <mat>(<query>) ", "WITH r AS (<query>), q (id, n) AS <mat>(SELECT * FROM r) ",
+		"WITH q (id, n) AS (DELETE FROM loose RETURNING a, b) ", "WITH RECURSIVE q (id, n) AS (SELECT 1, 'a' UNION ALL SELECT id + 1, n FROM q WHERE id < 2) "},
+	"mat": {"", "", "MATERIALIZED ", "NOT MATERIALIZED "},
+	"query": {"SELECT id, name FROM item<lock>", "SELECT item_id, note FROM orders WHERE qty > <int> ORDER BY id LIMIT 2<lock>",
+		"SELECT item_id, max(note) FROM orders GROUP BY item_id", "SELECT DISTINCT a, b FROM loose", "SELECT id, name FROM items",
+		"SELECT i.id, o.note FROM item i LEFT JOIN orders o ON o.item_id = i.id", "SELECT a, b FROM loose UNION ALL SELECT id, name FROM item",
+		"SELECT a, b FROM loose UNION SELECT id, name FROM item", "SELECT 1, 'x'", "VALUES (1, 'x'), (2, 'y')",
+		"SELECT id, nope FROM item", "SELECT id, max(name) OVER () FROM item", "SELECT id, (SELECT max(v) FROM kv) FROM item"},
+	"lock": {"", "", " FOR UPDATE", " FOR SHARE SKIP LOCKED"},
+	"int":  {"0", "1", "2"},
+	"rows": {"q", "q AS x", "(<query>) AS x (id, n)", "(SELECT * FROM q) AS x", "orders o JOIN q ON q.id = o.item_id", "items"},
+	"update": {"item SET name = 'w' FROM <rows> WHERE item.id = <row>.id<and><returning>", "item SET stock = 1 WHERE true<and><returning>", "orders SET note = 'w' FROM <rows>, kv WHERE item_id = <row>.id<returning>",
+		"part p SET a = 7 FROM <rows> WHERE <row>.id = p.id<returning>"},
+	"delete": {"item USING <rows> WHERE item.id = <row>.id<returning>", "loose USING <rows> WHERE a = <row>.id<returning>", "item WHERE true<and><returning>"},
+	"and": {"", " AND item.id IN (SELECT id FROM q)", " AND item.id = (SELECT max(q.id) FROM q)", " AND EXISTS (SELECT FROM q WHERE q.id = item.id)",
+		" AND item.id = ANY (SELECT item_id FROM orders JOIN q ON q.id = item_id)", " AND stock < ALL (TABLE q)", " AND item.id IN (SELECT q.id FROM q FOR UPDATE)"},
+	"row":       {"q", "x", "x", "q", "items"},
+	"returning": {"", "", " RETURNING *", " RETURNING item.*", " RETURNING <row>.id", " RETURNING <row>", " RETURNING <row>.*, 1 AS one"},
+}
+
+// TestRandomWritesOfQueriesLookTheSame runs random statements on twins, each in a transaction that is rolled back.
+func TestRandomWritesOfQueriesLookTheSame(t *testing.T) {
+	tw := newTwins(t)
+	rapid.Check(t, func(r *rapid.T) {
+		text := writesOfQueries.draw(r, "<write>")
+		tw.both("BEGIN")
+		tw.both(text)
+		tw.sameInside()
+		tw.both("ROLLBACK")
+		if t.Failed() {
+			r.Fatalf("%s", text)
+		}
+	})
+}
+
+// TestQueuesReadWhatTheyWrite has a subquery that locks rows by which the statement then writes them.
+func TestQueuesReadWhatTheyWrite(t *testing.T) {
+	tw := newTwins(t)
+	for _, c := range []struct {
+		text string
+		want history.Observation
+	}{
+		{"UPDATE item SET stock = 7 WHERE id = (SELECT id FROM item WHERE stock > 0 ORDER BY price LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING *", history.Exact},
+		{"UPDATE item SET stock = 7 WHERE id IN (SELECT i.id FROM item i WHERE stock > 0 FOR UPDATE OF i) AND name > 'a'", history.Exact},
+		{"DELETE FROM orders WHERE id = ANY (SELECT id FROM orders ORDER BY id LIMIT 2 FOR UPDATE SKIP LOCKED) RETURNING id", history.Exact},
+		{"WITH next AS (SELECT id, name FROM item WHERE stock > 0 FOR NO KEY UPDATE) UPDATE item SET stock = 1 WHERE id IN (SELECT id FROM next)", history.Exact},
+		{"UPDATE item SET stock = 7 WHERE id = (SELECT id FROM item WHERE stock > 5 FOR UPDATE) AND name = 'ink'", history.Inexact},
+		{"UPDATE item SET stock = 7 WHERE stock = (SELECT id FROM item WHERE id = 3 FOR UPDATE)", history.Inexact},
+		{"UPDATE item SET stock = 7 WHERE id IN (SELECT item_id FROM orders FOR UPDATE)", history.Inexact},
+		{"UPDATE item SET stock = 7 WHERE id IN (SELECT i.id FROM item i, orders o FOR UPDATE OF o)", history.Inexact},
+		{"UPDATE item SET stock = 7 WHERE id NOT IN (SELECT id FROM item WHERE id > 1 FOR UPDATE)", history.Inexact},
+		{"WITH next AS (SELECT id FROM item FOR UPDATE) UPDATE item SET stock = 7 WHERE stock IN (SELECT id FROM next)", history.Inexact},
+	} {
+		tw.both("BEGIN")
+		plans, _ := tw.both(c.text)
+		tw.sameInside()
+		tw.both("ROLLBACK")
+		if p := plans[0]; p.Observation != c.want {
+			t.Errorf("%s: %v: %s", c.text, p.Observation, p.Reason)
+		}
+	}
+}
+
+// TestWritesOfQueriesTakeTheSamePredicateLocks compares what SERIALIZABLE locks for them.
+func TestWritesOfQueriesTakeTheSamePredicateLocks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
+	tw := newTwins(t)
+	tw.session.Serializable = true
+	for _, settings := range plans {
+		for _, c := range queriesBesideWrites {
+			if wholeTable.MatchString(c.text) {
+				continue
+			}
+			tw.sameLocks(settings, c.text, string(tw.rewriter.Plan(c.text, tw.session).Append(nil)))
+		}
+	}
+}
