@@ -40,7 +40,9 @@ func (r *Resolver) findTagged(s *shownVersion) (tag history.Tag, sure bool) {
 	return unrecorded(s), true
 }
 
-// named finds the write that left a version's tag: of several the last that the reader can have seen.
+// named finds the write that left a version's tag. Several share a log position where nothing was logged between them:
+// those of a transaction in a table without a log, and those of two of which one waited until the other had rolled
+// back, as its tag was made before it waited.
 func (r *Resolver) named(s *shownVersion) int32 {
 	if s.row == none {
 		return none
@@ -55,11 +57,28 @@ func (r *Resolver) named(s *shownVersion) int32 {
 		if w.row != s.row || r.serverOf(w) != s.server || w.ctid != s.ctid {
 			break
 		}
-		if found == none || !w.is(void) && (w.txn != s.reader || w.stmt < s.stmt) {
+		if found == none || r.likelihood(n, s) >= r.likelihood(found, s) {
 			found = n
 		}
 	}
 	return found
+}
+
+// likelihood tells writes of one row and log position apart: the version is rather that of the write whose xid it
+// shows, then of one that was not rolled back, then of one that its reader can have seen.
+func (r *Resolver) likelihood(n int32, s *shownVersion) (points int) {
+	w := &r.writes[n]
+	owner, known := r.owners[xidKey{s.server, s.xid}]
+	if w.xid == s.xid || known && owner == w.txn {
+		points += 4
+	}
+	if w.txn == s.reader || r.txns[w.txn].status != history.Aborted {
+		points += 2
+	}
+	if !w.is(void) && (w.txn != s.reader || w.stmt < s.stmt) {
+		points++
+	}
+	return points
 }
 
 // wrote reports whether the version is the one that a write left, and not a later one with the same list.

@@ -210,6 +210,20 @@ func TestVersionsAreFoundByTheirPlaces(t *testing.T) {
 				{2, read, "5", tagged(at(110, 7))}, {3, update, "5", tagged(moved(110, 7, 110, 7, 10))}}},
 			{status: yes, shown: []shown{{1, read, "5", tagged(at(110, 7))}}},
 		}, "T1.1 update 5 0, T1.2 read 5 T1.1, T1.3 update 5 T1.1, T2.1 read 5 T1.3"},
+		"one position for two transactions where nothing is logged": {[]client{
+			{status: yes, shown: []shown{{1, update, "5", tagged(moved(50, 1, 110, 7, 10))}}},
+			{status: no, shown: []shown{{1, update, "5", tagged(moved(110, 7, 120, 8, 20))}}},
+			{status: yes, shown: []shown{{1, update, "5", tagged(moved(110, 7, 130, 8, 21))}}},
+			{status: no, nested: true, shown: []shown{{1, update, "5", tagged(moved(130, 8, 140, 8, 22))}}},
+			{status: yes, shown: []shown{{1, read, "5", tagged(at(130, 8))},
+				{2, update, "5", tagged(moved(130, 8, 150, 9, 30))}}},
+		}, "T1.1 update 5 0, T2.1 update 5 T1.1, T3.1 update 5 T1.1, T4.1 update 5 T3.1, " +
+			"T5.1 read 5 T3.1, T5.2 update 5 T3.1"},
+		"of one position what was rolled back is no version of others": {[]client{
+			{status: yes, nested: true, shown: []shown{{1, update, "5", tagged(moved(50, 1, 112, 8, 10))}}},
+			{status: no, shown: []shown{{1, update, "5", tagged(moved(50, 1, 120, 8, 11))}}},
+			{status: yes, shown: []shown{{1, update, "5", tagged(moved(110, 8, 130, 9, 30))}}},
+		}, "T1.1 update 5 0, T2.1 update 5 0, T3.1 update 5 T1.1"},
 		"a partition's write has the xid of its transaction": {[]client{
 			{status: yes, shown: []shown{{1, update, "5", inLeaf(left(0, 7, 10), 90)},
 				{2, update, "6", left(110, 8, 20)}}},

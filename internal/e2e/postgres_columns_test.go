@@ -1,11 +1,13 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/isotap/isotap/internal/testdb"
@@ -65,6 +67,42 @@ func TestColumnsOfIsotapsAreNotShown(t *testing.T) {
 				t.Error(diff)
 			}
 		}
+	}
+}
+
+// TestWaitingWriterSharesNoVersion has an UPDATE wait for one that is rolled back: the tag that isotap's columns get
+// was made before it waited, at the same place of a log that a table without one leaves as it is.
+func TestWaitingWriterSharesNoVersion(t *testing.T) {
+	for _, kind := range []string{"", "UNLOGGED"} {
+		t.Run(cmp.Or(kind, "LOGGED"), func(t *testing.T) {
+			b := startPostgresBench(t, tapMode{columns: true}, "CREATE "+kind+" TABLE kv (id int PRIMARY KEY, v int)",
+				"INSERT INTO kv VALUES (1, 0)")
+			// Recordings go by sessions: the write that stays comes first there, and is not found by being the last.
+			second := b.connect(b.through(), pgx.QueryExecModeCacheStatement)
+			first := b.connect(b.through(), pgx.QueryExecModeCacheStatement)
+			for range 3 {
+				b.exec(first, "BEGIN", "SAVEPOINT a", "UPDATE kv SET v = v + 1 WHERE id = 1")
+				waits := make(chan error, 1)
+				go func() {
+					_, err := second.Exec(b.t.Context(), "UPDATE kv SET v = v + 1 WHERE id = 1")
+					waits <- err
+				}()
+				b.awaitLock()
+				b.exec(first, "ROLLBACK")
+				if err := <-waits; err != nil {
+					t.Fatal(err)
+				}
+				b.exec(first, "BEGIN ISOLATION LEVEL SERIALIZABLE", "SELECT v FROM kv WHERE id = 1",
+					"UPDATE kv SET v = v + 1 WHERE id = 1", "COMMIT")
+			}
+			r := b.analyze()
+			for _, f := range r.Findings {
+				t.Errorf("%s %s x%d: %v%s", f.Class, f.Anomaly, f.Count, f.Explanation, transactionsOf(f))
+			}
+			if r.Coverage.Exact == 0 {
+				t.Error("nothing was observed")
+			}
+		})
 	}
 }
 
