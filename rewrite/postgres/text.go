@@ -556,7 +556,8 @@ func ascii(s string) bool {
 }
 
 // readable returns the statement's text, with what was added behind its last token, as the grammar reads it: where
-// backslashes escape in plain strings, these become strings of as many letters.
+// backslashes escape in plain strings, those that have one become strings of as many letters. The others stay, whatever
+// stands beside them: a statement and what is added to it may be read apart.
 func (pl *planner) readable(text string) string {
 	text = pl.versions.hidden(text)
 	if !pl.session.Backslashes || !strings.Contains(text, `\`) {
@@ -565,7 +566,7 @@ func (pl *planner) readable(text string) string {
 	toks, _ := pgtoken.Scan(nil, text, true)
 	b := []byte(text)
 	for _, t := range toks {
-		if t.Kind != pgtoken.String || text[t.Start] != '\'' {
+		if t.Kind != pgtoken.String || text[t.Start] != '\'' || !strings.Contains(text[t.Start:t.End], `\`) {
 			continue
 		}
 		for i := t.Start + 1; i < t.End-1; i++ {
