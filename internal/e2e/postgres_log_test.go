@@ -1,14 +1,18 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
@@ -209,5 +213,45 @@ func TestLogAccusesNobodyBesideUnseenWriters(t *testing.T) {
 			t.Logf("%d writes beside, %+v, %d reads of unseen origin, %d findings", wrote, r.Coverage.Log,
 				r.Coverage.UnseenOrigins, len(r.Findings))
 		})
+	}
+}
+
+// TestCommitAfterACanceledQuestionFails has the question fail that isotap asks before a COMMIT for the transaction's
+// id, as a cancel request has it: the client is told that he has committed nothing, and goes on.
+func TestCommitAfterACanceledQuestionFails(t *testing.T) {
+	const question, canceled = "pg_catalog.pg_current_xact_id_if_assigned()", "1/0 -- canceled"
+	var asked atomic.Bool
+	b := &postgresBench{t: t, database: testdb.NewPostgreSQLDatabase(t), recording: t.TempDir() + "/rec"}
+	testdb.Exec(t, testdb.OpenPostgreSQL(t, b.database), "CREATE TABLE stock (id int PRIMARY KEY, n int)",
+		"INSERT INTO stock VALUES (1, 10)")
+	relay := newChangingCutter(t, testdb.PostgreSQL(t).Addr(), func(p []byte) []byte {
+		if at := bytes.Index(p, []byte("SELECT "+question)); at >= 0 {
+			asked.Store(true)
+			p = append(append(slices.Clone(p[:at+7]), fmt.Sprintf("%-*s", len(question), canceled)...), p[at+7+len(question):]...)
+		}
+		return p
+	})
+	b.start(func(o *proxyserver.Options) {
+		o.ServerLog, o.Upstream.Address = serverlog.Require, relay.Addr().String()
+	})
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeCacheStatement,
+		pgx.QueryExecModeExec} {
+		c := b.connect(b.through(), mode)
+		for _, end := range []string{"COMMIT", "COMMIT AND CHAIN", "PREPARE TRANSACTION 'p'"} {
+			asked.Store(false)
+			b.exec(c, "BEGIN", "DO 'BEGIN UPDATE stock SET n = n + 1; END'")
+			var refused *pgconn.PgError
+			if _, err := c.Exec(t.Context(), end); !asked.Load() || !errors.As(err, &refused) || refused.Code != "22012" {
+				t.Errorf("%s in mode %v: asked %v, the client gets %v", end, mode, asked.Load(), err)
+			}
+			b.exec(c, "ROLLBACK")
+			n := 0
+			if err := c.QueryRow(t.Context(), "SELECT n FROM stock").Scan(&n); err != nil || n != 10 {
+				t.Errorf("%s in mode %v: n is %d, and %v", end, mode, n, err)
+			}
+		}
+	}
+	if c := b.undisputed().Coverage; c.Aborted != 9 || c.Indeterminate != 0 {
+		t.Errorf("%d transactions aborted, %d indeterminate", c.Aborted, c.Indeterminate)
 	}
 }

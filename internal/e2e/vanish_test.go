@@ -28,6 +28,11 @@ type cutter struct {
 }
 
 func newCutter(t *testing.T, address string) *cutter {
+	return newChangingCutter(t, address, func(b []byte) []byte { return b })
+}
+
+// newChangingCutter is newCutter, with what clients say changed on the way.
+func newChangingCutter(t *testing.T, address string, change func([]byte) []byte) *cutter {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -52,7 +57,7 @@ func newCutter(t *testing.T, address string) *cutter {
 			c.mu.Lock()
 			c.conns = append(c.conns, client.(*net.TCPConn), server.(*net.TCPConn))
 			c.mu.Unlock()
-			go io.Copy(server, client)
+			go io.Copy(changingWriter{server, change}, client)
 			go func() {
 				io.Copy(client, server)
 				client.Close()
@@ -61,6 +66,14 @@ func newCutter(t *testing.T, address string) *cutter {
 	}()
 	return c
 }
+
+// A changingWriter changes what is written.
+type changingWriter struct {
+	io.Writer
+	change func([]byte) []byte // to as many bytes
+}
+
+func (w changingWriter) Write(b []byte) (int, error) { return w.Writer.Write(w.change(b)) }
 
 // cut ends all connections: with FIN, or with RST.
 func (c *cutter) cut(reset bool) {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"hash/maphash"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -115,6 +116,9 @@ func (s *Session) failure(x *pendingReply, m message) error {
 		return nil
 	case x.answer != nil:
 		x.answer.failed = &e
+		if m.more == 0 {
+			x.answer.words = slices.Clone(m.raw)
+		}
 		return nil
 	}
 	if x.halted != nil {

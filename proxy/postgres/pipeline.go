@@ -60,6 +60,7 @@ type pendingReply struct {
 type answer struct {
 	values [][]byte     // of its only row
 	failed *serverError // nil: it did not
+	words  []byte       // the ErrorResponse, where it did and is at hand
 	// take is called once the answer is complete.
 	take func(*answer)
 }
@@ -160,6 +161,14 @@ func (p *pipeline) flush() { p.due = len(p.pending) }
 
 // idle reports whether everything was answered.
 func (p *pipeline) idle() bool { return len(p.pending) == 0 }
+
+// endsBehind reports whether a ReadyForQuery is all that follows the result at hand of the oldest reply.
+func (p *pipeline) endsBehind(x *pendingReply) bool {
+	if x.kind == pendingQuery {
+		return x.at == len(x.form.statements())-1
+	}
+	return len(p.pending) > 1 && p.pending[1].kind == pendingSync
+}
 
 // full reports whether so many replies are pending that the client has to wait for one.
 func (p *pipeline) full() bool { return len(p.pending) >= maxPending }

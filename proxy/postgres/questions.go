@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"bytes"
+
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/session"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
@@ -31,7 +33,9 @@ func (s *Session) sendOwn(take func(*answer), text []byte) {
 
 // askXID asks for the id of the transaction before a statement that is to commit or prepare it, where the server's log
 // is read and what the transaction wrote may not have told it. The statement is sent right behind the question: nobody
-// waits. Where something else is pending, it is not known whether the transaction can still be asked.
+// waits. Where something else is pending, it is not known whether the transaction can still be asked. A cancel request
+// that meets the question ends the transaction, as it may end a COMMIT: the client then hears of it (see
+// [Session.uncommitted]).
 func (s *Session) askXID(p *sqlpostgres.Plan) {
 	if !s.cfg.Logged || p == nil || !p.Commits() || !s.pipeline.idle() || s.txn.status != txnOpen ||
 		!s.txn.snapshot || !s.txn.hidesXID() {
@@ -43,7 +47,11 @@ func (s *Session) askXID(p *sqlpostgres.Plan) {
 
 // takeXID takes the answer, which is NULL where the transaction has no id.
 func (s *Session) takeXID(a *answer) {
-	if a.failed != nil || len(a.values) != 1 {
+	if a.failed != nil {
+		s.txn.interrupted = a.words
+		return
+	}
+	if len(a.values) != 1 {
 		return
 	}
 	xid := uint64(history.NoXID)
@@ -55,6 +63,19 @@ func (s *Session) takeXID(a *answer) {
 	}
 	s.txn.tell(uint32(xid))
 }
+
+// uncommitted returns what the client is told of its statement to commit, where isotap's question before that was
+// canceled: the error, in the place of a success by the name of ROLLBACK that nobody looks at. Where replies to what
+// was sent behind the statement follow, the protocol has no room for an error, and the name has to do.
+func (s *Session) uncommitted(x *pendingReply, m message) message {
+	if s.txn.interrupted == nil || m.kind != msgCommandComplete || tagOf(m) != "ROLLBACK" || !s.pipeline.endsBehind(x) {
+		return m
+	}
+	return message{kind: msgErrorResponse, body: s.txn.interrupted[headBytes:], raw: s.txn.interrupted}
+}
+
+// tagOf returns the tag of a CommandComplete.
+func tagOf(m message) string { return string(bytes.TrimSuffix(m.body, []byte{0})) }
 
 // takeAnswer takes a message of the reply to isotap's own question.
 func (s *Session) takeAnswer(x *pendingReply, m message) error {

@@ -1,8 +1,6 @@
 package postgres
 
 import (
-	"bytes"
-
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
@@ -252,10 +250,10 @@ func (s *Session) resultMessage(x *pendingReply, m message) error {
 func (s *Session) resultEnd(x *pendingReply, m message) error {
 	s.pipeline.copyIn.ended()
 	m = s.result.retagged(m, s.seen.absent)
-	s.forward(x, m)
+	s.forward(x, s.uncommitted(x, m))
 	switch m.kind {
 	case msgCommandComplete:
-		tag := string(bytes.TrimSuffix(m.body, []byte{0}))
+		tag := tagOf(m)
 		s.listens = s.listens || tag == "LISTEN"
 		if !x.own {
 			s.completed(x, tag)

@@ -27,6 +27,8 @@ type transaction struct {
 	snapshot bool
 	// erred says that an error has ended the segment's statements.
 	erred bool
+	// interrupted is the ErrorResponse to a question of isotap's own that ended the transaction; nil where none did.
+	interrupted []byte
 	// open is the transaction that statements are recorded in.
 	open       *history.Txn
 	usual      txnstate.Usual
@@ -245,6 +247,7 @@ func (t *transaction) take(status history.Status, now int64) *history.Txn {
 		status = history.Indeterminate
 	}
 	t.savepoints, t.beyond, t.snapshot, t.implicitLevel = txnstate.Savepoints{}, false, false, history.LevelUnknown
+	t.interrupted = nil
 	t.unrecorded.End()
 	open := t.open
 	t.open = nil
