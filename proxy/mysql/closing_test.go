@@ -186,6 +186,61 @@ func TestServersLastWordsReachTheClient(t *testing.T) {
 	}
 }
 
+// TestNothingIsAskedBehindAFarewell has a server end the connection by the reply to a client's statement. A question
+// behind that would find the connection closed, and make the server reset it.
+func TestNothingIsAskedBehindAFarewell(t *testing.T) {
+	killed := serverError{1927, "70100", "Connection was killed"}
+	for name, before := range map[string][]string{
+		"behind a write": {"UPDATE t SET v = 2"}, "in a transaction": {"BEGIN", "UPDATE t SET v = 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := begin(t)
+			for _, sql := range before {
+				c.query(sql)
+			}
+			c.send("KILL CONNECTION_ID()")
+			c.session.Output()
+			words, _ := appendPacket(nil, 1, appendErr(nil, killed))
+			if err := c.session.FromServer(0, words); err != nil {
+				t.Fatal(err)
+			}
+			if c.session.Unread() {
+				t.Error("there is something to read for an idle client")
+			}
+			c.session.Idle(0)
+			toClient, toServer := c.session.Output()
+			if !bytes.Equal(toClient, words) || len(toServer) > 0 {
+				t.Errorf("the client gets %q, the server %q", toClient, toServer)
+			}
+			c.session.ServerClosed(0)
+			if txns := c.txns(); len(txns) != 1 || (txns[0].Status == history.Aborted) != (len(before) > 1) {
+				t.Errorf("recorded: %+v", txns)
+			}
+		})
+	}
+}
+
+// TestConnectionThatLivesOnIsAsked has the server go on behind an error that may end a connection.
+func TestConnectionThatLivesOnIsAsked(t *testing.T) {
+	c := begin(t)
+	c.query("BEGIN")
+	c.query("UPDATE t SET v = 2")
+	c.send("DO 1")
+	c.session.Output()
+	words, _ := appendPacket(nil, 1, appendErr(nil, serverError{1317, "70100", "Query execution was interrupted"}))
+	if err := c.session.FromServer(0, words); err != nil {
+		t.Fatal(err)
+	}
+	c.session.Output()
+	c.query("COMMIT")
+	c.session.Idle(0)
+	c.settle()
+	txns := c.txns()
+	if len(txns) != 1 || txns[0].Status != history.Committed || len(txns[0].Stmts[1].Accesses) != 1 {
+		t.Fatalf("recorded: %+v", txns)
+	}
+}
+
 func TestWordsOfAnotherDayAreNoFarewell(t *testing.T) {
 	c := begin(t)
 	c.query("UPDATE t SET v = 2")

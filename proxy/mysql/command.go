@@ -28,6 +28,12 @@ func (s *Session) clientCommand(seq byte, payload []byte) error {
 // dispatch sends a command to the server, or what must go before it; the command then waits.
 func (s *Session) dispatch(payload []byte) error {
 	command := payload[0]
+	if q := s.postponed; q != nil { // the server has not closed the connection
+		s.postponed = nil
+		s.wait(payload)
+		s.ask(q)
+		return nil
+	}
 	if s.settings.stale && (command == gomysql.COM_QUERY || command == gomysql.COM_STMT_PREPARE ||
 		command == gomysql.COM_STMT_EXECUTE) {
 		s.wait(payload)
@@ -143,11 +149,11 @@ func (s *Session) renew(payload []byte) {
 	}
 	s.send(&exchange{visible: true, grammar: okReply, done: func(x *exchange) error {
 		if x.failed { // an old server does not know the command: the transaction goes on
-			s.askTransaction(nil, func() {
+			s.ask(&transactionQuestion{then: func() {
 				if !s.txn.inTrans {
 					s.endOpen(history.Aborted)
 				}
-			})
+			}})
 			return nil
 		}
 		s.endOpen(history.Aborted)

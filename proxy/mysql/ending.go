@@ -60,9 +60,10 @@ func (s *Session) Unrecorded(now int64, why error) {
 // An error comes from the server alone.
 
 // keepLastError keeps the error by which the server ends the connection where it answers an exchange that the client
-// does not know of.
+// does not know of. One that the client knows is a farewell: nothing is asked behind it.
 func (s *Session) keepLastError(x *exchange, payload []byte) {
 	s.lastError = nil
+	s.farewell = x.failed && x.visible && endsConnection(x.err.code) && x.err.code != erQueryInterruptedBy
 	if x.failed && !x.visible && endsConnection(x.err.code) {
 		s.lastError = bytes.Clone(payload)
 	}
@@ -107,6 +108,9 @@ func (s *Session) passLastError() {
 // been done, everything else was rolled back.
 func (s *Session) lostServer() {
 	status := history.Aborted
+	if q := s.postponed; q != nil && q.settles != nil && q.settles.Txn.Ends {
+		status = history.Indeterminate // as below
+	}
 	for _, x := range s.pending.queue {
 		if x.settles != nil && x.settles.Txn.Ends {
 			status = history.Indeterminate // the error may have come after the commit

@@ -770,18 +770,28 @@ func (s *Session) settle(o *pendingStatement, x *exchange) {
 	s.handOver(ended)
 	switch then {
 	case askServer:
-		s.askTransaction(o.plan, func() { s.handOver(s.txn.settleError(o, &x.reply, s.now)) })
+		ask := &transactionQuestion{o.plan, func() { s.handOver(s.txn.settleError(o, &x.reply, s.now)) }}
+		if x.failed && endsConnection(x.err.code) { // what is sent to a server that closes makes it reset the connection
+			s.postponed = ask
+			return
+		}
+		s.ask(ask)
 	case giveUpCaptures:
 		s.loseCaptures(history.ReasonLostSavepoint)
 	}
 }
 
-// askTransaction asks the server, by a ping, whether it still has a transaction open. settles is the plan of
-// the statement whose error is the reason to ask; nil when there is none.
-func (s *Session) askTransaction(settles *sqlmysql.Plan, then func()) {
-	s.send(&exchange{grammar: okReply, settles: settles, done: func(*exchange) error {
+// A transactionQuestion is whether the server still has a transaction open.
+type transactionQuestion struct {
+	settles *sqlmysql.Plan // of the statement whose error is the reason to ask; nil when there is none
+	then    func()         // takes the answer, which the session then knows
+}
+
+// ask asks the server by a ping.
+func (s *Session) ask(q *transactionQuestion) {
+	s.send(&exchange{grammar: okReply, settles: q.settles, done: func(*exchange) error {
 		s.counts.rowCountGone = true
-		then()
+		q.then()
 		return nil
 	}}, []byte{gomysql.COM_PING})
 }

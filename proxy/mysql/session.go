@@ -133,7 +133,12 @@ type Session struct {
 
 	clientPackets, serverPackets packetReader
 	upload                       upload
-	row                          rowStream
+
+	// postponed is a question that waits for the client's next command: the server has sent an error behind which it
+	// may close the connection. nil where there is none.
+	postponed *transactionQuestion
+
+	row rowStream
 
 	// What goes out with the next Output.
 
@@ -160,6 +165,8 @@ type Session struct {
 	// lastError is an error that ends the connection, and that an exchange got which the client does not know of.
 	// Any other reply clears it.
 	lastError []byte
+	// farewell says that the client has got such an error as its last reply: the server closes the connection.
+	farewell bool
 
 	// What is known of the session.
 
@@ -272,7 +279,7 @@ func (s *Session) note(format string, args ...any) {
 // autocommitted write left behind are read now.
 func (s *Session) Idle(now int64) {
 	s.now = now
-	if s.phase == phaseCommand && s.wantsClient() && len(s.clientPackets.packet) == 0 {
+	if s.phase == phaseCommand && s.wantsClient() && len(s.clientPackets.packet) == 0 && !s.farewell {
 		if len(s.captures.unread) > 0 {
 			s.keepConditions()
 		}
@@ -323,7 +330,7 @@ func (s *Session) InTransaction() bool { return s.txn.inTrans || !s.pending.none
 
 // Unread reports whether entries of ended transactions wait to be read: call [Session.Idle] when the
 // client stays quiet.
-func (s *Session) Unread() bool { return len(s.captures.ended) > 0 && s.pending.none() }
+func (s *Session) Unread() bool { return len(s.captures.ended) > 0 && s.pending.none() && !s.farewell }
 
 // Compressed returns a leg of the session's as it is spoken over from now on, nil where it goes on as it is: before the
 // end of the login, or where compression was not agreed on.
