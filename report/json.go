@@ -118,6 +118,7 @@ type (
 		Transactions int           `json:"transactions"`
 		Past         int           `json:"past_isotap"`
 		Effects      int           `json:"unseen_writes"`
+		Told         int           `json:"unseen_writes_told"`
 		Disputed     int           `json:"disputed"`
 	}
 	jsonStretch struct {
@@ -325,7 +326,7 @@ func newJSONCoverage(c *analyzer.Coverage) jsonCoverage {
 	}
 	l := &c.Log
 	out.ServerLog = jsonLog{Stretches: make([]jsonStretch, 0), Transactions: l.Txns, Past: l.Past, Effects: l.Effects,
-		Disputed: l.Disputed}
+		Told: l.Told, Disputed: l.Disputed}
 	for _, s := range l.Stretches {
 		out.ServerLog.Stretches = append(out.ServerLog.Stretches, jsonStretch{s.From, s.To, s.Reason})
 	}

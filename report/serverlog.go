@@ -40,7 +40,8 @@ func serverLog(c *analyzer.Coverage) string {
 		parts = append(parts, number(c.Log.Past)+" of them past isotap, on rows that its clients saw or wrote")
 	}
 	if c.Log.Effects > 0 {
-		parts = append(parts, plural(c.Log.Effects, "write")+" of recorded ones that isotap did not see")
+		parts = append(parts, fmt.Sprintf("%s of recorded ones that isotap did not see, %s of them told by the log",
+			plural(c.Log.Effects, "write"), number(c.Log.Told)))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -36,8 +36,11 @@ type node struct {
 	row history.Row
 	// seen says that a recorded access names its row, torn that two call that differently.
 	seen, torn bool
-	// left says that a recorded write left it.
-	left bool
+	// left says that a recorded write left it, deletedBy which recorded transaction was seen to delete it; 0: none.
+	left      bool
+	deletedBy history.TxnID
+	// own says that the recorded transaction that wrote it read it, or wrote over it.
+	own bool
 }
 
 // A filePlace is a place in a file.

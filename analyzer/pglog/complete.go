@@ -4,7 +4,7 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// Settle makes the transactions past isotap, and counts what recorded ones wrote unseen.
+// Settle makes the transactions past isotap, and finds what recorded ones wrote unseen.
 func (r *Resolver) Settle() {
 	r.nameRows()
 	r.leaveOutMoved()
@@ -56,17 +56,6 @@ func (r *Resolver) nameOf(database int32) string {
 // named reports whether it is known which row a version is of.
 func (n *node) named() bool { return n.row.ID != "" && !n.torn }
 
-// complete counts what a recorded transaction wrote that it was not seen to.
-func (r *Resolver) complete(l *logged) {
-	for i, at := range l.nodes {
-		n := &r.nodes[at]
-		if !n.named() || l.writes[i].Op == history.DeleteRow || n.left {
-			continue
-		}
-		r.stats.Effects++
-	}
-}
-
 // pastIsotap is said of who ran a transaction that nobody recorded.
 const pastIsotap = "past isotap"
 
@@ -85,7 +74,7 @@ func (r *Resolver) makePast(l *logged) {
 		last := len(t.Stmts) - 1
 		if last < 0 || t.Stmts[last].Accesses[0].Op != a.Op || t.Stmts[last].Accesses[0].Row.Table != a.Row.Table ||
 			rows[a.Row] {
-			t.Stmts = append(t.Stmts, statement(uint32(len(t.Stmts)+1), &a))
+			t.Stmts = append(t.Stmts, statement(uint32(len(t.Stmts)+1), &a, pastIsotap))
 			rows = make(map[history.Row]bool)
 			last++
 		}
@@ -108,8 +97,8 @@ func (r *Resolver) makePast(l *logged) {
 	}
 }
 
-// statement is what is said of a statement that nobody saw.
-func statement(num uint32, a *history.Access) history.Stmt {
+// statement is what is said of a statement that nobody saw, and of who ran it.
+func statement(num uint32, a *history.Access, who string) history.Stmt {
 	s := history.Stmt{Num: num, Kind: history.Update, Shape: "UPDATE " + a.Row.Table, Observation: history.Exact,
 		Locking: history.LockUpdate}
 	switch a.Op {
@@ -118,7 +107,7 @@ func statement(num uint32, a *history.Access) history.Stmt {
 	case history.DeleteRow:
 		s.Kind, s.Shape = history.Delete, "DELETE FROM "+a.Row.Table
 	}
-	s.Shape += " /* " + pastIsotap + " */"
+	s.Shape += " /* " + who + " */"
 	return s
 }
 

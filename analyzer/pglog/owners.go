@@ -29,6 +29,7 @@ func (r *Resolver) Observe(t *history.Txn) error {
 			r.observe(x, database, t, s, j)
 		}
 	}
+	r.observeOwn(x, database, t)
 	if mayHide && wrote && t.Status != history.Aborted {
 		of := inDatabase{x.server.number, database}
 		if r.unseen[of] == nil {
@@ -37,6 +38,23 @@ func (r *Resolver) Observe(t *history.Txn) error {
 		r.unseen[of].Add(t)
 	}
 	return nil
+}
+
+// observeOwn takes in which versions of its own a recorded transaction met, once it is known which of the log's it is.
+func (r *Resolver) observeOwn(x *run, database int32, t *history.Txn) {
+	for i := range t.Stmts {
+		s := &t.Stmts[i]
+		for j := range min(len(s.Accesses), len(s.TupleIDs)) {
+			p := &s.TupleIDs[j]
+			if s.Accesses[j].Op == history.DeleteRow && (p.XID == 0 || p.CTID == 0) {
+				r.blind[t.ID] = true
+			}
+			n, ok := r.byID[versionKey{x.server.number, database, p.Leaf, p.XID, p.CTID}]
+			if ok && r.logged[r.nodes[n].logged].owner == t.ID {
+				r.nodes[n].own = true
+			}
+		}
+	}
 }
 
 // hides reports whether a statement may have written what is not among its writes.
@@ -51,8 +69,12 @@ func (r *Resolver) observe(x *run, database int32, t *history.Txn, s *history.St
 		return
 	}
 	if p.XID != 0 && p.CTID != 0 {
-		if n := r.find(x, database, p.Leaf, p.XID, p.CTID, s.Start); n != none {
-			r.see(x, database, &r.nodes[n], a.Row)
+		if i := r.find(x, database, p.Leaf, p.XID, p.CTID, s.Start); i != none {
+			n := &r.nodes[i]
+			r.see(x, database, n, a.Row)
+			if a.Op == history.DeleteRow {
+				n.deletedBy = t.ID
+			}
 		}
 	}
 	if a.Op == history.Read || p.NewXID == 0 || p.NewID == 0 {

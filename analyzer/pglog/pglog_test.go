@@ -2,6 +2,7 @@ package pglog
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -147,6 +148,85 @@ func TestVersionsThatTheLogLacksAreDisputed(t *testing.T) {
 	for name, txn := range map[string]*history.Txn{"undone": undone, "before the log was read": early} {
 		if s := settled(t, log, []*history.Txn{txn}).Stats(); s.Disputed != 0 {
 			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
+
+// remove is a deletion of the log, made one that left a version where none was.
+func remove(xid uint32, at uint64) history.LoggedWrite {
+	w := update(xid, at, at)
+	w.Op, w.TupleID.NewXID, w.TupleID.NewID, w.TupleID.LSN = history.DeleteRow, 0, 0, 1000
+	return w
+}
+
+func made(xid uint32, at uint64) history.LoggedWrite {
+	w := update(xid, 0, at)
+	w.Op, w.TupleID.CTID = history.InsertRow, 0
+	return w
+}
+
+// told returns a statement of which the log alone says what it wrote, but for the transaction's id.
+func told(xid uint32) history.Stmt {
+	return history.Stmt{Kind: history.Other, Observation: history.Opaque, XID: xid}
+}
+
+// TestUnseenWritesAreAddedToTheirTransaction: what no statement told stands before the end, unless it is not known what
+// came between what.
+func TestUnseenWritesAreAddedToTheirTransaction(t *testing.T) {
+	removed := func(at uint64, xid uint32) history.Stmt {
+		s := saw(xid, at)
+		s.Kind, s.Accesses[0].Op = history.Delete, history.DeleteRow
+		return s
+	}
+	other := recorded(2, saw(20, 2))
+	for _, c := range []struct {
+		name   string
+		writes []history.LoggedWrite
+		stmts  []history.Stmt
+		want   string
+		unseen int
+	}{
+		{"an UPDATE", []history.LoggedWrite{update(21, 2, 3)}, nil, "update (0,2) of 20 to (0,3) of 21", 1},
+		{"two of one row are one", []history.LoggedWrite{update(21, 2, 3), update(21, 3, 4)}, nil,
+			"update (0,2) of 20 to (0,4) of 21", 2},
+		{"a deletion", []history.LoggedWrite{update(21, 2, 3), remove(21, 3)}, nil, "delete (0,2) of 20", 2},
+		{"a row that others saw", []history.LoggedWrite{made(21, 9)}, nil, "insert to (0,9) of 21", 1},
+		{"beside a statement that told it", []history.LoggedWrite{update(21, 2, 3)},
+			[]history.Stmt{wrote(20, 2, 21, 3)}, "", 0},
+		{"beside a deletion that told it", []history.LoggedWrite{remove(21, 2)}, []history.Stmt{removed(2, 20)}, "", 0},
+		{"before a statement of the same row", []history.LoggedWrite{update(21, 2, 3), update(21, 3, 4)},
+			[]history.Stmt{wrote(21, 3, 21, 4)}, "", 1},
+		{"where the transaction read it", []history.LoggedWrite{update(21, 2, 3)}, []history.Stmt{saw(21, 3)}, "", 1},
+		{"where the transaction read the one before", []history.LoggedWrite{update(21, 2, 3)},
+			[]history.Stmt{saw(20, 2)}, "update (0,2) of 20 to (0,3) of 21", 1},
+	} {
+		txn := recorded(1, slices.Concat(c.stmts, []history.Stmt{told(21), {Kind: history.Commit}})...)
+		foreign := recorded(3, saw(21, 9))
+		r := settled(t, []*history.LoggedTxn{committed(20, 20, 30, update(20, 1, 2)), committed(21, 180, 190, c.writes...)},
+			[]*history.Txn{other, txn, foreign})
+		if s := r.Stats(); s.Effects != c.unseen || (s.Told > 0) != (c.want != "") {
+			t.Errorf("%s: %+v, want %d unseen", c.name, s, c.unseen)
+		}
+		before := len(txn.Stmts)
+		r.Complete(txn)
+		if last := txn.Stmts[len(txn.Stmts)-1]; last.Kind != history.Commit {
+			t.Errorf("%s: the last statement is %v", c.name, last.Kind)
+		}
+		var got []string
+		for _, s := range txn.Stmts[before-1 : len(txn.Stmts)-1] {
+			for i, a := range s.Accesses {
+				p, text := s.TupleIDs[i], a.Op.String()
+				if p.CTID != 0 {
+					text += fmt.Sprintf(" (0,%d) of %d", p.CTID, p.XID)
+				}
+				if p.NewID != 0 {
+					text += fmt.Sprintf(" to (0,%d) of %d", p.NewID, p.NewXID)
+				}
+				got = append(got, text)
+			}
+		}
+		if text := strings.Join(got, ", "); text != c.want {
+			t.Errorf("%s: %q, want %q", c.name, text, c.want)
 		}
 	}
 }

@@ -161,6 +161,7 @@ type sources struct {
 
 // name gives a transaction's versions their tags.
 func (s *sources) name(t *history.Txn) {
+	s.complete(t)
 	if s.versions != nil {
 		s.versions.Resolve(t)
 	}
@@ -361,7 +362,7 @@ func (s *sources) collect(ctx context.Context, x *source, v *pgversions.Resolver
 			v.AddSession(session)
 		}
 	}
-	return s.each(ctx, x, func(*history.Txn) {}, v.Collect)
+	return s.each(ctx, x, s.complete, v.Collect)
 }
 
 // add gives the analyzer the runs of a recording that are wanted.

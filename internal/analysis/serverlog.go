@@ -55,6 +55,13 @@ func (s *sources) findWriters(ctx context.Context) error {
 	return nil
 }
 
+// complete adds what PostgreSQL's log says that a transaction wrote unseen.
+func (s *sources) complete(t *history.Txn) {
+	if s.writers != nil {
+		s.writers.Complete(t)
+	}
+}
+
 // collectPast has the transactions that went past isotap among those whose versions get names.
 func (s *sources) collectPast(v *pgversions.Resolver) error {
 	if s.writers == nil {
@@ -100,7 +107,7 @@ func (s *sources) addWriters(a *analyzer.Analyzer) error {
 		}
 	}
 	stats := s.writers.Stats()
-	a.Logged(analyzer.LogCoverage{Txns: stats.Txns, Past: stats.Past, Effects: stats.Effects, Disputed: stats.Disputed,
-		Example: stats.Example})
+	a.Logged(analyzer.LogCoverage{Txns: stats.Txns, Past: stats.Past, Effects: stats.Effects, Told: stats.Told,
+		Disputed: stats.Disputed, Example: stats.Example})
 	return nil
 }

@@ -111,6 +111,53 @@ func TestReadsOfUnseenWritesAreTold(t *testing.T) {
 	}
 }
 
+// TestLostUpdateByUnseenWritesIsNamed has a client lose an update to one that writes the row without a statement that
+// tells: by a trigger, a cascade, a function, a procedure, DO or COPY.
+func TestLostUpdateByUnseenWritesIsNamed(t *testing.T) {
+	setup := []string{"CREATE TABLE stock (id int PRIMARY KEY, n int)", "INSERT INTO stock VALUES (1, 10)",
+		"CREATE TABLE sale (id int PRIMARY KEY)",
+		"CREATE TABLE kind (id int PRIMARY KEY)", "INSERT INTO kind VALUES (1)",
+		"CREATE TABLE item (id int PRIMARY KEY, n int, kind int REFERENCES kind ON DELETE SET NULL)",
+		"INSERT INTO item VALUES (1, 10, 1)",
+		`CREATE FUNCTION sold() RETURNS trigger AS $$ BEGIN UPDATE stock SET n = n - 1 WHERE id = 1; RETURN NULL; END $$
+			LANGUAGE plpgsql`,
+		"CREATE TRIGGER selling AFTER INSERT ON sale FOR EACH ROW EXECUTE FUNCTION sold()",
+		`CREATE FUNCTION sell() RETURNS void AS 'UPDATE stock SET n = n - 1 WHERE id = 1' LANGUAGE sql`,
+		`CREATE PROCEDURE sells() AS 'UPDATE stock SET n = n - 1 WHERE id = 1' LANGUAGE sql`}
+	for _, tt := range []struct{ name, table, write string }{
+		{"a trigger", "stock", "INSERT INTO sale VALUES (1)"},
+		{"a cascade", "item", "DELETE FROM kind WHERE id = 1"},
+		{"a function", "stock", "SELECT sell()"},
+		{"a procedure", "stock", "CALL sells()"},
+		{"DO", "stock", "DO $$ BEGIN UPDATE stock SET n = n - 1; UPDATE stock SET n = n + 3; END $$"},
+		{"a trigger of COPY", "stock", "COPY sale FROM STDIN"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newLoggedBench(t, serverlog.Require, setup...)
+			x := b.connect(b.through(), pgx.QueryExecModeSimpleProtocol)
+			y := b.connect(b.through(), pgx.QueryExecModeSimpleProtocol)
+			b.exec(x, "BEGIN", "SELECT n FROM "+tt.table+" WHERE id = 1")
+			b.exec(y, "BEGIN")
+			if strings.HasPrefix(tt.write, "COPY") {
+				if _, err := y.PgConn().CopyFrom(t.Context(), strings.NewReader("1\n"), tt.write); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				b.exec(y, tt.write)
+			}
+			b.exec(y, "COMMIT")
+			b.exec(x, "UPDATE "+tt.table+" SET n = 9 WHERE id = 1", "COMMIT")
+			r := b.undisputed()
+			if len(r.Findings) != 1 || countOf(t, r, analyzer.LostUpdate) != 1 || r.Coverage.Log.Told == 0 {
+				t.Fatalf("%d findings, %+v", len(r.Findings), r.Coverage.Log)
+			}
+			if told := transactionsOf(r.Findings[0]); !strings.Contains(told, "by a trigger, a cascade or a function") {
+				t.Errorf("the write is not named: %s", told)
+			}
+		})
+	}
+}
+
 // TestTransactionsThatWriteUnseenTellTheirIDs has a client write past isotap while a transaction runs that shows no
 // version that it leaves: which of the log's is whose is known all the same.
 func TestTransactionsThatWriteUnseenTellTheirIDs(t *testing.T) {
@@ -158,7 +205,11 @@ func TestLogAccusesNobodyBesideUnseenWriters(t *testing.T) {
 		t.Run(fmt.Sprintf("%s, hiding %v", level, hiding), func(t *testing.T) {
 			b := newLoggedBench(t, serverlog.Require, "CREATE TABLE counter (id int PRIMARY KEY, v int, n int NOT NULL DEFAULT 0)",
 				"INSERT INTO counter SELECT i, 0 FROM generate_series(1, 12) i",
-				`CREATE FUNCTION touch(int) RETURNS void AS 'UPDATE counter SET n = n + 1 WHERE id = $1' LANGUAGE sql`)
+				`CREATE FUNCTION touch(int) RETURNS void AS 'UPDATE counter SET n = n + 1 WHERE id = $1' LANGUAGE sql`,
+				"CREATE TABLE event (id serial PRIMARY KEY, counter int)",
+				`CREATE FUNCTION touched() RETURNS trigger AS $$ BEGIN UPDATE counter SET n = n + 1 WHERE id = NEW.counter;
+					RETURN NULL; END $$ LANGUAGE plpgsql`,
+				"CREATE TRIGGER touching AFTER INSERT ON event FOR EACH ROW EXECUTE FUNCTION touched()")
 			beside := b.connect(b.direct(), pgx.QueryExecModeSimpleProtocol)
 			ctx, stop := context.WithCancel(t.Context())
 			done := make(chan int)
@@ -177,7 +228,7 @@ func TestLogAccusesNobodyBesideUnseenWriters(t *testing.T) {
 				return nil, pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 					for range 1 + r.IntN(3) {
 						sql := fmt.Sprintf("SELECT v FROM counter WHERE id IN (%d, %d)", 1+r.IntN(6), 1+r.IntN(12))
-						choice := r.IntN(6)
+						choice := r.IntN(7)
 						if !hiding && choice > 1 {
 							choice = 4
 						}
@@ -188,6 +239,8 @@ func TestLogAccusesNobodyBesideUnseenWriters(t *testing.T) {
 							sql = fmt.Sprintf("DO $$ BEGIN UPDATE counter SET n = n + 1 WHERE id = %d; END $$", 1+r.IntN(12))
 						case 3:
 							sql = fmt.Sprintf("SELECT touch(%d)", 1+r.IntN(12))
+						case 6:
+							sql = fmt.Sprintf("INSERT INTO event (counter) VALUES (%d)", 1+r.IntN(12))
 						}
 						if _, err := tx.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol); err != nil {
 							return err
@@ -209,6 +262,9 @@ func TestLogAccusesNobodyBesideUnseenWriters(t *testing.T) {
 			}
 			if !hiding && (r.Coverage.Log.Past < 20 || r.Coverage.UnseenOrigins > 0) {
 				t.Errorf("%d went past isotap, %d reads of unseen origin", r.Coverage.Log.Past, r.Coverage.UnseenOrigins)
+			}
+			if hiding && r.Coverage.Log.Told == 0 {
+				t.Error("no write by a trigger or a function was told")
 			}
 			t.Logf("%d writes beside, %+v, %d reads of unseen origin, %d findings", wrote, r.Coverage.Log,
 				r.Coverage.UnseenOrigins, len(r.Findings))
