@@ -224,6 +224,7 @@ type LogCoverage struct {
 	Past      int // of these, that went past isotap and wrote rows that its clients saw or wrote
 	Effects   int // writes of recorded transactions that the proxy did not see
 	Told      int // of these, that are among the transactions' writes all the same
+	Ends      int // recorded transactions of which the log alone knows how they ended
 	// Disputed are versions that recorded statements saw themselves leave and that the log lacks: there is a fault of
 	// isotap's. Example names one.
 	Disputed int

@@ -119,6 +119,7 @@ type (
 		Past         int           `json:"past_isotap"`
 		Effects      int           `json:"unseen_writes"`
 		Told         int           `json:"unseen_writes_told"`
+		Ends         int           `json:"ends_told"`
 		Disputed     int           `json:"disputed"`
 	}
 	jsonStretch struct {
@@ -326,7 +327,7 @@ func newJSONCoverage(c *analyzer.Coverage) jsonCoverage {
 	}
 	l := &c.Log
 	out.ServerLog = jsonLog{Stretches: make([]jsonStretch, 0), Transactions: l.Txns, Past: l.Past, Effects: l.Effects,
-		Told: l.Told, Disputed: l.Disputed}
+		Told: l.Told, Ends: l.Ends, Disputed: l.Disputed}
 	for _, s := range l.Stretches {
 		out.ServerLog.Stretches = append(out.ServerLog.Stretches, jsonStretch{s.From, s.To, s.Reason})
 	}

@@ -43,6 +43,9 @@ func serverLog(c *analyzer.Coverage) string {
 		parts = append(parts, fmt.Sprintf("%s of recorded ones that isotap did not see, %s of them told by the log",
 			plural(c.Log.Effects, "write"), number(c.Log.Told)))
 	}
+	if c.Log.Ends > 0 {
+		parts = append(parts, plural(c.Log.Ends, "recorded one")+" of which it alone tells the end")
+	}
 	return strings.Join(parts, ", ")
 }
 

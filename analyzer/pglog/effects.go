@@ -10,8 +10,12 @@ import (
 // Complete adds what the log says that a recorded transaction wrote and no statement of it told: by triggers, cascades,
 // functions, DO and COPY. It stands before the end of the transaction in statements of its own, for which of the
 // transaction's statements did it is not known. A statement of them has one row, but for rows that were made, so that
-// nothing is said of what was done at once. It is to be called after [Resolver.Settle], with what is then resolved.
+// nothing is said of what was done at once. It also tells how the transaction ended, where the log alone knows.
+// Complete is to be called after [Resolver.Settle], with what is then resolved.
 func (r *Resolver) Complete(t *history.Txn) {
+	if e, ok := r.ends[t.ID]; ok {
+		t.Status, t.End = e.status, e.at
+	}
 	effects := r.effects[t.ID]
 	if len(effects) == 0 {
 		return

@@ -30,6 +30,7 @@ func (r *Resolver) Observe(t *history.Txn) error {
 		}
 	}
 	r.observeOwn(x, database, t)
+	r.observeEnd(x, t)
 	if mayHide && wrote && t.Status != history.Aborted {
 		of := inDatabase{x.server.number, database}
 		if r.unseen[of] == nil {

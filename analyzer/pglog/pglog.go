@@ -48,6 +48,8 @@ type Resolver struct {
 	effects map[history.TxnID][]effect
 	// blind are recorded transactions that deleted rows of which they do not tell the versions.
 	blind map[history.TxnID]bool
+	// ends are those of recorded transactions that the log alone knows.
+	ends  map[history.TxnID]end
 	stats Stats
 	// files is where the tables of the log are: 0 for those that were written anew while the log was read, and for
 	// partitions. Such a copy looks as if it had been written row by row, and places become those of other versions.
@@ -69,6 +71,7 @@ type Stats struct {
 	Past    int // of these, that went past isotap and wrote rows that isotap's clients saw or wrote
 	Effects int // writes of recorded transactions that the proxy did not see
 	Told    int // of these, that Complete adds
+	Ends    int // recorded transactions of which the log alone knows how they ended
 	// Disputed are versions that recorded statements saw themselves leave and that the log lacks: there is a fault of
 	// isotap's. Example names one.
 	Disputed int
@@ -129,7 +132,8 @@ func New(first history.Run) *Resolver {
 		sessions: make(map[sessionKey]string), names: make(map[string]int32), byID: make(map[versionKey]int32),
 		roots: make(map[rootKey]int32), byXID: make(map[xidKey]int32),
 		unseen: make(map[inDatabase]*unseen.Writers), files: make(map[tableKey]uint32),
-		effects: make(map[history.TxnID][]effect), blind: make(map[history.TxnID]bool)}
+		effects: make(map[history.TxnID][]effect), blind: make(map[history.TxnID]bool),
+		ends: make(map[history.TxnID]end)}
 }
 
 // Usable reports whether the log of a run is one that can be set beside its transactions: a run that has not ended, or

@@ -230,3 +230,39 @@ func TestUnseenWritesAreAddedToTheirTransaction(t *testing.T) {
 		}
 	}
 }
+
+// TestLogTellsHowATransactionEnded: of one whose COMMIT was not answered.
+func TestLogTellsHowATransactionEnded(t *testing.T) {
+	whole := committed(21, 180, 230, update(21, 2, 3))
+	undone := committed(21, 180, 230, update(21, 2, 3))
+	undone.Status = history.Aborted
+	savepoint := history.Stmt{Kind: history.Savepoint}
+	call := history.Stmt{Kind: history.Call, Observation: history.Opaque}
+	removed := saw(20, 2)
+	removed.Accesses[0].Op = history.DeleteRow
+	write := wrote(20, 2, 21, 3)
+	for _, c := range []struct {
+		name  string
+		log   *history.LoggedTxn
+		stmts []history.Stmt
+		want  history.Status
+		end   int64
+	}{
+		{"committed", whole, []history.Stmt{write}, history.Committed, 230},
+		{"rolled back", undone, []history.Stmt{write}, history.Aborted, 230},
+		{"committed with a savepoint", whole, []history.Stmt{savepoint, write}, history.Committed, 230},
+		{"a part rolled back, perhaps", undone, []history.Stmt{savepoint, write}, history.Indeterminate, 200},
+		{"with a procedure", whole, []history.Stmt{write, call}, history.Indeterminate, 200},
+		{"with a write under another id", whole, []history.Stmt{write, wrote(21, 3, 22, 4)}, history.Indeterminate, 200},
+		{"with a deletion", whole, []history.Stmt{write, removed}, history.Indeterminate, 200},
+		{"of which nothing is known", whole, []history.Stmt{saw(20, 2)}, history.Indeterminate, 200},
+	} {
+		txn := recorded(1, slices.Clone(c.stmts)...)
+		txn.Status = history.Indeterminate
+		r := settled(t, []*history.LoggedTxn{c.log}, []*history.Txn{txn})
+		r.Complete(txn)
+		if ends := r.Stats().Ends; txn.Status != c.want || txn.End != c.end || (ends > 0) != (c.want != history.Indeterminate) {
+			t.Errorf("%s: it is %v, and ended at %d; %d are known", c.name, txn.Status, txn.End, ends)
+		}
+	}
+}

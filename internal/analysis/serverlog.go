@@ -108,6 +108,6 @@ func (s *sources) addWriters(a *analyzer.Analyzer) error {
 	}
 	stats := s.writers.Stats()
 	a.Logged(analyzer.LogCoverage{Txns: stats.Txns, Past: stats.Past, Effects: stats.Effects, Told: stats.Told,
-		Disputed: stats.Disputed, Example: stats.Example})
+		Ends: stats.Ends, Disputed: stats.Disputed, Example: stats.Example})
 	return nil
 }

@@ -14,9 +14,11 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/proxyserver"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/recorder"
+	"github.com/isotap/isotap/serverlog"
 )
 
 // A postgresLife is what a client does from its login to its end. In its steps, @w is a statement that
@@ -161,6 +163,7 @@ type outcomeTest struct {
 	database  string
 	addr      string
 	next      int
+	logged    bool // no outcome is unknown
 	witnesses map[int]postgresWitness
 }
 
@@ -181,15 +184,17 @@ func TestPostgreSQLOutcomesAreWhatTheTablesSay(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
-	for _, durability := range []recorder.Durability{recorder.Relaxed, recorder.Commit} {
-		t.Run(durability.String(), func(t *testing.T) {
+	for _, c := range []struct {
+		durability recorder.Durability
+		log        serverlog.Use
+	}{{recorder.Relaxed, serverlog.Off}, {recorder.Commit, serverlog.Off}, {recorder.Relaxed, serverlog.Require}} {
+		t.Run(fmt.Sprintf("%s, with a log %t", c.durability, c.log != serverlog.Off), func(t *testing.T) {
 			o := &outcomeTest{t: t, database: testdb.NewPostgreSQLDatabase(t), witnesses: make(map[int]postgresWitness)}
 			db := testdb.OpenPostgreSQL(t, o.database)
 			testdb.Exec(t, db, outcomeTables)
 			dir := filepath.Join(t.TempDir(), "rec")
 			srv := startPostgreSQLProxy(t, func(opts *proxyserver.Options) {
-				opts.Durability, opts.Recording,
-					opts.Args = durability, dir, true
+				opts.Durability, opts.Recording, opts.Args, opts.ServerLog = c.durability, dir, true, c.log
 			})
 			o.addr = srv.Addr().String()
 			for i, life := range postgresLives {
@@ -211,7 +216,14 @@ func TestPostgreSQLOutcomesAreWhatTheTablesSay(t *testing.T) {
 				}
 				kept[n] = true
 			}
-			o.compare(txnsRecorded(t, dir), kept)
+			txns := txnsRecorded(t, dir)
+			if c.log == serverlog.Require {
+				o.logged = true
+				if _, txns, err = analysis.Resolved(t.Context(), dir); err != nil {
+					t.Fatal(err)
+				}
+			}
+			o.compare(txns, kept)
 		})
 	}
 }
@@ -358,6 +370,8 @@ func (o *outcomeTest) compare(txns []*history.Txn, kept map[int]bool) {
 			recorded[n] = true
 			there := x.Status == history.Committed && !st.Void
 			switch {
+			case x.Status == history.Indeterminate && !st.Void && o.logged:
+				o.t.Errorf("%s: the log does not tell how write %d ended", w.life, n)
 			case x.Status == history.Indeterminate && !st.Void:
 				unknown["outcome: "+w.life] = true
 			case there != kept[n]:
