@@ -90,6 +90,7 @@ func (s *sources) addForeign(a *analyzer.Analyzer) error {
 		}
 	}
 	stats := s.foreign.Stats()
-	a.Logged(analyzer.LogCoverage{Txns: stats.Txns, Past: len(txns), Effects: stats.Effects})
+	a.Logged(analyzer.LogCoverage{Txns: stats.Txns, Past: len(txns), Effects: stats.Effects,
+		Told: stats.Effects})
 	return nil
 }
