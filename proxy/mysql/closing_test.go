@@ -220,6 +220,31 @@ func TestNothingIsAskedBehindAFarewell(t *testing.T) {
 	}
 }
 
+// TestLostClientsTransactionIsAskedFor: a statement that commits before it fails has done so, though its client is gone
+// before isotap asks.
+func TestLostClientsTransactionIsAskedFor(t *testing.T) {
+	c := begin(t)
+	c.query("BEGIN")
+	c.query("UPDATE t SET v = 2")
+	c.send("CREATE TABLE t (id INT)")
+	c.session.Output()
+	words, _ := appendPacket(nil, 1, appendErr(nil, serverError{1317, "70100", "Query execution was interrupted"}))
+	if _, err := c.server.Write(append([]byte{7, 0, 0, 0, gomysql.COM_QUERY}, "COMMIT"...)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.server.Read(make([]byte, 4096)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.session.FromServer(0, words); err != nil {
+		t.Fatal(err)
+	}
+	c.session.ClientClosed(0)
+	c.hear()
+	if txns := c.txns(); len(txns) != 1 || txns[0].Status != history.Committed {
+		t.Fatalf("recorded: %+v", txns)
+	}
+}
+
 // TestConnectionThatLivesOnIsAsked has the server go on behind an error that may end a connection.
 func TestConnectionThatLivesOnIsAsked(t *testing.T) {
 	c := begin(t)

@@ -131,8 +131,14 @@ func (s *Session) lostServer() {
 	s.endOpen(status)
 }
 
-// close ends a session whose client is gone: the entries still unread are read first.
+// close ends a session whose client is gone: what is still to be asked is asked first, and the entries still unread are
+// read.
 func (s *Session) close() {
+	if q := s.postponed; q != nil {
+		s.postponed = nil
+		s.ask(q)
+		return
+	}
 	if s.readCaptures() {
 		return
 	}
