@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -142,6 +143,65 @@ func TestRowsPutBackPastIsotapAreOfUnknownOrigin(t *testing.T) {
 				noFindings(t, b.analyze(), "")
 				noFindings(t, b.srv.Watched(), " while watched")
 			})
+		}
+	}
+}
+
+// TestRowsPutBackWithinATransactionAreNoLostWrites has somebody past isotap put rows back between the statements of a
+// client's transaction, and rename the table behind that.
+func TestRowsPutBackWithinATransactionAreNoLostWrites(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
+	for _, level := range []string{"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"} {
+		for _, how := range []string{"insert", "replace", "rename"} {
+			t.Run(how+" "+level, func(t *testing.T) {
+				b := newBench(t, func(o *proxyserver.Options) { o.Watch = &monitor.Options{Every: 20 * time.Millisecond} },
+					"CREATE TABLE t (id INT PRIMARY KEY, v INT)", "CREATE TABLE u (id INT PRIMARY KEY, v INT)")
+				c := b.conn(b.through)
+				b.exec(c, "SET SESSION TRANSACTION ISOLATION LEVEL "+level)
+				b.exec(c, "INSERT INTO t VALUES (1, 0), (2, 0)", "UPDATE t SET v = v + 1")
+				saved := b.rowsOf("t")
+				restoring := b.conn(b.direct)
+				b.exec(restoring, "SET SESSION lock_wait_timeout = 1, innodb_lock_wait_timeout = 1")
+				put := func() { b.putBack(restoring, how == "replace", saved) }
+				for range 2 {
+					b.exec(c, "UPDATE t SET v = v + 1", "BEGIN", "SELECT * FROM t")
+					put()
+					b.exec(c, "SELECT * FROM t", "UPDATE t SET v = v + 1", "SELECT * FROM t", "COMMIT", "SELECT * FROM t")
+					b.exec(c, "BEGIN", "SELECT * FROM u")
+					put()
+					b.exec(c, "SELECT * FROM t", "UPDATE t SET v = v + 1", "COMMIT", "SELECT * FROM t")
+					if how == "rename" {
+						put()
+						b.exec(restoring, "RENAME TABLE t TO w, u TO t, w TO u")
+						b.exec(c, "SELECT * FROM u", "UPDATE u SET v = v + 1", "SELECT * FROM u")
+						b.exec(restoring, "RENAME TABLE t TO w, u TO t, w TO u")
+						b.exec(c, "SELECT * FROM t")
+					}
+				}
+				c.Close()
+				restoring.Close()
+				noFindings(t, b.analyze(), "")
+				noFindings(t, b.srv.Watched(), " while watched")
+			})
+		}
+	}
+}
+
+// putBack puts rows back in a transaction, unless a client's locks forbid it.
+func (b *bench) putBack(c *sql.Conn, replace bool, inserts []string) {
+	statements := slices.Concat([]string{"BEGIN", "DELETE FROM t"}, inserts, []string{"COMMIT"})
+	if replace {
+		statements = nil
+		for _, s := range inserts {
+			statements = append(statements, strings.Replace(s, "INSERT", "REPLACE", 1))
+		}
+	}
+	for _, s := range statements {
+		if _, err := c.ExecContext(b.t.Context(), s); err != nil {
+			b.exec(c, "ROLLBACK")
+			return
 		}
 	}
 }
