@@ -130,6 +130,9 @@ func (c *coverageCount) count(t *history.Txn) {
 		c.LookedAndInserted++
 	}
 	for i := range t.Stmts {
+		if t.Stmts[i].Unseen {
+			continue
+		}
 		c.countStmt(&t.Stmts[i])
 		if conditions {
 			c.countCondition(family, &t.Stmts[i])
@@ -146,7 +149,7 @@ func insertsUnfound(t *history.Txn) bool {
 	looked := false
 	for i := range t.Stmts {
 		switch s := &t.Stmts[i]; {
-		case s.Void, s.Observation == history.Nothing:
+		case s.Void, s.Unseen, s.Observation == history.Nothing:
 		case s.Kind == history.Select:
 			looked = looked || s.Rows == 0
 		case s.Kind == history.Insert && looked:

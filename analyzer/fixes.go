@@ -248,7 +248,7 @@ var unlockable = []string{"UNION", "INTERSECT", "EXCEPT", "GROUP", "DISTINCT", "
 // keepUpdate advises how the write of a lost update can do without what was read.
 func (t *explainer) keepUpdate() (fixes []string, how []remedy, err error) {
 	read, write := t.f.Witness[0].FromStmt, t.f.Witness[len(t.f.Witness)-1].ToStmt
-	if read == nil || write == nil {
+	if read == nil || write == nil || write.Unseen { // nobody knows what it says
 		return nil, nil, nil
 	}
 	if write.Kind == history.Update && computes(t.family, write.Shape) {

@@ -239,6 +239,9 @@ type Stmt struct {
 	// Void statements left nothing behind: they failed, or a ROLLBACK TO SAVEPOINT undid them. What
 	// a void statement read stays read; what it wrote was never there for others.
 	Void bool
+	// Unseen says that no client sent it: it stands for what the server's own log says that its transaction wrote, and
+	// no statement told. Recordings have none.
+	Unseen bool
 	// Reason says in a few words why the observation is not Exact: "view", "trigger", "plan", ...
 	Reason Reason
 	Shape  string // the statement with its literals replaced by ?

@@ -223,6 +223,7 @@ type (
 		Observation string     `json:"observation"`
 		Reason      string     `json:"reason"`
 		Void        bool       `json:"void"`
+		Unseen      bool       `json:"unseen"`
 		StartNS     int64      `json:"start_ns"`
 		EndNS       int64      `json:"end_ns"`
 		Rows        uint64     `json:"rows"`
@@ -422,7 +423,7 @@ func newJSONTxn(w *witness, t *history.Txn, clock clock) jsonTxn {
 func newJSONStatement(w *witness, s *history.Stmt) jsonStatement {
 	out := jsonStatement{
 		Num: s.Num, Kind: s.Kind.String(), Text: w.text(s), Shape: s.Shape, Locking: s.Locking.String(),
-		Observation: s.Observation.String(), Reason: s.Reason.String(), Void: s.Void, StartNS: s.Start, EndNS: s.End,
+		Observation: s.Observation.String(), Reason: s.Reason.String(), Void: s.Void, Unseen: s.Unseen, StartNS: s.Start, EndNS: s.End,
 		Rows: s.Rows, Affected: s.Affected,
 	}
 	if s.Origin != "" {

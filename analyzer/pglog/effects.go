@@ -36,6 +36,7 @@ func (r *Resolver) Complete(t *history.Txn) {
 			num++
 			told = append(told, statement(num, &e.access, withinATransaction))
 			last++
+			told[last].Unseen = true
 		}
 		s := &told[last]
 		s.Accesses, s.TupleIDs = append(s.Accesses, e.access), append(s.TupleIDs, e.tuple)

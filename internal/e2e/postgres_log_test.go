@@ -151,6 +151,10 @@ func TestLostUpdateByUnseenWritesIsNamed(t *testing.T) {
 			if len(r.Findings) != 1 || countOf(t, r, analyzer.LostUpdate) != 1 || r.Coverage.Log.Told == 0 {
 				t.Fatalf("%d findings, %+v", len(r.Findings), r.Coverage.Log)
 			}
+			if advice := strings.Join(r.Findings[0].Advice, "\n"); strings.Contains(advice, "WHERE of `UPDATE public") ||
+				r.Coverage.Kinds[history.Update].Statements() > 1 {
+				t.Errorf("isotap's own statement counts: %s", advice)
+			}
 			if told := transactionsOf(r.Findings[0]); !strings.Contains(told, "by a trigger, a cascade or a function") {
 				t.Errorf("the write is not named: %s", told)
 			}
