@@ -53,8 +53,9 @@
 //
 // Nothing is left out in silence. A cycle under 3, 5 or a variant may have rw all of which are, as pairs of statements,
 // on an earlier finding's cycle of the same class. That finding counts it among what it covers (covers.go), and so does
-// a G0 or G1c with the rw inside of its component. So a longer history tells no kind of anomaly less; only a graver
-// one, or a cycle with fewer rw, takes the place of another.
+// a G0 or G1c with the rw inside of its component. A violation of several rw counts the hazards of one rw that go
+// through these. So a longer history tells no kind of anomaly less; only a graver one, or a cycle with fewer rw, takes
+// the place of another.
 //
 // Whatever was explained, the verdict on the levels of the theory ([Verdict]) counts every cycle.
 //
@@ -107,6 +108,7 @@ type Analyzer struct {
 	order         *order // nil before Finish
 	coverageCount *coverageCount
 	txns          []*history.Txn // where there is no Options.Load, as store.txns
+	edges, steps  int            // of the graph of cycles, and how often the search looked at one
 }
 
 // New returns an empty analyzer.

@@ -38,6 +38,7 @@ func (a *Analyzer) Finish() (*Result, error) {
 	s := newSearch(a.order, c, a.opts)
 	s.run()
 	levels := verdict(slices.Concat(a.opts.Known, s.occurring()))
+	a.edges, a.steps = len(s.edges), s.steps
 	findings, err := a.describe(c)
 	if err != nil {
 		return nil, err
@@ -91,7 +92,35 @@ func (s *search) run() {
 	s.setTogether(false)
 	s.pass(Violation)
 	s.byOrders()
+	s.again = s.reopen()
 	s.pass(Hazard)
+}
+
+// reopen takes back that cycles of several rw explain theirs, for a search for those of one rw. It returns the edges
+// that were explained until then.
+func (s *search) reopen() []bool {
+	gone := slices.Clone(s.gone)
+	for e := range s.gone {
+		s.gone[e] = s.gone[e] && !s.several[e]
+	}
+	return gone
+}
+
+// close explains again what reopen took back.
+func (s *search) close(gone []bool) {
+	for e := range gone {
+		s.gone[e] = s.gone[e] || gone[e]
+	}
+}
+
+// reopened reports whether a hazard of one rw, which is e, is counted by the violation of several rw that explains e:
+// one that was there before the violation came into being does not vanish.
+func (s *search) reopened(e int32, name Anomaly, cycle []dep) bool {
+	if s.class != Hazard || s.again == nil || !s.again[e] || s.by[e] == nil {
+		return false
+	}
+	s.cover(s.by[e], name, Hazard, cycle)
+	return true
 }
 
 // pass looks for the cycles of one class.
@@ -104,6 +133,7 @@ func (s *search) pass(class Class) {
 	s.singles()
 	s.fractured()
 	s.longGSingle()
+	s.close(s.again)
 	s.rowsFirst(s.longNonadjacent)
 	s.skews()
 	s.forget()

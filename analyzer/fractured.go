@@ -7,7 +7,9 @@ import "slices"
 func (s *search) fractured() {
 	s.eachFractured(func(e int32, cycle []dep) bool {
 		if s.judge.class(cycle) == s.class {
-			s.add(cycle)
+			if !s.reopened(e, s.o.nameOf(cycle), cycle) {
+				s.add(cycle)
+			}
 			s.mark(e, s.told)
 		}
 		return true
@@ -22,6 +24,7 @@ func (s *search) eachFractured(yield func(e int32, cycle []dep) bool) {
 			continue
 		}
 		for _, f := range s.into(s.from(e)) {
+			s.steps++
 			if work--; work < 0 {
 				return
 			}

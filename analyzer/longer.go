@@ -126,6 +126,7 @@ func (h *dueHeap) Pop() any {
 // closes reports whether an edge into a node is as told: where none is, no search for a path there is worth its work.
 func (s *search) closes(v int32, ok func(e int32) bool, work *int) bool {
 	for _, e := range s.into(v) {
+		s.steps++
 		if *work--; ok(e) {
 			return true
 		}
@@ -195,13 +196,17 @@ func (s *search) reportLonger(cycle []int32, explained []bool) *group {
 	if s.o.nameOf(deps).base() == GSingle {
 		deps = s.strictestLonger(cycle)
 	}
+	if s.reopened(cycle[0], s.o.nameOf(deps), deps) {
+		s.markAll(cycle, explained, nil)
+		return nil
+	}
 	g := s.add(deps)
-	s.markAll(cycle, explained)
+	s.markAll(cycle, explained, g)
 	return g
 }
 
-// markAll sets the rw of a cycle, and those parallel to them, in a set of edges.
-func (s *search) markAll(cycle []int32, set []bool) {
+// markAll sets the rw of a group's cycle, and those parallel to them, in a set of edges.
+func (s *search) markAll(cycle []int32, set []bool, g *group) {
 	antis := 0
 	for _, e := range cycle {
 		if s.edges[e].kind == rw {
@@ -211,7 +216,7 @@ func (s *search) markAll(cycle []int32, set []bool) {
 	}
 	for _, e := range cycle {
 		if s.edges[e].kind == rw && antis > 1 {
-			s.mark(e, s.several)
+			s.markSeveral(e, g)
 		}
 	}
 }

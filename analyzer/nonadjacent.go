@@ -33,7 +33,7 @@ func (s *search) leave(owner *group, name Anomaly, e int32, explained []bool) {
 	}
 	owner.cover(s.class, name, 1)
 	s.mark(e, explained)
-	s.mark(e, s.several)
+	s.markSeveral(e, owner)
 }
 
 // eachNonadjacent calls yield with a short cycle of that kind through each open rw where one may begin, until that says
@@ -182,6 +182,7 @@ func (s *search) alternating(e int32, keep func(e int32) bool, work *int) []int3
 		in := queue[head].edge
 		at := s.to(in)
 		for _, f := range s.out[s.off[at]:s.off[at+1]] {
+			s.steps++
 			if work != nil {
 				if *work--; *work < 0 {
 					return nil

@@ -8,18 +8,14 @@ import "slices"
 // its rw: it is the easier one to understand.
 func (s *search) byOrders() {
 	s.restart(Violation, sessionFlow)
-	gone, circled := slices.Clone(s.gone), slices.Clone(s.circled)
-	for e := range s.gone {
-		s.gone[e] = s.gone[e] && !s.several[e]
-	}
+	circled := slices.Clone(s.circled)
+	gone := s.reopen()
 	s.circular(ww | so)
 	s.circular(sessionFlow)
 	s.longGSingle()
 	s.restart(Violation, flow)
 	s.byTime(timeRules[:3])
-	for e := range s.gone {
-		s.gone[e] = s.gone[e] || gone[e]
-	}
+	s.close(gone)
 	s.restart(Violation, sessionFlow)
 	s.longNonadjacent()
 	s.forget()

@@ -18,6 +18,12 @@ func (s *search) lostUpdates() {
 		if class != s.class {
 			return true
 		}
+		unproven := in
+		unproven.inexact = true // it stands for a chain, which may be; the verdict looks for lost updates by itself
+		if s.reopened(l.edge, LostUpdate, []dep{*d, unproven}) {
+			s.explain(l.edge)
+			return true
+		}
 		g := s.found.group(LostUpdate, class, []dep{*d, in})
 		g.saw(max(s.o.txns[d.from].end, s.o.txns[d.to].end))
 		if g.better(l.steps + 1) {
@@ -99,7 +105,9 @@ func (s *search) singleIn(p *pair, reader, writer int32) {
 		return
 	}
 	if cycle, name := s.strictest(out, nil, s.between(p, writer, ww|wr)); cycle != nil {
-		s.found.add(name, s.class, cycle)
+		if !s.reopened(out[0], name, cycle) {
+			s.found.add(name, s.class, cycle)
+		}
 		s.explain(out[0])
 	}
 }
@@ -135,8 +143,8 @@ func (s *search) skewIn(p *pair) {
 		}
 	}
 	if best != nil {
-		s.found.add(name, s.class, best)
-		s.markAll([]int32{there[0], back[0]}, s.gone)
+		g := s.found.add(name, s.class, best)
+		s.markAll([]int32{there[0], back[0]}, s.gone, g)
 	}
 }
 
@@ -159,7 +167,9 @@ func (s *search) collisionIn(there, back []int32) {
 				continue
 			}
 			if cycle := s.depsOf([]int32{a, b}); s.judge.class(cycle) == s.class {
-				s.found.add(LostUpdate, s.class, cycle)
+				if !s.reopened(a, LostUpdate, cycle) {
+					s.found.add(LostUpdate, s.class, cycle)
+				}
 				s.explain(a)
 				s.explain(b)
 				return

@@ -29,6 +29,8 @@ type search struct {
 	gone    []bool   // by edge: explained
 	told    []bool   // by edge: explained by a longer cycle, which does not count for write skews
 	several []bool   // by edge: explained by a cycle of several rw
+	by      []*group // by edge: whose cycle of several rw that was; nil where it has no group
+	again   []bool   // by edge: explained before reopen; nil until the search for hazards
 	circled []kind   // by edge: the kinds of the explained component that it is inside of; 0 for none
 	off     []uint32 // by node, into out
 	out     []int32  // edges by the node that they leave
@@ -39,6 +41,7 @@ type search struct {
 	walk    walk
 	arrived [2][]int32 // by node: the round in which alternating came to it, and by an rw
 	strides []stride   // scratch of alternating
+	steps   int        // edges looked at, by whatever search
 	chains  chains
 }
 
@@ -99,6 +102,7 @@ func (s *search) collectEdges() {
 	s.gone = make([]bool, len(s.edges))
 	s.told = make([]bool, len(s.edges))
 	s.several = make([]bool, len(s.edges))
+	s.by = make([]*group, len(s.edges))
 	s.circled = make([]kind, len(s.edges))
 	s.off = make([]uint32, len(s.nodes)+1)
 	for e := range s.edges {
@@ -182,6 +186,7 @@ func (s *search) counts(e int32, kinds kind) bool {
 
 // components finds the strongly connected components of the edges that keep accepts.
 func (s *search) components(keep func(e int32) bool) (comp []int32, sizes []int32) {
+	s.steps += len(s.edges)
 	comp, count := components(len(s.nodes), s.off, func(i uint32) int32 {
 		if e := s.out[i]; keep(e) {
 			return s.to(e)
@@ -201,9 +206,19 @@ func (s *search) explain(e int32) { s.mark(e, s.gone) }
 
 // mark sets all rw edges parallel to e in a set of edges.
 func (s *search) mark(e int32, set []bool) {
+	s.eachBeside(e, func(p int32) { set[p] = true })
+}
+
+// markSeveral notes that a cycle of several rw explains e and what is parallel to it, and whose the cycle is.
+func (s *search) markSeveral(e int32, g *group) {
+	s.eachBeside(e, func(p int32) { s.several[p], s.by[p] = true, g })
+}
+
+// eachBeside calls yield with all rw edges parallel to e.
+func (s *search) eachBeside(e int32, yield func(p int32)) {
 	for _, p := range s.pairs[s.pair[e]].edges {
 		if s.edges[p].kind == rw && s.from(p) == s.from(e) {
-			set[p] = true
+			yield(p)
 		}
 	}
 }
@@ -323,11 +338,16 @@ func (s *search) add(cycle []dep) *group {
 		return nil
 	}
 	if owner := s.found.owner(name, class, cycle); owner != nil {
-		owner.cover(class, name, 1)
-		s.covered[name] = s.covered[name] || s.o.provesAll(cycle)
+		s.cover(owner, name, class, cycle)
 		return owner
 	}
 	return s.found.add(name, class, cycle)
+}
+
+// cover counts a cycle in a group that tells it, too.
+func (s *search) cover(owner *group, name Anomaly, class Class, cycle []dep) {
+	owner.cover(class, name, 1)
+	s.covered[name] = s.covered[name] || s.o.provesAll(cycle)
 }
 
 // shortest finds the shortest cycle through any of the edges; through the first of them at least.
@@ -414,6 +434,7 @@ func (s *search) level(back bool, ok func(e int32) bool, work *int) int32 {
 	}
 	for end := len(here.queue); here.head < end; here.head++ {
 		for _, e := range s.along(!back, here.queue[here.head]) {
+			s.steps++
 			if work != nil {
 				if *work--; *work < 0 {
 					return none

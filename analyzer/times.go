@@ -168,6 +168,7 @@ func (s *search) walkInTime(w *timeWalk, goal int32, rule timeRule) {
 	for head := 0; head < len(w.queue); head++ {
 		at := w.queue[head]
 		for _, e := range s.along(w.forth, at/states) {
+			s.steps++
 			if !s.passable(e, rule.kinds) || w.via[at] >= 0 && !s.mayMeet(w.forth, e, w.via[at]) {
 				continue
 			}
