@@ -29,6 +29,8 @@ type node struct {
 	xid    uint32 // 0: of one that was there before, not known
 	ctid   uint64
 	leaf   uint32
+	in     inDatabase
+	gone   uint64 // the position in the log at which it was deleted for good; 0: it was not
 	table  string // as the log has it
 	before int32  // the version that it replaced; none
 	after  int32  // the one that replaced it for good; none
@@ -102,11 +104,14 @@ func (r *Resolver) link(at map[filePlace]int32, logged, n int32) {
 	}
 	if w.Op == history.DeleteRow {
 		l.nodes[n] = old
+		if l.committed {
+			r.nodes[old].gone = p.LSN
+		}
 		return
 	}
 	fresh := int32(len(r.nodes))
 	r.nodes = append(r.nodes, node{logged: logged, write: n, xid: p.NewXID, ctid: p.NewID, leaf: p.Leaf, table: w.Row.Table,
-		before: old, after: none})
+		in: inDatabase{l.run.server.number, l.database}, before: old, after: none})
 	if old != none && l.committed {
 		r.nodes[old].after = fresh
 	}
@@ -125,7 +130,7 @@ func (r *Resolver) link(at map[filePlace]int32, logged, n int32) {
 func (r *Resolver) root(l *logged, w *history.LoggedWrite) int32 {
 	n := int32(len(r.nodes))
 	r.nodes = append(r.nodes, node{logged: none, ctid: w.TupleID.CTID, leaf: w.TupleID.Leaf, table: w.Row.Table,
-		before: none, after: none})
+		in: inDatabase{l.run.server.number, l.database}, before: none, after: none})
 	// Only of the first stretch it is certain that what a client saw at the place since the run began is this.
 	if l.stretch == l.run.firstStretch() {
 		k := rootKey{l.run.info.Run, l.database, w.TupleID.Leaf, w.TupleID.CTID}
@@ -196,7 +201,10 @@ func (r *Resolver) see(x *run, database int32, n *node, row history.Row) {
 }
 
 // nameRows gives the versions that nobody saw the row of those around them.
-func (r *Resolver) nameRows() {
+func (r *Resolver) nameRows() { r.eachChain(r.nameChain) }
+
+// eachChain calls f with the versions of each row, in order. The slice is valid for the call.
+func (r *Resolver) eachChain(f func(chain []int32)) {
 	var chain []int32
 	for i := range r.nodes {
 		if n := &r.nodes[i]; n.before != none && r.nodes[n.before].after == int32(i) {
@@ -206,7 +214,7 @@ func (r *Resolver) nameRows() {
 		for at := int32(i); at != none; at = r.nodes[at].after {
 			chain = append(chain, at)
 		}
-		r.nameChain(chain)
+		f(chain)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 // Settle makes the transactions past isotap, and finds what recorded ones wrote unseen.
 func (r *Resolver) Settle() {
 	r.nameRows()
+	r.leaveOutTaken()
 	r.leaveOutMoved()
 	owners := make(map[history.TxnID]bool)
 	for i := range r.logged {

@@ -1,8 +1,11 @@
-// Package pglog makes transactions of what PostgreSQL's write-ahead log says was written past isotap.
+// Package pglog makes transactions of what PostgreSQL's write-ahead log says was written past isotap, and adds to
+// recorded ones what they wrote unseen.
 //
 // The log knows versions by their places, and not which row they are of. A row's versions make a chain, for an UPDATE
 // tells the place of the version that it replaced; whatever a recorded statement saw of one of them names them all. So
-// what is written to rows that nobody recorded has seen or written is left out: it is in no dependency.
+// what is written to rows that nobody recorded has seen or written is left out: it is in no dependency. A write that
+// nobody saw may have changed the key, and another row have taken it: where the writes of two chains of one name come
+// between each other, only those versions keep it that were seen to have it.
 //
 // What the log adds gets the places that recorded accesses have, and package pgversions puts it in order with them: of
 // the writers of one row, who wait for each other, by the position in the log. Nothing that was recorded is changed or
@@ -13,8 +16,9 @@
 // those it is not said that they went past isotap, and they are left out. So are tables that were written anew, and
 // partitions.
 //
-// pglog.go takes in what there is, chains.go makes the chains, owners.go tells whose a transaction of the log is, and
-// complete.go makes the transactions.
+// pglog.go takes in what there is, chains.go makes the chains, lives.go takes from them the names that
+// other rows took, owners.go tells whose a transaction of the log is, outcomes.go how one of unknown end ended,
+// complete.go makes the transactions past isotap, and effects.go finds what recorded ones wrote unseen.
 package pglog
 
 import (

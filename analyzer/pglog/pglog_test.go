@@ -135,6 +135,43 @@ func TestWhoWroteIsToldFromTheLog(t *testing.T) {
 	}
 }
 
+// TestNamesThatAnotherRowTookAreLeftOut: a row that was seen as 1 is written unseen at 200 and 600, and another 1 is
+// made between or behind. Positions in the log are a hundred times places.
+func TestNamesThatAnotherRowTookAreLeftOut(t *testing.T) {
+	removed := func(xid uint32, at, position uint64) *history.LoggedTxn {
+		w := remove(xid, at)
+		w.TupleID.LSN = position
+		return committed(xid, 120, 130, w)
+	}
+	undone := committed(21, 120, 130, made(21, 4))
+	undone.Status = history.Aborted
+	for _, c := range []struct {
+		name  string
+		other []*history.LoggedTxn
+		stmts []history.Stmt
+		named bool
+	}{
+		{"no other", nil, nil, true},
+		{"made between the writes", []*history.LoggedTxn{committed(21, 120, 130, made(21, 4))}, []history.Stmt{saw(21, 4)},
+			false},
+		{"made and deleted between the writes",
+			[]*history.LoggedTxn{committed(21, 120, 130, made(21, 4)), removed(22, 4, 500)}, []history.Stmt{saw(21, 4)}, false},
+		{"the same, and the first one is seen as 1 in the end",
+			[]*history.LoggedTxn{committed(21, 120, 130, made(21, 4)), removed(22, 4, 500)},
+			[]history.Stmt{saw(21, 4), saw(24, 6)}, false},
+		{"made behind the writes", []*history.LoggedTxn{committed(21, 120, 130, made(21, 8))}, []history.Stmt{saw(21, 8)}, true},
+		{"undone", []*history.LoggedTxn{undone}, []history.Stmt{saw(21, 4)}, true},
+		{"seen as another row", []*history.LoggedTxn{committed(21, 120, 130, made(21, 4))}, nil, true},
+	} {
+		log := slices.Concat([]*history.LoggedTxn{committed(20, 110, 115, update(20, 1, 2))}, c.other,
+			[]*history.LoggedTxn{committed(24, 140, 150, update(24, 2, 6))})
+		r := settled(t, log, []*history.Txn{recorded(1, slices.Concat([]history.Stmt{saw(5, 1)}, c.stmts)...)})
+		if named := r.nodes[r.byID[versionKey{0, r.database("shop"), leaf, 20, 2}]].named(); named != c.named {
+			t.Errorf("%s: named %t", c.name, named)
+		}
+	}
+}
+
 func TestVersionsThatTheLogLacksAreDisputed(t *testing.T) {
 	log := []*history.LoggedTxn{committed(21, 180, 190, update(21, 2, 3))}
 	sure := recorded(1, wrote(20, 2, 21, 3), wrote(21, 3, 21, 4))
