@@ -45,7 +45,7 @@ func (r *Resolver) Complete(t *history.Txn) {
 }
 
 // withinATransaction is said of who wrote what no statement of a recorded transaction told.
-const withinATransaction = "by a trigger, a cascade or a function"
+const withinATransaction = "unseen, from the log"
 
 // An effect is a write of a recorded transaction that none of its statements told.
 type effect struct {

@@ -201,7 +201,7 @@ func TestSkewsByUnseenWritesAreNamed(t *testing.T) {
 			if len(r.Findings) != 1 || countOf(t, r, analyzer.WriteSkew) != 1 || r.Coverage.Log.Told == 0 {
 				t.Fatalf("%d findings, %+v", len(r.Findings), r.Coverage.Log)
 			}
-			if told := transactionsOf(r.Findings[0]); !strings.Contains(told, "by a trigger, a cascade or a function") {
+			if told := transactionsOf(r.Findings[0]); !strings.Contains(told, "unseen, from the log") {
 				t.Errorf("the write is not named: %s", told)
 			}
 		})

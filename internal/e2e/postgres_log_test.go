@@ -157,7 +157,7 @@ func TestLostUpdateByUnseenWritesIsNamed(t *testing.T) {
 				r.Coverage.Kinds[history.Update].Statements() > 1 {
 				t.Errorf("isotap's own statement counts: %s", advice)
 			}
-			if told := transactionsOf(r.Findings[0]); !strings.Contains(told, "by a trigger, a cascade or a function") {
+			if told := transactionsOf(r.Findings[0]); !strings.Contains(told, "unseen, from the log") {
 				t.Errorf("the write is not named: %s", told)
 			}
 		})
