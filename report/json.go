@@ -423,8 +423,8 @@ func newJSONTxn(w *witness, t *history.Txn, clock clock) jsonTxn {
 func newJSONStatement(w *witness, s *history.Stmt) jsonStatement {
 	out := jsonStatement{
 		Num: s.Num, Kind: s.Kind.String(), Text: w.text(s), Shape: s.Shape, Locking: s.Locking.String(),
-		Observation: s.Observation.String(), Reason: s.Reason.String(), Void: s.Void, Unseen: s.Unseen, StartNS: s.Start, EndNS: s.End,
-		Rows: s.Rows, Affected: s.Affected,
+		Observation: s.Observation.String(), Reason: s.Reason.String(), Void: s.Void, Unseen: s.Unseen,
+		StartNS: s.Start, EndNS: s.End, Rows: s.Rows, Affected: s.Affected,
 	}
 	if s.Origin != "" {
 		out.Origin = &s.Origin

@@ -36,12 +36,13 @@ type node struct {
 	after  int32  // the one that replaced it for good; none
 	// row is what recorded accesses call its row; empty: none was seen of it.
 	row history.Row
-	// seen says that a recorded access names its row, torn that two call that differently.
+	// seen reports whether a recorded access names the version's row; torn, whether the name is in doubt.
 	seen, torn bool
-	// left says that a recorded write left it, deletedBy which recorded transaction was seen to delete it; 0: none.
+	// left reports whether a recorded write left the version. deletedBy is the recorded transaction that was seen to
+	// delete it; 0: none.
 	left      bool
 	deletedBy history.TxnID
-	// own says that the recorded transaction that wrote it read it, or wrote over it.
+	// own reports whether a recorded statement of the transaction that wrote the version read it or wrote over it.
 	own bool
 }
 
@@ -200,7 +201,7 @@ func (r *Resolver) see(x *run, database int32, n *node, row history.Row) {
 	n.seen, n.row = true, row
 }
 
-// nameRows gives the versions that nobody saw the row of those around them.
+// nameRows names the rows of versions that nobody saw after the versions around them.
 func (r *Resolver) nameRows() { r.eachChain(r.nameChain) }
 
 // eachChain calls f with the versions of each row, in order. The slice is valid for the call.

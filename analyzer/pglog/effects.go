@@ -7,11 +7,11 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// Complete adds what the log says that a recorded transaction wrote and no statement of it told: by triggers, cascades,
-// functions, DO and COPY. It stands before the end of the transaction in statements of its own, for which of the
-// transaction's statements did it is not known. A statement of them has one row, but for rows that were made, so that
-// nothing is said of what was done at once. It also tells how the transaction ended, where the log alone knows.
-// Complete is to be called after [Resolver.Settle], with what is then resolved.
+// Complete adds to a recorded transaction what the log alone says of it: the writes of triggers, cascades, functions,
+// DO and COPY, and its end where the proxy knows none. Nobody knows which statement made these writes. So they stand in
+// statements of their own, before the end of the transaction: one for each row, and one for the inserts of a table that
+// follow each other. Call Complete once for each reading of a transaction, after [Resolver.Settle] and before versions
+// are resolved.
 func (r *Resolver) Complete(t *history.Txn) {
 	if e, ok := r.ends[t.ID]; ok {
 		t.Status, t.End = e.status, e.at

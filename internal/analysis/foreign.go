@@ -69,28 +69,11 @@ func (s *sources) addForeign(a *analyzer.Analyzer) error {
 	if s.foreign == nil {
 		return nil
 	}
-	runs, sessions, txns := s.foreign.Past()
-	for _, run := range runs {
-		if err := a.Add(run); err != nil {
-			return err
-		}
-	}
-	for _, session := range sessions {
-		if err := a.AddSession(session); err != nil {
-			return err
-		}
-	}
-	if s.resolvedPast == nil {
-		s.resolvedPast = make(map[history.TxnID]*history.Txn, len(txns))
-	}
-	for _, t := range txns {
-		s.resolvedPast[t.ID] = t
-		if err := a.AddTxn(t); err != nil {
-			return err
-		}
+	if err := s.addPast(a, s.foreign, func(*history.Txn) {}); err != nil {
+		return err
 	}
 	stats := s.foreign.Stats()
-	a.Logged(analyzer.LogCoverage{Txns: stats.Txns, Past: len(txns), Effects: stats.Effects,
-		Told: stats.Effects})
+	_, _, past := s.foreign.Past()
+	a.Logged(analyzer.LogCoverage{Txns: stats.Txns, Past: len(past), Effects: stats.Effects, Told: stats.Effects})
 	return nil
 }

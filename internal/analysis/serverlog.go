@@ -28,6 +28,9 @@ func (s *sources) findWriters(ctx context.Context) error {
 			any = true
 			found.AddRun(info)
 			for t, err := range x.reader.Logged(ctx, info.Run) {
+				if x.damaged(err) {
+					return nil // a log that lacks something is no witness
+				}
 				if err != nil {
 					return fmt.Errorf("%s: %w", x.dir, err)
 				}
@@ -87,7 +90,20 @@ func (s *sources) addWriters(a *analyzer.Analyzer) error {
 	if s.writers == nil {
 		return nil
 	}
-	runs, sessions, txns := s.writers.Past()
+	if err := s.addPast(a, s.writers, s.name); err != nil {
+		return err
+	}
+	stats := s.writers.Stats()
+	a.Logged(analyzer.LogCoverage{Txns: stats.Txns, Past: stats.Past, Effects: stats.Effects, Told: stats.Told,
+		Ends: stats.Ends, Disputed: stats.Disputed, Example: stats.Example})
+	return nil
+}
+
+// addPast gives the analyzer the transactions that went past isotap, after resolve was given each.
+func (s *sources) addPast(a *analyzer.Analyzer, logs interface {
+	Past() ([]history.Info, []history.Session, []*history.Txn)
+}, resolve func(*history.Txn)) error {
+	runs, sessions, txns := logs.Past()
 	for _, run := range runs {
 		if err := a.Add(run); err != nil {
 			return err
@@ -98,16 +114,15 @@ func (s *sources) addWriters(a *analyzer.Analyzer) error {
 			return err
 		}
 	}
-	s.resolvedPast = make(map[history.TxnID]*history.Txn, len(txns))
+	if s.resolvedPast == nil {
+		s.resolvedPast = make(map[history.TxnID]*history.Txn, len(txns))
+	}
 	for _, t := range txns {
-		s.name(t)
+		resolve(t)
 		s.resolvedPast[t.ID] = t
 		if err := a.AddTxn(t); err != nil {
 			return err
 		}
 	}
-	stats := s.writers.Stats()
-	a.Logged(analyzer.LogCoverage{Txns: stats.Txns, Past: stats.Past, Effects: stats.Effects, Told: stats.Told,
-		Ends: stats.Ends, Disputed: stats.Disputed, Example: stats.Example})
 	return nil
 }
