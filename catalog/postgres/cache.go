@@ -40,6 +40,8 @@ type Cache struct {
 	// taken out of pending: they are looked at the other way round.
 	marks   sync.Mutex
 	defined time.Time // when the last definition was noted
+	looking bool      // the whole catalog is being looked at
+	missed  bool      // a definition was noted meanwhile, by the catalog as it was known before
 	moved   moving
 	current atomic.Pointer[snapshot]
 	pending atomic.Pointer[pending] // nil: nothing
@@ -157,25 +159,41 @@ func (c *Cache) Reload(ctx context.Context) error {
 // freshShare bounds what sessions that begin make isotap read: one part of the time.
 const freshShare = 20
 
-// freshen reads the catalog anew for a session that begins, unless that was done just before. A database may
-// have been dropped and made again since its last session.
-func (c *Cache) freshen(ctx context.Context) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.isFresh() {
-		return nil
+// Arrive returns what a session that begins now calls before it rests on the catalog: a function that waits until that
+// was read anew; nil where it was just before. A database may have been dropped and made again since its last session,
+// and anything defined past isotap. What cannot be read is read when a statement asks for it.
+func (c *Cache) Arrive() (wait func()) {
+	arrived := time.Now()
+	fresh := func() bool { return c.began.After(arrived) || arrived.Sub(c.began) < freshShare*c.took }
+	if c.mu.TryLock() { // else it is being read
+		defer c.mu.Unlock()
+		if fresh() {
+			return nil
+		}
 	}
-	return c.reload(ctx)
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if fresh() {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), settleLimit)
+		defer cancel()
+		if c.reload(ctx) != nil {
+			c.touch(nil)
+		}
+	}
 }
 
-// freshenAhead is freshen before the session has begun, which comes again. It leaves alone what others read.
+// freshenAhead reads the catalog anew for sessions that begin, unless that was done just before. It leaves alone what
+// others read.
 func (c *Cache) freshenAhead(ctx context.Context) {
 	if !c.mu.TryLock() {
 		return
 	}
 	defer c.mu.Unlock()
 	if !c.isFresh() {
-		_ = c.reload(ctx) // freshen tells
+		_ = c.reload(ctx) // Arrive's wait does it again
 	}
 }
 
@@ -185,6 +203,8 @@ func (c *Cache) isFresh() bool { return time.Since(c.began) < freshShare*c.took 
 // reload needs c.mu.
 func (c *Cache) reload(ctx context.Context) error {
 	began := time.Now()
+	c.look(true)
+	defer c.look(false)
 	p := c.pending.Load()
 	next, err := c.readAnew(ctx)
 	if err != nil {
@@ -193,6 +213,13 @@ func (c *Cache) reload(ctx context.Context) error {
 	c.replace(next, p)
 	c.began, c.took = began, time.Since(began)
 	return nil
+}
+
+// look notes that the whole catalog is being looked at, or no longer is.
+func (c *Cache) look(on bool) {
+	c.marks.Lock()
+	defer c.marks.Unlock()
+	c.looking, c.missed = on, false
 }
 
 // readAnew returns what the catalog has come to be: the current snapshot where nothing has changed. It needs c.mu.
@@ -404,11 +431,15 @@ func (c *Cache) replace(next *snapshot, p *pending) {
 	}
 	c.current.Store(next)
 	misled := c.pending.CompareAndSwap(p, nil) && p.misled(next)
+	surprised := next.epoch != old.epoch && !next.since.among(p)
+	if surprised && c.missed {
+		c.touchAnything() // what that definition touched was not known
+	}
 	c.marks.Unlock()
 	if misled {
 		c.misled.Add(1)
 	}
-	if misled || next.epoch != old.epoch && !next.since.among(p) {
+	if misled || surprised {
 		c.tell()
 	}
 }

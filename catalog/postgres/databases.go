@@ -71,44 +71,38 @@ func (d *Databases) hasGuests(name string) bool {
 	return d.guests[name] > 0
 }
 
-// Expect notes that a client asks to be let in to a database. Where isotap is there already, it begins to read what
-// [Databases.Open] is to give, while the server makes a session.
+// Expect notes that a client asks to be let in to a database. Where isotap is there already, it begins to read what the
+// session may wait for ([Cache.Arrive]), while the server makes one.
 func (d *Databases) Expect(name string) {
 	if entry := d.readable()[name]; entry != nil && entry.cache.conn.connected() {
 		d.opening.Go(func() { entry.cache.freshenAhead(d.closing) })
 	}
 }
 
-// Open returns a database's cache to a session that begins in it, and sees that it is fresh. An error says why
-// isotap cannot read the database, or not before ctx ended: the session is to go unobserved. A catalog that
-// takes longer to read is there for later sessions.
+// Open returns a database's cache to a session that begins in it, which sees by [Cache.Arrive] that it is fresh. An
+// error says why isotap cannot read the database, or not before ctx ended: the session is to go unobserved. A catalog
+// that takes longer to read is there for later sessions.
 func (d *Databases) Open(ctx context.Context, name string) (*Cache, error) {
-	entry, first := d.entry(name)
+	entry := d.entry(name)
 	select {
 	case <-entry.opened:
 	case <-ctx.Done():
 		return nil, fmt.Errorf("reading the catalog of database %s: %w", name, ctx.Err())
 	}
-	if first || entry.cache == nil {
-		return entry.cache, entry.err
+	if entry.cache != nil {
+		d.opening.Go(func() { entry.cache.freshenAhead(d.closing) })
 	}
-	if err := entry.cache.freshen(ctx); err != nil {
-		if IsGone(err) {
-			d.forget(name, entry)
-		}
-		return nil, err
-	}
-	return entry.cache, nil
+	return entry.cache, entry.err
 }
 
-// entry finds what is known of a database, or begins to read it: first says so.
-func (d *Databases) entry(name string) (entry *database, first bool) {
+// entry finds what is known of a database, or begins to read it.
+func (d *Databases) entry(name string) *database {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if entry = d.known[name]; entry != nil && !entry.overdue() {
-		return entry, false
+	if entry := d.known[name]; entry != nil && !entry.overdue() {
+		return entry
 	}
-	entry = &database{opened: make(chan struct{})}
+	entry := &database{opened: make(chan struct{})}
 	d.known[name] = entry
 	d.opening.Go(func() {
 		defer close(entry.opened)
@@ -118,7 +112,7 @@ func (d *Databases) entry(name string) (entry *database, first bool) {
 			d.forget(name, entry)
 		}
 	})
-	return entry, true
+	return entry
 }
 
 // load reads a database over a connection that stays while clients are in it.

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/rewrite"
 )
 
 func databases(t *testing.T, to dsn.Target) *Databases {
@@ -96,6 +98,7 @@ func TestADatabaseMadeAgainIsReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	arrive(c)
 	if c.Table("public", "after") == nil || c.Table("public", "before") != nil {
 		t.Error("the cache is that of the old database")
 	}
@@ -159,4 +162,81 @@ func TestConnectionStaysAsLongAsClientsAreThere(t *testing.T) {
 		}
 	}
 	run(t, admin, "DROP DATABASE "+database)
+}
+
+func TestWhoArrivesWaitsForWhatPassedByIsotap(t *testing.T) {
+	database, db := newDatabase(t, "CREATE TABLE plain (a int)")
+	d := databases(t, target(t))
+	d.Enter(database)
+	for i := range 3 {
+		c, err := d.Open(t.Context(), database)
+		if err != nil {
+			t.Fatal(err)
+		}
+		awaitStale(c)
+		run(t, db, fmt.Sprintf("ALTER TABLE plain ADD COLUMN b%d int", i))
+		if c, err = d.Open(t.Context(), database); err != nil {
+			t.Fatal(err)
+		}
+		arrive(c)
+		if got := len(c.Table("public", "plain").Columns); got != i+2 {
+			t.Fatalf("%d columns, of %d", got, i+2)
+		}
+	}
+}
+
+// arrive waits as a session that begins does.
+func arrive(c *Cache) {
+	if wait := c.Arrive(); wait != nil {
+		wait()
+	}
+}
+
+// awaitStale waits until whoever arrives has the catalog read again.
+func awaitStale(c *Cache) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.isFresh() {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// TestDefinitionsDuringAReadingAreNotedByWhatItFinds: a table that came past isotap inherits from one that is altered
+// while isotap reads of the first.
+func TestDefinitionsDuringAReadingAreNotedByWhatItFinds(t *testing.T) {
+	database, db := newDatabase(t, "CREATE TABLE parent (a int)")
+	d := databases(t, target(t))
+	d.Enter(database)
+	c, err := d.Open(t.Context(), database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitStale(c)
+	run(t, db, "CREATE TABLE child () INHERITS (parent)")
+	lock, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lock.Exec("LOCK TABLE pg_catalog.pg_attribute IN ACCESS EXCLUSIVE MODE"); err != nil {
+		t.Fatal(err)
+	}
+	arrived := make(chan struct{})
+	go func() { defer close(arrived); arrive(c) }()
+	for looking := false; !looking; {
+		time.Sleep(time.Millisecond)
+		c.marks.Lock()
+		looking = c.looking
+		c.marks.Unlock()
+	}
+	c.Touch([]rewrite.SchemaChange{{Named: []rewrite.TableName{{Schema: "public", Table: "parent"}}}})
+	if err := lock.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	<-arrived
+	run(t, db, "ALTER TABLE parent ADD COLUMN b int")
+	for _, table := range []string{"child", "parent"} {
+		if got := len(c.Table("public", table).Columns); got != 2 {
+			t.Errorf("%s has %d columns", table, got)
+		}
+	}
 }

@@ -111,12 +111,12 @@ func (c *Cache) readAhead() {
 func (c *Cache) touch(changes []rewrite.SchemaChange) (touched bool) {
 	c.marks.Lock()
 	defer c.marks.Unlock()
-	p, s := c.pending.Load().clone(), c.current.Load()
+	c.missed = c.looking
 	if changes == nil {
-		c.noteMoved(slices.Collect(maps.Values(p.told)))
-		p.any, p.exposes, touched = true, true, true
-		clear(p.told)
+		c.touchAnything()
+		return true
 	}
+	p, s := c.pending.Load().clone(), c.current.Load()
 	for i := range changes {
 		ch := &changes[i]
 		switch {
@@ -138,6 +138,15 @@ func (c *Cache) touch(changes []rewrite.SchemaChange) (touched bool) {
 		c.pending.Store(p) // another one than before, also if it has the same names: a reading may have begun
 	}
 	return touched
+}
+
+// touchAnything notes that anything may look different. It needs c.marks.
+func (c *Cache) touchAnything() {
+	p := c.pending.Load().clone()
+	c.noteMoved(slices.Collect(maps.Values(p.told)))
+	p.any, p.exposes = true, true
+	clear(p.told)
+	c.pending.Store(p)
 }
 
 // noteMoved notes tables that are told whose rows may have come into other files. It needs c.marks.

@@ -18,8 +18,11 @@ const ddlLoad = "ddl"
 type ddlEngine struct {
 	start  starter // of a server whose database is empty
 	driver string  // of database/sql
-	// source is the driver's name of the database at an address.
-	source func(address string) string
+	// source is the driver's name of a path's database at an address.
+	source func(address, database string) string
+	// apart says that catalogs are of a database, so that each path gets one of its own: what another path defines
+	// would be definitions past isotap, which it has to look for.
+	apart bool
 	// enter makes an empty schema and goes into it, leave drops it; %s is its name.
 	enter   []string
 	leave   string
@@ -129,8 +132,10 @@ func ddlEngineReport(ctx context.Context, s settings, e engine, progress io.Writ
 	have := 0
 	for _, tables := range slices.Sorted(slices.Values(s.tables)) {
 		fmt.Fprintf(progress, "%d tables ...\n", tables)
-		if err := e.ddl.makeOthers(ctx, b.target.Addr(), have, tables); err != nil {
-			return r, err
+		for _, database := range e.ddl.databases() {
+			if err := e.ddl.makeOthers(ctx, b.target.Addr(), database, have, tables); err != nil {
+				return r, err
+			}
 		}
 		have = tables
 		results, err := b.measureDDL(ctx, e.ddl, tables, progress)
@@ -142,9 +147,30 @@ func ddlEngineReport(ctx context.Context, s settings, e engine, progress io.Writ
 	return r, nil
 }
 
-// open connects to the load's database at an address; the pool has one connection.
-func (e ddlEngine) open(address string) (*sql.DB, error) {
-	db, err := sql.Open(e.driver, e.source(address))
+// ownDatabase returns the name of a path's own database.
+func ownDatabase(path string) string { return database + "_" + path }
+
+// databaseOf returns the database that a path's load is in.
+func (e ddlEngine) databaseOf(path string) string {
+	if e.apart {
+		return ownDatabase(path)
+	}
+	return database
+}
+
+// databases returns those of all paths.
+func (e ddlEngine) databases() (names []string) {
+	for _, path := range ddlPaths {
+		if name := e.databaseOf(path); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// open connects to a database at an address; the pool has one connection.
+func (e ddlEngine) open(address, database string) (*sql.DB, error) {
+	db, err := sql.Open(e.driver, e.source(address, database))
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", address, err)
 	}
@@ -153,8 +179,8 @@ func (e ddlEngine) open(address string) (*sql.DB, error) {
 }
 
 // makeOthers makes the tables numbered from up to, past all proxies.
-func (e ddlEngine) makeOthers(ctx context.Context, address string, from, to int) error {
-	db, err := e.open(address)
+func (e ddlEngine) makeOthers(ctx context.Context, address, database string, from, to int) error {
+	db, err := e.open(address, database)
 	if err != nil {
 		return err
 	}
@@ -195,7 +221,7 @@ func (b *bench) measureDDL(ctx context.Context, e ddlEngine, tables int,
 			return nil, err
 		}
 		m.paths = append(m.paths, p)
-		client, err := e.open(p.address)
+		client, err := e.open(p.address, e.databaseOf(name))
 		if err != nil {
 			return nil, err
 		}
@@ -279,7 +305,7 @@ func (m *ddlMeter) roundOf(ctx context.Context, p program, turns []int) error {
 	var order []string
 	for _, i := range turns {
 		name := m.paths[i].name
-		took, err := m.run(ctx, m.paths[i].address, p)
+		took, err := m.run(ctx, m.paths[i], p)
 		if err != nil {
 			return fmt.Errorf("%s: %s: %w", name, p.name, err)
 		}
@@ -362,17 +388,17 @@ func kindOf(text string) string {
 }
 
 // run runs a program over a connection of its own.
-func (m *ddlMeter) run(ctx context.Context, address string, p program) (all []took, err error) {
+func (m *ddlMeter) run(ctx context.Context, through *path, p program) (all []took, err error) {
 	m.serial++
 	statements := p.statements(m.engine, fmt.Sprintf("schema%d", m.serial))
-	client, err := m.engine.open(address)
+	client, err := m.engine.open(through.address, m.engine.databaseOf(through.name))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
 	began := time.Now()
 	if err := client.PingContext(ctx); err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", address, err)
+		return nil, fmt.Errorf("connect to %s: %w", through.address, err)
 	}
 	all = append(all, took{"connecting", milliseconds(time.Since(began))})
 	for _, text := range statements {

@@ -14,7 +14,7 @@ import (
 var mariadbDDL = ddlEngine{
 	start:  emptyMariaDB,
 	driver: "mysql",
-	source: func(address string) string { return "root@tcp(" + address + ")/" + database },
+	source: func(address, database string) string { return "root@tcp(" + address + ")/" + database },
 	enter:  []string{"CREATE DATABASE %s", "USE %s"},
 	leave:  "DROP DATABASE %s",
 	others: "CREATE TABLE %s (id INT PRIMARY KEY, name VARCHAR(100) NOT NULL, price DECIMAL(10,2), KEY (name))",
@@ -55,7 +55,7 @@ func emptyMariaDB(ctx context.Context) (target, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := createDatabase(ctx, s); err != nil {
+	if err := createDatabase(ctx, s, database); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
 	return mariadb{s}, nil
@@ -65,7 +65,8 @@ func emptyMariaDB(ctx context.Context) (target, error) {
 var postgresqlDDL = ddlEngine{
 	start:  emptyPostgreSQL,
 	driver: "pgx",
-	source: func(address string) string {
+	apart:  true,
+	source: func(address, database string) string {
 		return "postgres://" + postgresqlUser + "@" + address + "/" + database +
 			"?sslmode=disable&default_query_exec_mode=simple_protocol"
 	},
@@ -100,12 +101,21 @@ var postgresqlDDL = ddlEngine{
 
 // emptyPostgreSQL starts a server with an empty database.
 func emptyPostgreSQL(ctx context.Context) (target, error) {
-	s, err := testdb.StartPostgreSQL(ctx, testdb.PostgreSQLOptions{})
+	// Definitions wait for the disk, as above.
+	s, err := testdb.StartPostgreSQL(ctx, testdb.PostgreSQLOptions{
+		Args: []string{"-c", "fsync=on", "-c", "full_page_writes=on"},
+	})
 	if err != nil {
 		return nil, err
 	}
-	if err := createDatabase(ctx, s); err != nil {
-		return nil, errors.Join(err, s.Stop())
+	names := []string{database} // isotap's upstream
+	for _, path := range ddlPaths {
+		names = append(names, ownDatabase(path))
+	}
+	for _, name := range names {
+		if err := createDatabase(ctx, s, name); err != nil {
+			return nil, errors.Join(err, s.Stop())
+		}
 	}
 	return &postgresql{PostgreSQLServer: s}, nil
 }

@@ -32,7 +32,7 @@ func startMariaDB(ctx context.Context) (target, error) {
 }
 
 func (m mariadb) fill(ctx context.Context) error {
-	if err := createDatabase(ctx, m); err != nil {
+	if err := createDatabase(ctx, m, database); err != nil {
 		return err
 	}
 	if _, err := m.readWrite(ctx, m.Addr(), "prepare"); err != nil {

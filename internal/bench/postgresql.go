@@ -43,7 +43,7 @@ func startPostgreSQL(ctx context.Context) (target, error) {
 
 // fill makes the database and pgbench's tables.
 func (p *postgresql) fill(ctx context.Context) error {
-	if err := createDatabase(ctx, p); err != nil {
+	if err := createDatabase(ctx, p, database); err != nil {
 		return err
 	}
 	var err error

@@ -65,15 +65,15 @@ func loadName(words, how string, clients int) string {
 	return fmt.Sprintf("%s, %s, %d client%s", words, how, clients, s)
 }
 
-// createDatabase makes the database that a target's loads use.
+// createDatabase makes a database that a target's loads use.
 func createDatabase(ctx context.Context, on interface {
 	DB(name string) (*sql.DB, error)
-}) error {
+}, name string) error {
 	db, err := on.DB("")
 	if err != nil {
 		return err
 	}
-	_, err = db.ExecContext(ctx, "CREATE DATABASE "+database)
+	_, err = db.ExecContext(ctx, "CREATE DATABASE "+name)
 	if err := errors.Join(err, db.Close()); err != nil {
 		return fmt.Errorf("make a database: %w", err)
 	}

@@ -126,14 +126,34 @@ func (b *postgresBackend) protocol(legs proxy.TLS, durable, logged bool) proxy.P
 	}
 }
 
-// plannerOf returns the planner of a database; nil when its catalog was not read.
+// plannerOf returns the planner of a database for a session that begins; nil when its catalog was not read.
 func (b *postgresBackend) plannerOf(database string) postgresproxy.Planner {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if p := b.planners[database]; p != nil {
-		return p.planner
+		return &arriving{p.planner, p.catalog.Arrive()}
 	}
 	return nil
+}
+
+// An arriving planner is that of a session, which has not waited yet for the catalog to be fresh. Who comes to define
+// tables, as a restore or a migration does, need not wait for that.
+type arriving struct {
+	*sqlpostgres.Cache
+	wait func() // nil: it is fresh
+}
+
+// Plan returns the script of a text. One that rests on tables waits for the catalog, and so do all behind it.
+func (a *arriving) Plan(text []byte, s sqlpostgres.Session) *sqlpostgres.Script {
+	if a.wait != nil {
+		// Not by the cache, which is the others', too: the tables may be others.
+		if script := a.Rewriter().Plan(string(text), s); !script.RestsOnTables() {
+			return script
+		}
+		a.wait()
+		a.wait = nil
+	}
+	return a.Cache.Plan(text, s)
 }
 
 func (b *postgresBackend) describe(info *history.Info) {
@@ -141,8 +161,8 @@ func (b *postgresBackend) describe(info *history.Info) {
 	info.Columns = b.options.Columns
 }
 
-// reload sees that a session that begins finds the catalog fresh. Of what another one has changed it takes note only:
-// it is read when a statement asks for it.
+// reload sees that a session that begins finds the catalog. Of what another one has changed it takes note only: it is
+// read when a statement asks for it.
 func (b *postgresBackend) reload(ctx context.Context, changed session.Schema) error {
 	switch {
 	case changed.Expected:

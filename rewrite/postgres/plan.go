@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -478,6 +479,20 @@ type Script struct {
 
 	text  string // the client's
 	model *Script
+}
+
+// RestsOnTables reports whether the script may be another one where tables or functions are others. Definitions,
+// settings and what begins and ends transactions are what their texts say.
+func (s *Script) RestsOnTables() bool {
+	return s.Pieces != nil || s.Plain != nil || strings.Contains(s.text, rewrite.NamePrefix) ||
+		slices.ContainsFunc(s.Statements, func(p *Plan) bool {
+			switch p.Kind {
+			case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.DDL, history.Set:
+			default:
+				return true
+			}
+			return p.Observation != history.Nothing || p.Session.Calls || p.Schema.Open || p.Schema.Created != nil
+		})
 }
 
 // Model is the script after which this one was made: their texts differ in plain literals only, so that what the
