@@ -11,7 +11,9 @@ func (r *Resolver) Settle() {
 	r.leaveOutMoved()
 	owners := make(map[history.TxnID]bool)
 	for i := range r.logged {
-		owners[r.logged[i].owner] = true
+		if owner := r.logged[i].owner; !r.several[owner] {
+			owners[owner] = true
+		}
 	}
 	for _, w := range r.unseen {
 		w.Settle(owners)

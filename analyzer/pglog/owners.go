@@ -16,8 +16,13 @@ func (r *Resolver) Observe(t *history.Txn) error {
 	}
 	database := r.database(r.sessions[sessionKey{t.ID.Run(), t.Session}])
 	mayHide, wrote := false, true
+	block := false
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
+		block = block || s.Kind == history.Begin
+		if s.Kind == history.Call && !block { // it may have ended transactions of the log before the last
+			r.several[t.ID] = true
+		}
 		mayHide = mayHide || hides(s) && !s.Void
 		wrote = wrote && s.XID != history.NoXID
 		if l, ok := r.byXID[xidKey{x.server.number, s.XID}]; ok && s.XID != 0 {

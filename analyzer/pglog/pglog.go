@@ -52,6 +52,8 @@ type Resolver struct {
 	effects map[history.TxnID][]effect
 	// blind are recorded transactions that deleted rows of which they do not tell the versions.
 	blind map[history.TxnID]bool
+	// several are recorded transactions that may be more than one of the log.
+	several map[history.TxnID]bool
 	// ends are those of recorded transactions that the log alone knows.
 	ends  map[history.TxnID]end
 	stats Stats
@@ -137,7 +139,8 @@ func New(first history.Run) *Resolver {
 		roots: make(map[rootKey]int32), byXID: make(map[xidKey]int32),
 		unseen: make(map[inDatabase]*unseen.Writers), files: make(map[tableKey]uint32),
 		effects: make(map[history.TxnID][]effect), blind: make(map[history.TxnID]bool),
-		ends: make(map[history.TxnID]end)}
+		several: make(map[history.TxnID]bool),
+		ends:    make(map[history.TxnID]end)}
 }
 
 // Usable reports whether the log of a run is one that can be set beside its transactions: a run that has not ended, or

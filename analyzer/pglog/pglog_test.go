@@ -124,6 +124,12 @@ func TestWhoWroteIsToldFromTheLog(t *testing.T) {
 			[]*history.Txn{recorded(1, saw(5, 1)), recorded(2, opaque())}, ""},
 		{"beside one that may have been another of the log", []*history.LoggedTxn{foreign, own},
 			[]*history.Txn{recorded(1, opaque(), wrote(20, 2, 21, 3))}, named},
+		{"beside a procedure that may have committed before", []*history.LoggedTxn{foreign, own},
+			[]*history.Txn{recorded(1, saw(5, 1)), recorded(2, history.Stmt{Kind: history.Call, Observation: history.Opaque,
+				XID: 21})}, ""},
+		{"beside a procedure in a block", []*history.LoggedTxn{foreign, own},
+			[]*history.Txn{recorded(1, saw(5, 1)), recorded(2, history.Stmt{Kind: history.Begin},
+				history.Stmt{Kind: history.Call, Observation: history.Opaque, XID: 21})}, named},
 	} {
 		r := settled(t, c.log, c.txns)
 		if got := past(r); got != c.want {

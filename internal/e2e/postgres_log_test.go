@@ -90,7 +90,7 @@ func TestReadsOfUnseenWritesAreTold(t *testing.T) {
 			if _, err := c.PgConn().CopyFrom(t.Context(), strings.NewReader("1\t10\n"), "COPY stock FROM STDIN"); err != nil {
 				t.Fatal(err)
 			}
-		}, "SELECT n FROM stock WHERE id = 1", 0, 0, 1},
+		}, "SELECT n FROM stock WHERE id = 1", 0, 1, 0},
 		{"by a DO block beside a write", []string{table, "INSERT INTO stock VALUES (1, 10), (2, 10)"},
 			func(b *postgresBench, c *pgx.Conn) {
 				b.exec(c, "BEGIN", "UPDATE stock SET n = 1 WHERE id = 2", "DO $$ BEGIN UPDATE stock SET n = 3 WHERE id = 1; END $$",
@@ -278,14 +278,14 @@ func TestLogAccusesNobodyBesideUnseenWriters(t *testing.T) {
 	}
 }
 
-// TestCommitAfterACanceledQuestionFails has the question fail that isotap asks before a COMMIT for the transaction's
-// id, as a cancel request has it: the client is told that he has committed nothing, and goes on.
-func TestCommitAfterACanceledQuestionFails(t *testing.T) {
+// newCancelingBench starts isotap on its way to a server that fails each question for a transaction's id, as a cancel
+// request has it. Asked says that there was one.
+func newCancelingBench(t *testing.T, setup ...string) (b *postgresBench, asked *atomic.Bool) {
+	t.Helper()
 	question := regexp.MustCompile(`SELECT [^\x00]*_if_assigned\(\)[^\x00]*`)
-	var asked atomic.Bool
-	b := &postgresBench{t: t, database: testdb.NewPostgreSQLDatabase(t), recording: t.TempDir() + "/rec"}
-	testdb.Exec(t, testdb.OpenPostgreSQL(t, b.database), "CREATE TABLE stock (id int PRIMARY KEY, n int)",
-		"INSERT INTO stock VALUES (1, 10)")
+	asked = &atomic.Bool{}
+	b = &postgresBench{t: t, database: testdb.NewPostgreSQLDatabase(t), recording: t.TempDir() + "/rec"}
+	testdb.Exec(t, testdb.OpenPostgreSQL(t, b.database), setup...)
 	relay := newChangingCutter(t, testdb.PostgreSQL(t).Addr(), func(p []byte) []byte {
 		return question.ReplaceAllFunc(p, func(asks []byte) []byte {
 			asked.Store(true)
@@ -295,6 +295,13 @@ func TestCommitAfterACanceledQuestionFails(t *testing.T) {
 	b.start(func(o *proxyserver.Options) {
 		o.ServerLog, o.Upstream.Address = serverlog.Require, relay.Addr().String()
 	})
+	return b, asked
+}
+
+// TestCommitAfterACanceledQuestionFails has the question fail that isotap asks before a COMMIT for the transaction's
+// id, as a cancel request has it: the client is told that he has committed nothing, and goes on.
+func TestCommitAfterACanceledQuestionFails(t *testing.T) {
+	b, asked := newCancelingBench(t, "CREATE TABLE stock (id int PRIMARY KEY, n int)", "INSERT INTO stock VALUES (1, 10)")
 	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeCacheStatement,
 		pgx.QueryExecModeExec} {
 		c := b.connect(b.through(), mode)

@@ -25,6 +25,7 @@ import (
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/proxyserver"
 	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/serverlog"
 )
 
 // A tapMode is how isotap knows the rows of tables, and what it records of them.
@@ -35,7 +36,8 @@ type tapMode struct {
 }
 
 var tapModes = []tapMode{{name: "items"}, {name: "columns", columns: true}, {name: "predicates", predicates: true},
-	{name: "both", columns: true, predicates: true}}
+	{name: "both", columns: true, predicates: true},
+	{name: "logged", change: func(o *proxyserver.Options) { o.ServerLog = serverlog.Require }}}
 
 func (m tapMode) set(o *proxyserver.Options) {
 	o.Columns, o.Predicates, o.Args = m.columns, m.predicates, o.Args || m.predicates
@@ -45,7 +47,7 @@ func (m tapMode) set(o *proxyserver.Options) {
 }
 
 var onlyMirror = flag.String("mirror", "",
-	"random statements run in this mode only: items, columns, predicates or both")
+	"random statements run in this mode only: items, columns, predicates, both or logged")
 
 // A postgresMirror is two equal databases on one server: one for a direct connection, one behind isotap.
 type postgresMirror struct {

@@ -187,7 +187,8 @@ func TestPostgreSQLOutcomesAreWhatTheTablesSay(t *testing.T) {
 	for _, c := range []struct {
 		durability recorder.Durability
 		log        serverlog.Use
-	}{{recorder.Relaxed, serverlog.Off}, {recorder.Commit, serverlog.Off}, {recorder.Relaxed, serverlog.Require}} {
+	}{{recorder.Relaxed, serverlog.Off}, {recorder.Commit, serverlog.Off}, {recorder.Relaxed, serverlog.Require},
+		{recorder.Commit, serverlog.Require}} {
 		t.Run(fmt.Sprintf("%s, with a log %t", c.durability, c.log != serverlog.Off), func(t *testing.T) {
 			o := &outcomeTest{t: t, database: testdb.NewPostgreSQLDatabase(t), witnesses: make(map[int]postgresWitness)}
 			db := testdb.OpenPostgreSQL(t, o.database)

@@ -236,7 +236,12 @@ func (w *postgresWriter) definition() string {
 func (w *postgresWriter) calling() string {
 	return w.oneOf("CALL proc(1)", "CALL commits(2)", "DO $$BEGIN UPDATE t1 SET c = 3 WHERE id = 3; END$$",
 		"DO $$BEGIN UPDATE t1 SET c = 3 WHERE id = 3; COMMIT; INSERT INTO t3 (x) VALUES (3); ROLLBACK; END$$",
-		"SELECT noting(1)", "LOCK TABLE t1", "VACUUM t3", "ANALYZE t3")
+		"SELECT noting(1)", "SELECT writes(2)", "LOCK TABLE t1", "VACUUM t3", "ANALYZE t3", "CALL gives(4)", "CALL gives(0);",
+		"CALL gives()", "CALL nowhere(1)", "CALL proc($1)", "CALL gives(4", "/* one */ CALL gives(-4) -- two",
+		"DO $$BEGIN INSERT INTO kid VALUES (77, NULL, 999); END$$", "COPY t1 (id FROM STDIN", "COPY kid (id, q) TO STDOUT;",
+		"DO LANGUAGE plpgsql $$BEGIN RAISE NOTICE 'é'; RAISE NOTICE 'two'; END$$", "EXPLAIN ANALYZE VERBOSE nonsense",
+		"SELECT writes(1), $1", "SELECT 1/0, writes(1)", "SELECT writes(1) FROM rows_of(3)",
+		"DO $$BEGIN BEGIN COMMIT; EXCEPTION WHEN OTHERS THEN RAISE NOTICE '%', SQLERRM; END; END$$")
 }
 
 func (w *postgresWriter) role() string {

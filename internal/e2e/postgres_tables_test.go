@@ -52,6 +52,7 @@ func postgresMirrorTables() []string {
 		"CREATE FUNCTION writes(i int) RETURNS int LANGUAGE sql AS $$UPDATE t2 SET v = v + i; SELECT i$$",
 		"CREATE PROCEDURE proc(i int) LANGUAGE plpgsql AS $$BEGIN UPDATE t1 SET c = i WHERE id = i; END$$",
 		"CREATE PROCEDURE commits(i int) LANGUAGE plpgsql AS $$BEGIN UPDATE t1 SET c = i WHERE id = i; COMMIT; UPDATE t1 SET c = i + 1 WHERE id = i; END$$",
+		"CREATE PROCEDURE gives(INOUT i int) LANGUAGE plpgsql AS $$BEGIN RAISE NOTICE 'gives %', i; i := 4 / i; END$$",
 		"DO $$BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'mirror_clerk') THEN CREATE ROLE mirror_clerk; END IF; END$$",
 		"GRANT SELECT (id, a), UPDATE (b), INSERT ON t1 TO mirror_clerk",
 		"GRANT SELECT, INSERT, UPDATE, DELETE ON t2, rl TO mirror_clerk",

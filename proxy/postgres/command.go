@@ -170,6 +170,10 @@ func (s *Session) sendMessage(m message) {
 
 // sync takes the Sync that ends a segment.
 func (s *Session) sync(m message) {
+	if s.cfg.Logged && s.speculative.hides && !s.speculative.copies && !s.speculative.block && !s.pipeline.skipping &&
+		s.pipeline.runsInSegment() {
+		s.askXIDWithin()
+	}
 	s.pipeline.skipping = false
 	s.retry.open = false
 	s.expect(pendingReply{kind: pendingSync})
@@ -199,19 +203,37 @@ func (s *Session) query(m message) {
 		return
 	}
 	s.askXID(x.form.plan(0))
-	s.expect(x)
-	if sent := x.form.upstream(); sent == nil {
-		s.toServer = append(s.toServer, m.raw...)
-	} else {
-		b, start := beginMessage(s.toServer, msgQuery)
-		s.toServer = endMessage(append(sent.Append(b), 0), start)
-	}
+	s.sendQuery(m, x)
 	for at := 0; x.form.plan(at) != nil; at++ {
 		s.follow(x.form.plan(at))
 		if s.names.speculative.follow(x.form, x.form.plan(at), x.form.plan(at)) != nil {
 			s.names.declares = true
 		}
 	}
+}
+
+// sendQuery sends a text as it is planned.
+func (s *Session) sendQuery(m message, x pendingReply) {
+	switch asks := s.asksBehind(m, x.form); {
+	case asks == inMessages:
+		s.sendAsPortal(m.body[:len(m.body)-1], x.form)
+		return
+	case asks == inText:
+		x.asks, s.retry.tried = true, true
+	}
+	s.expect(x)
+	sent := x.form.upstream()
+	if sent == nil && !x.asks {
+		s.toServer = append(s.toServer, m.raw...)
+		return
+	}
+	b, start := beginMessage(s.toServer, msgQuery)
+	if x.asks {
+		b = append(append(append(b, m.body[:len(m.body)-1]...), "\n;"...), s.askingXID()...)
+	} else {
+		b = sent.Append(b)
+	}
+	s.toServer = endMessage(append(b, 0), start)
 }
 
 // plan makes the form in which a text goes upstream.

@@ -199,8 +199,10 @@ func (s *Session) changesEnd(status history.Status) {
 func (s *Session) failed(x *pendingReply, e *serverError) {
 	s.txn.erred = true
 	defer s.seen.forget()
-	switch x.kind {
-	case pendingQuery, pendingExecute:
+	switch {
+	case x.own, x.asks && x.at >= len(x.form.statements()):
+		return // isotap's question failed, and what was done before it
+	case x.kind == pendingQuery, x.kind == pendingExecute:
 		s.begin(x)
 	default:
 		return

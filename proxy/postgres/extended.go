@@ -170,6 +170,10 @@ func (s *Session) execute(m message) {
 		p.early = p.early || !p.sent && p.bound != 0 && p.bound != s.ran
 		p.sent, p.kept = true, nil
 	}
+	if p != nil && s.cfg.Logged && s.speculative.hides && !s.speculative.copies && s.pipeline.runsInSegment() &&
+		p.form.plan(0) != nil && p.form.plan(0).Commits() {
+		s.askXIDWithin()
+	}
 	s.expect(x)
 	from := len(s.toServer)
 	s.toServer = append(s.toServer, m.raw...)

@@ -114,13 +114,14 @@ func (s *Session) failure(x *pendingReply, m message) error {
 	case x == nil || e.fatal:
 		s.toClient = append(s.toClient, m.raw...) // the server's last words
 		return nil
-	case x.answer != nil:
+	case x.answer != nil && x.kind == pendingQuery:
 		x.answer.failed = &e
-		if m.more == 0 {
+		if m.more == 0 && s.txn.status != txnFailed {
 			x.answer.words = slices.Clone(m.raw)
 		}
 		return nil
 	}
+	s.unshown, s.unended = nil, nil
 	if x.halted != nil {
 		m = haltedError(x.halted)
 		s.txn.erred = true
@@ -128,10 +129,11 @@ func (s *Session) failure(x *pendingReply, m message) error {
 		s.endOfFailure(x)
 		return nil
 	}
-	if s.refuse(x, &e) {
+	if s.asksAmiss(x, &e) || s.refuse(x, &e) {
 		return nil
 	}
 	s.pipeline.copyIn.ended()
+	s.unasked(x)
 	s.failed(x, &e)
 	switch {
 	case x.kind == pendingBind && e.code == sqlstateProtocolViolation && e.position == 0:

@@ -54,6 +54,10 @@ type pendingReply struct {
 	halted error
 	// answer takes the rows of isotap's own question; nil for everything else.
 	answer *answer
+	// asks says that a question of isotap's own stands behind the statements of pendingQuery, in the same text.
+	asks bool
+	// ofQuery says that the message stands for a part of a Query of the client's.
+	ofQuery bool
 }
 
 // An answer is that of the server to a question of isotap's own.
@@ -161,6 +165,21 @@ func (p *pipeline) flush() { p.due = len(p.pending) }
 
 // idle reports whether everything was answered.
 func (p *pipeline) idle() bool { return len(p.pending) == 0 }
+
+// betweenSegments reports whether what is sent next begins a segment.
+func (p *pipeline) betweenSegments() bool {
+	return len(p.pending) == 0 || p.pending[len(p.pending)-1].kind.endsSegment()
+}
+
+// runsInSegment reports whether something is pending that runs in the segment that what is sent next is of.
+func (p *pipeline) runsInSegment() bool {
+	for i := len(p.pending) - 1; i >= 0 && !p.pending[i].kind.endsSegment(); i-- {
+		if p.pending[i].kind == pendingExecute {
+			return true
+		}
+	}
+	return false
+}
 
 // endsBehind reports whether a ReadyForQuery is all that follows the result at hand of the oldest reply.
 func (p *pipeline) endsBehind(x *pendingReply) bool {

@@ -33,19 +33,32 @@ func (s *Session) sendOwn(take func(*answer), text []byte) {
 
 // askXID asks for the id of the transaction before a statement that is to commit or prepare it, where the server's log
 // is read and what the transaction wrote may not have told it. The statement is sent right behind the question: nobody
-// waits. Where something else is pending, it is not known whether the transaction can still be asked. A cancel request
-// that meets the question ends the transaction, as it may end a COMMIT: the client then hears of it (see
+// waits. While something else is pending, what that may write decides, and in a transaction that has failed by then the
+// question fails, too, and does no harm. It is one only between segments: see [Session.askXIDWithin] for within one. A
+// cancel request that meets the question ends the transaction, as it may end a COMMIT: the client then hears of it (see
 // [Session.uncommitted]).
 func (s *Session) askXID(p *sqlpostgres.Plan) {
-	if !s.cfg.Logged || p == nil || !p.Commits() || !s.pipeline.idle() || s.txn.status != txnOpen ||
-		!s.txn.snapshot || !s.txn.hidesXID() {
+	if !s.cfg.Logged || p == nil || !p.Commits() {
 		return
 	}
+	switch {
+	case s.pipeline.idle():
+		if s.txn.status != txnOpen || !s.txn.snapshot || !s.txn.hidesXID() {
+			return
+		}
+	case !s.speculative.hides, !s.pipeline.betweenSegments():
+		return
+	}
+	s.speculative.hides = false
 	s.expect(pendingReply{kind: pendingQuery, form: &form{}, own: true, silent: true, answer: &answer{take: s.takeXID}})
-	s.toServer = appendMessage(s.toServer, msgQuery, append([]byte("SELECT "+s.settings.env.AssignedXID()), 0)...)
+	s.toServer = appendMessage(s.toServer, msgQuery, append([]byte(s.askingXID()), 0)...)
 }
 
-// takeXID takes the answer, which is NULL where the transaction has no id.
+// askingXID is the text of the question.
+func (s *Session) askingXID() string { return "SELECT " + s.settings.env.AssignedXID() }
+
+// takeXID takes the answer, which is NULL where the transaction has no id. It may have had one before, where a
+// procedure can have committed.
 func (s *Session) takeXID(a *answer) {
 	if a.failed != nil {
 		s.txn.interrupted = a.words
@@ -54,14 +67,13 @@ func (s *Session) takeXID(a *answer) {
 	if len(a.values) != 1 {
 		return
 	}
-	xid := uint64(history.NoXID)
-	if v := a.values[0]; v != nil {
-		var ok bool
-		if xid, ok = readNumber(v, formatText, 4); !ok {
-			return
+	if v := a.values[0]; v == nil {
+		if s.txn.block && !s.txn.beyond {
+			s.txn.tell(history.NoXID)
 		}
+	} else if xid, ok := readNumber(v, formatText, 4); ok {
+		s.txn.tell(uint32(xid))
 	}
-	s.txn.tell(uint32(xid))
 }
 
 // uncommitted returns what the client is told of its statement to commit, where isotap's question before that was
@@ -87,13 +99,19 @@ func (s *Session) takeAnswer(x *pendingReply, m message) error {
 			a.values = append(a.values, append([]byte(nil), r.value()...))
 		}
 		return r.err
-	case msgRowDescription, msgCommandComplete:
+	case msgCommandComplete:
+		if x.kind == pendingExecute {
+			s.replyEnds()
+			a.take(a)
+		}
+		return nil
+	case msgRowDescription:
 		return nil
 	case msgReadyForQuery:
 	default:
 		return unexpected(m, x)
 	}
-	if len(m.body) != 1 {
+	if len(m.body) != 1 || x.kind == pendingExecute {
 		return unexpected(m, x)
 	}
 	s.txn.status = txnStatus(m.body[0])

@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"slices"
+
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
@@ -160,10 +162,15 @@ func (s *Session) description(x *pendingReply, m message) error {
 		s.forward(x, m)
 		return nil
 	case msgNoData:
-		s.forward(x, m)
+		if !x.ofQuery { // a Query says nothing of rows that there are not
+			s.forward(x, m)
+		}
 	case msgRowDescription:
 		if e := s.names.confirmed.executed(plan); e != nil {
 			f, plan = e, e.plan(0)
+		}
+		if s.describesLate(x) {
+			defer s.holdDescription(len(s.toClient))
 		}
 		hidden := f.hiddenOrNone(plan)
 		if hidden == 0 || plan.Session.Cursor != nil {
@@ -196,7 +203,11 @@ func (f *form) hiddenOrNone(plan *sqlpostgres.Plan) int {
 
 // resultMessage takes a message of the result of a statement.
 func (s *Session) resultMessage(x *pendingReply, m message) error {
+	if x.asks && x.at == len(x.form.statements()) {
+		return s.takeBehind(x, m)
+	}
 	s.begin(x)
+	s.show(&s.unshown)
 	s.retry.ran = true
 	switch c := &s.result; m.kind {
 	case msgRowDescription:
@@ -229,6 +240,7 @@ func (s *Session) resultMessage(x *pendingReply, m message) error {
 		}
 		return s.resultEnd(x, m)
 	case msgCopyInResponse:
+		s.retry.tried = s.retry.tried && !x.asks // the text was read
 		if s.pipeline.copyBegins() {
 			s.retry.open = len(s.pipeline.pending) == 1
 		}
@@ -250,7 +262,11 @@ func (s *Session) resultMessage(x *pendingReply, m message) error {
 func (s *Session) resultEnd(x *pendingReply, m message) error {
 	s.pipeline.copyIn.ended()
 	m = s.result.retagged(m, s.seen.absent)
-	s.forward(x, s.uncommitted(x, m))
+	if x.asks || x.ofQuery {
+		s.unended = slices.Clone(m.raw)
+	} else {
+		s.forward(x, s.uncommitted(x, m))
+	}
 	switch m.kind {
 	case msgCommandComplete:
 		tag := tagOf(m)
@@ -290,6 +306,7 @@ func (s *Session) ready(x *pendingReply, m message) error {
 	if how, ended := s.txn.segmentEnds(); ended {
 		s.endTxn(how)
 	}
+	s.show(&s.unended)
 	s.forward(x, m)
 	s.replyEnds()
 	s.speculationEnds()
@@ -313,7 +330,8 @@ func (s *Session) speculationEnds() {
 	if !quiet {
 		return
 	}
-	s.speculative = speculativeTxn{s.txn.block, s.settings.level, s.txn.savepoints.Open()}
+	s.speculative = speculativeTxn{block: s.txn.block, level: s.settings.level, nested: s.txn.savepoints.Open(),
+		hides: s.cfg.Logged && s.txn.hidesXID()}
 	if s.txn.block {
 		s.speculative.level = s.txn.level
 	} else {

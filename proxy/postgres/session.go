@@ -21,7 +21,8 @@
 //     has the messages of the extended protocol, and rebind.go portals that are bound once more. prepared.go has
 //     EXECUTE run what isotap prepared, and redeclare.go the server read cursors as the client declared them.
 //     variants.go chooses among the forms of a prepared statement, questions.go asks the server on isotap's own
-//     account, and unrecorded.go refuses what could not be recorded.
+//     account, behind.go puts a question behind a statement that commits by itself, and unrecorded.go refuses what
+//     could not be recorded.
 //   - Replies: reply.go reads them, result.go has the result that comes in, the form that its statement went in, and
 //     takes out of it hidden columns, and columns of isotap's that no plan has; identity.go and array.go read the
 //     identities in rows. failure.go maps errors back to the client's text; after some resend.go sends again what the
@@ -150,11 +151,13 @@ type Session struct {
 	resending   resend
 	scripts     scriptVerdicts
 
-	// What the replies have told.
-	result resultInProgress
-	seen   rowIdentities
-	txn    transaction
-	schema schemaChanges
+	// What the replies have told. Of a Query behind which a question goes (behind.go), unshown is the description of
+	// its rows, until these come, and unended the end of its result, until the transaction is committed.
+	result           resultInProgress
+	unshown, unended []byte
+	seen             rowIdentities
+	txn              transaction
+	schema           schemaChanges
 }
 
 // NewSession returns a session that waits for the client's startup message.

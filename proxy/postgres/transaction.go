@@ -268,10 +268,14 @@ type speculativeTxn struct {
 	block  bool          // a transaction block
 	level  history.Level // of the next statement
 	nested bool          // a savepoint may be open
+	// hides says that it may have written, or may yet, what does not tell its id, and copies that something that is
+	// sent takes data of the client's.
+	hides, copies bool
 }
 
 // follow takes a statement that is sent, in a session whose transactions have that level where they ask for none.
 func (t *speculativeTxn) follow(p *sqlpostgres.Plan, level history.Level) {
+	defer t.writes(p)
 	switch {
 	case p.Kind == history.Savepoint:
 		t.nested = true
@@ -289,10 +293,17 @@ func (t *speculativeTxn) follow(p *sqlpostgres.Plan, level history.Level) {
 	}
 }
 
+// writes takes note of what a statement may write that does not tell the transaction's id.
+func (t *speculativeTxn) writes(p *sqlpostgres.Plan) {
+	t.hides = t.hides || p.Observation == history.Opaque || p.Observation == history.Inexact
+	t.copies = t.copies || p.Reason == history.ReasonCopy
+}
+
 // segmentEnds ends what is no transaction block: an implicit transaction lasts as long as its segment.
 func (t *speculativeTxn) segmentEnds(level history.Level) {
+	t.copies = false
 	if !t.block {
-		t.level = level
+		t.level, t.hides = level, false
 	}
 }
 
