@@ -42,8 +42,6 @@ type node struct {
 	// delete it; 0: none.
 	left      bool
 	deletedBy history.TxnID
-	// own reports whether a recorded statement of the transaction that wrote the version read it or wrote over it.
-	own bool
 }
 
 // A filePlace is a place in a file.
@@ -163,12 +161,7 @@ func (x *run) preceded(xid uint32) bool {
 
 // find returns the node of a version that an access of a run shows at a time; none.
 func (r *Resolver) find(x *run, database int32, leaf, xid uint32, ctid uint64, at int64) int32 {
-	k := versionKey{x.server.number, database, leaf, xid, ctid}
-	if n, ok := r.byID[k]; ok {
-		return n
-	}
-	k.leaf = 0 // the table of its file was not known any more
-	if n, ok := r.byID[k]; ok {
+	if n, ok := r.version(x, database, leaf, xid, ctid); ok {
 		return n
 	}
 	if at < x.info.Log[max(x.firstStretch(), 0)].From || !x.preceded(xid) {

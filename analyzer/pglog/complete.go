@@ -23,7 +23,7 @@ func (r *Resolver) Settle() {
 		switch {
 		case !l.committed || l.owner == ambiguous:
 		case l.owner != 0:
-			r.complete(l)
+			r.complete(int32(i))
 		case !r.mayBe(l):
 			r.makePast(l)
 		}

@@ -2,6 +2,7 @@ package pglog
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/isotap/isotap/history"
@@ -9,9 +10,10 @@ import (
 
 // Complete adds to a recorded transaction what the log alone says of it: the writes of triggers, cascades, functions,
 // DO and COPY, and its end where the proxy knows none. Nobody knows which statement made these writes. So they stand in
-// statements of their own, before the end of the transaction: one for each row, and one for the inserts of a table that
-// follow each other. Call Complete once for each reading of a transaction, after [Resolver.Settle] and before versions
-// are resolved.
+// statements of their own: one for each row, and one for the inserts of a table that follow each other. They come as
+// late as can be: before the statement that met what they left, or before the end of the transaction. Statements get
+// the numbers of their places. Call Complete once for each reading of a transaction, after [Resolver.Settle] and before
+// versions are resolved.
 func (r *Resolver) Complete(t *history.Txn) {
 	if e, ok := r.ends[t.ID]; ok {
 		t.Status, t.End = e.status, e.at
@@ -20,28 +22,40 @@ func (r *Resolver) Complete(t *history.Txn) {
 	if len(effects) == 0 {
 		return
 	}
-	num := uint32(0)
-	for i := range t.Stmts {
-		num = max(num, t.Stmts[i].Num)
+	end := len(t.Stmts)
+	for end > 0 && t.Stmts[end-1].Kind == history.Commit {
+		end--
 	}
-	at := len(t.Stmts)
-	for at > 0 && t.Stmts[at-1].Kind == history.Commit {
-		at--
-	}
-	var told []history.Stmt
-	for _, e := range effects {
-		last := len(told) - 1
-		if e.access.Op != history.InsertRow || last < 0 || told[last].Kind != history.Insert ||
-			told[last].Accesses[0].Row.Table != e.access.Row.Table {
-			num++
-			told = append(told, statement(num, &e.access, withinATransaction))
-			last++
-			told[last].Unseen = true
+	all := make([]history.Stmt, 0, len(t.Stmts)+len(effects))
+	for i := range len(t.Stmts) + 1 {
+		from := len(all)
+		for k := range effects {
+			if e := &effects[k]; min(int(e.before), end) == i {
+				all = e.tell(all, from)
+			}
 		}
-		s := &told[last]
-		s.Accesses, s.TupleIDs = append(s.Accesses, e.access), append(s.TupleIDs, e.tuple)
+		if i < len(t.Stmts) {
+			all = append(all, t.Stmts[i])
+		}
 	}
-	t.Stmts = slices.Concat(t.Stmts[:at], told, t.Stmts[at:])
+	for i := range all {
+		all[i].Num = uint32(i + 1)
+	}
+	t.Stmts = all
+}
+
+// tell adds an effect to statements, of which those from one on tell others.
+func (e *effect) tell(stmts []history.Stmt, from int) []history.Stmt {
+	last := len(stmts) - 1
+	if e.access.Op != history.InsertRow || last < from || stmts[last].Kind != history.Insert ||
+		stmts[last].Accesses[0].Row.Table != e.access.Row.Table {
+		stmts = append(stmts, statement(0, &e.access, withinATransaction))
+		last++
+		stmts[last].Unseen = true
+	}
+	s := &stmts[last]
+	s.Accesses, s.TupleIDs = append(s.Accesses, e.access), append(s.TupleIDs, e.tuple)
+	return stmts
 }
 
 // withinATransaction is said of who wrote what no statement of a recorded transaction told.
@@ -51,11 +65,24 @@ const withinATransaction = "unseen, from the log"
 type effect struct {
 	access history.Access
 	tuple  history.TupleID
+	before int32 // the index of the statement that it comes before; atEnd
+}
+
+// atEnd is behind all statements.
+const atEnd = math.MaxInt32
+
+// A meeting is that of a recorded transaction's statement, by its index, with a version, which it read, replaced, left
+// or deleted.
+type meeting struct {
+	node, stmt int32
+	deleted    bool
 }
 
 // complete finds what a recorded transaction wrote that it was not seen to. Of a row that its statements wrote as well,
-// or of which they read what it wrote unseen, it is not known what came between what: that is counted, and left out.
-func (r *Resolver) complete(l *logged) {
+// or of which they read what it wrote unseen, the versions that they met tell what came between what. Where they do
+// not, that is counted, and left out.
+func (r *Resolver) complete(logged int32) {
+	l := &r.logged[logged]
 	rows := make(map[history.Row][]int32) // the writes of a row, in the order of the log
 	var order []history.Row
 	for i, at := range l.nodes {
@@ -73,20 +100,95 @@ func (r *Resolver) complete(l *logged) {
 		slices.SortStableFunc(writes, func(a, b int32) int {
 			return cmp.Compare(l.writes[a].TupleID.LSN, l.writes[b].TupleID.LSN)
 		})
-		unseen, alone := 0, !l.cut && !r.blind[l.owner]
-		for n, i := range writes {
-			told := r.told(l, i)
-			if !told {
+		unseen := 0
+		for _, i := range writes {
+			if !r.told(l, i) {
 				unseen++
 			}
-			alone = alone && !told && !r.nodes[l.nodes[i]].own && (n == 0 || r.follows(l, writes[n-1], i))
 		}
 		r.stats.Effects += unseen
-		if e, ok := r.effect(l, writes); alone && ok {
+		if unseen == 0 || l.cut || r.blind[l.owner] {
+			continue
+		}
+		if effects, ok := r.placed(l, writes, r.meetings[logged]); ok {
 			r.stats.Told += unseen
-			r.effects[l.owner] = append(r.effects[l.owner], e)
+			r.effects[l.owner] = append(r.effects[l.owner], effects...)
 		}
 	}
+}
+
+// placed returns what the writes of a row were that no statement told, each where it comes among the statements. Those
+// that follow each other, and of which nobody met what the first ones left, are one. Ok is false where it is not known
+// what came between what.
+func (r *Resolver) placed(l *logged, writes []int32, met []meeting) (effects []effect, ok bool) {
+	for from := 0; from < len(writes); {
+		to := from + 1
+		if r.told(l, writes[from]) {
+			if !r.follows(l, writes, from) {
+				return nil, false
+			}
+			from = to
+			continue
+		}
+		for to < len(writes) && !r.told(l, writes[to]) && !r.isMet(l, writes[to-1], met) &&
+			l.writes[writes[to-1]].Op != history.DeleteRow {
+			to++
+		}
+		for i := from; i < to; i++ {
+			if !r.follows(l, writes, i) {
+				return nil, false
+			}
+		}
+		after, before := r.bounds(l, writes, to, met)
+		if after >= before {
+			return nil, false
+		}
+		if e, any := r.effect(l, writes[from:to]); any {
+			e.before = before
+			effects = append(effects, e)
+		}
+		from = to
+	}
+	return effects, true
+}
+
+// bounds returns between which statements the last of a row's first n writes came: behind all that met a version from
+// before it, and before all that met what it left, or a later one.
+func (r *Resolver) bounds(l *logged, writes []int32, n int, met []meeting) (after, before int32) {
+	after, before = -1, atEnd
+	for _, m := range met {
+		switch at := r.position(l, writes, m); {
+		case at < 0:
+		case at < n:
+			after = max(after, m.stmt)
+		default:
+			before = min(before, m.stmt)
+		}
+	}
+	return after, before
+}
+
+// position returns how many of a row's writes had been done when a statement had met a version. Below 0: the version is
+// none of theirs.
+func (r *Resolver) position(l *logged, writes []int32, m meeting) int {
+	for i, w := range writes {
+		at := l.nodes[w]
+		deletes := l.writes[w].Op == history.DeleteRow
+		switch {
+		case m.deleted && deletes && at == m.node, !m.deleted && !deletes && at == m.node:
+			return i + 1
+		case m.deleted:
+		case deletes && at == m.node, !deletes && m.node != none && r.nodes[at].before == m.node:
+			return i
+		}
+	}
+	return -1
+}
+
+// isMet reports whether a statement of the transaction met what a write left.
+func (r *Resolver) isMet(l *logged, i int32, met []meeting) bool {
+	return l.writes[i].Op != history.DeleteRow &&
+		slices.ContainsFunc(met, func(m meeting) bool { return m.node == l.nodes[i] })
 }
 
 // told reports whether a statement of the transaction told a write of the log.
@@ -98,16 +200,21 @@ func (r *Resolver) told(l *logged, i int32) bool {
 	return n.left
 }
 
-// follows reports whether a write replaced or deleted the version that the one before it left.
-func (r *Resolver) follows(l *logged, before, i int32) bool {
+// follows reports whether a write of a row replaced or deleted the version that the one before it left, or made the row
+// again that this one deleted.
+func (r *Resolver) follows(l *logged, writes []int32, i int) bool {
+	if i == 0 {
+		return true
+	}
+	before, w := writes[i-1], writes[i]
 	left := l.nodes[before]
 	if l.writes[before].Op == history.DeleteRow {
-		return false
+		return l.writes[w].Op == history.InsertRow
 	}
-	if l.writes[i].Op == history.DeleteRow {
-		return l.nodes[i] == left
+	if l.writes[w].Op == history.DeleteRow {
+		return l.nodes[w] == left
 	}
-	return r.nodes[l.nodes[i]].before == left
+	return r.nodes[l.nodes[w]].before == left
 }
 
 // effect returns the writes of a row, each of which follows the one before it, as one: what others can see of them. A

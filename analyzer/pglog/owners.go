@@ -2,6 +2,7 @@ package pglog
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/isotap/isotap/analyzer/unseen"
@@ -17,6 +18,7 @@ func (r *Resolver) Observe(t *history.Txn) error {
 	database := r.database(r.sessions[sessionKey{t.ID.Run(), t.Session}])
 	mayHide, wrote := false, true
 	block := false
+	r.met, r.ours = r.met[:0], r.ours[:0]
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
 		block = block || s.Kind == history.Begin
@@ -31,7 +33,7 @@ func (r *Resolver) Observe(t *history.Txn) error {
 		for j := range min(len(s.Accesses), len(s.TupleIDs)) {
 			// Of a deletion it is not told under which id it was made.
 			mayHide = mayHide || s.Accesses[j].Op != history.Read && s.TupleIDs[j].NewXID == 0 && !s.Void
-			r.observe(x, database, t, s, j)
+			r.observe(x, database, t, int32(i), j)
 		}
 	}
 	r.observeOwn(x, database, t)
@@ -46,21 +48,52 @@ func (r *Resolver) Observe(t *history.Txn) error {
 	return nil
 }
 
-// observeOwn takes in which versions of its own a recorded transaction met, once it is known which of the log's it is.
+// observeOwn keeps which versions a recorded transaction met, once it is known which of the log's it is: they tell
+// between which statements its untold writes came.
 func (r *Resolver) observeOwn(x *run, database int32, t *history.Txn) {
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
 		for j := range min(len(s.Accesses), len(s.TupleIDs)) {
 			p := &s.TupleIDs[j]
-			if s.Accesses[j].Op == history.DeleteRow && (p.XID == 0 || p.CTID == 0) {
-				r.blind[t.ID] = true
+			unknown := s.Accesses[j].Op == history.DeleteRow && (p.XID == 0 || p.CTID == 0)
+			if l, ok := r.byXID[xidKey{x.server.number, p.XID}]; ok && p.XID != 0 && slices.Contains(r.ours, l) {
+				_, named := r.version(x, database, p.Leaf, p.XID, p.CTID)
+				unknown = unknown || !named
 			}
-			n, ok := r.byID[versionKey{x.server.number, database, p.Leaf, p.XID, p.CTID}]
-			if ok && r.logged[r.nodes[n].logged].owner == t.ID {
-				r.nodes[n].own = true
+			if unknown {
+				r.blind[t.ID] = true
 			}
 		}
 	}
+	for _, n := range r.ours {
+		l := &r.logged[n]
+		untold := false
+		for i := range l.nodes {
+			untold = untold || !r.told(l, int32(i))
+		}
+		if !untold {
+			continue
+		}
+		written := make(map[int32]bool)
+		for i, at := range l.nodes {
+			if written[at] = true; l.writes[i].Op == history.UpdateRow {
+				written[r.nodes[at].before] = true
+			}
+		}
+		for _, m := range r.met {
+			if written[m.node] {
+				r.meetings[n] = append(r.meetings[n], m)
+			}
+		}
+	}
+}
+
+// version returns the node of a version that the log has the write of.
+func (r *Resolver) version(x *run, database int32, leaf, xid uint32, ctid uint64) (n int32, ok bool) {
+	if n, ok = r.byID[versionKey{x.server.number, database, leaf, xid, ctid}]; !ok {
+		n, ok = r.byID[versionKey{x.server.number, database, 0, xid, ctid}] // the table of its file was not known any more
+	}
+	return n, ok
 }
 
 // hides reports whether a statement may have written what is not among its writes.
@@ -68,19 +101,22 @@ func hides(s *history.Stmt) bool {
 	return s.Observation == history.Opaque || s.Observation == history.Inexact
 }
 
-// observe takes in an access of a recorded transaction.
-func (r *Resolver) observe(x *run, database int32, t *history.Txn, s *history.Stmt, i int) {
+// observe takes in an access of a statement of a recorded transaction.
+func (r *Resolver) observe(x *run, database int32, t *history.Txn, stmt int32, i int) {
+	s := &t.Stmts[stmt]
 	a, p := &s.Accesses[i], &s.TupleIDs[i]
 	if p.Tagged || p.Leaf == 0 {
 		return
 	}
 	if p.XID != 0 && p.CTID != 0 {
-		if i := r.find(x, database, p.Leaf, p.XID, p.CTID, s.Start); i != none {
-			n := &r.nodes[i]
+		if at := r.find(x, database, p.Leaf, p.XID, p.CTID, s.Start); at != none {
+			n := &r.nodes[at]
 			r.see(x, database, n, a.Row)
-			if a.Op == history.DeleteRow {
+			deletes := a.Op == history.DeleteRow && !s.Void
+			if deletes {
 				n.deletedBy = t.ID
 			}
+			r.met = append(r.met, meeting{at, stmt, deletes})
 		}
 	}
 	if a.Op == history.Read || p.NewXID == 0 || p.NewID == 0 {
@@ -89,13 +125,11 @@ func (r *Resolver) observe(x *run, database int32, t *history.Txn, s *history.St
 	if l, ok := r.byXID[xidKey{x.server.number, p.NewXID}]; ok {
 		r.own(l, t.ID)
 	}
-	n, ok := r.byID[versionKey{x.server.number, database, p.Leaf, p.NewXID, p.NewID}]
-	if !ok {
-		n, ok = r.byID[versionKey{x.server.number, database, 0, p.NewXID, p.NewID}]
-	}
+	n, ok := r.version(x, database, p.Leaf, p.NewXID, p.NewID)
 	switch {
 	case ok:
 		r.nodes[n].left = true
+		r.met = append(r.met, meeting{node: n, stmt: stmt})
 		r.see(x, database, &r.nodes[n], a.Row)
 	case t.Status == history.Committed && !s.Void && !a.Inexact && r.vouches(x, database, t, a, p):
 		r.stats.Disputed++
@@ -109,6 +143,9 @@ func (r *Resolver) observe(x *run, database int32, t *history.Txn, s *history.St
 // own takes in that a transaction of the log is a recorded one.
 func (r *Resolver) own(logged int32, id history.TxnID) {
 	l := &r.logged[logged]
+	if l.owner == 0 {
+		r.ours = append(r.ours, logged)
+	}
 	if l.owner != 0 && l.owner != id {
 		id = ambiguous
 	}

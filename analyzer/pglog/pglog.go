@@ -18,7 +18,8 @@
 //
 // pglog.go takes in what there is, chains.go makes the chains, lives.go takes from them the names that
 // other rows took, owners.go tells whose a transaction of the log is, outcomes.go how one of unknown end ended,
-// complete.go makes the transactions past isotap, and effects.go finds what recorded ones wrote unseen.
+// complete.go makes the transactions past isotap, and effects.go finds what recorded ones wrote unseen, and where among
+// their statements.
 package pglog
 
 import (
@@ -50,6 +51,11 @@ type Resolver struct {
 	pastOf []*run
 	// effects are what recorded transactions wrote unseen, in the order of the log.
 	effects map[history.TxnID][]effect
+	// meetings are those of the recorded transactions that a transaction of the log is of which some write is untold;
+	// met are those of the one in hand, and ours the transactions of the log that it is.
+	meetings map[int32][]meeting
+	met      []meeting
+	ours     []int32
 	// blind are recorded transactions that deleted rows of which they do not tell the versions.
 	blind map[history.TxnID]bool
 	// several are recorded transactions that may be more than one of the log.
@@ -139,8 +145,8 @@ func New(first history.Run) *Resolver {
 		roots: make(map[rootKey]int32), byXID: make(map[xidKey]int32),
 		unseen: make(map[inDatabase]*unseen.Writers), files: make(map[tableKey]uint32),
 		effects: make(map[history.TxnID][]effect), blind: make(map[history.TxnID]bool),
-		several: make(map[history.TxnID]bool),
-		ends:    make(map[history.TxnID]end)}
+		meetings: make(map[int32][]meeting), several: make(map[history.TxnID]bool),
+		ends: make(map[history.TxnID]end)}
 }
 
 // Usable reports whether the log of a run is one that can be set beside its transactions: a run that has not ended, or

@@ -58,8 +58,14 @@ func wrote(xid uint32, at uint64, own uint32, to uint64) history.Stmt {
 
 func opaque() history.Stmt { return history.Stmt{Kind: history.Other, Observation: history.Opaque} }
 
+// A tester is a test.
+type tester interface {
+	Helper()
+	Fatal(...any)
+}
+
 // settled returns a resolver that knows what there is of one run.
-func settled(t *testing.T, log []*history.LoggedTxn, txns []*history.Txn) *Resolver {
+func settled(t tester, log []*history.LoggedTxn, txns []*history.Txn) *Resolver {
 	t.Helper()
 	info := history.Info{Run: theRun, Ended: time.Unix(1, 0), Server: history.Server{Engine: dbms.PostgreSQL}, Horizon: 10,
 		Log: []history.LogStretch{{From: 1, To: 1000}}}
@@ -208,13 +214,25 @@ func made(xid uint32, at uint64) history.LoggedWrite {
 	return w
 }
 
+// at is a write at another position of the log.
+func at(position uint64, w history.LoggedWrite) history.LoggedWrite {
+	w.TupleID.LSN = position
+	return w
+}
+
+// twice is one statement that did what two did.
+func twice(s, other history.Stmt) history.Stmt {
+	s.Accesses, s.TupleIDs = append(s.Accesses, other.Accesses...), append(s.TupleIDs, other.TupleIDs...)
+	return s
+}
+
 // told returns a statement of which the log alone says what it wrote, but for the transaction's id.
 func told(xid uint32) history.Stmt {
 	return history.Stmt{Kind: history.Other, Observation: history.Opaque, XID: xid}
 }
 
-// TestUnseenWritesAreAddedToTheirTransaction: what no statement told stands before the end, unless it is not known what
-// came between what.
+// TestUnseenWritesAreAddedToTheirTransaction: what no statement told stands before the one that met it, or before the
+// end, unless it is not known what came between what. A number is of the statement that it stands before.
 func TestUnseenWritesAreAddedToTheirTransaction(t *testing.T) {
 	removed := func(at uint64, xid uint32) history.Stmt {
 		s := saw(xid, at)
@@ -238,8 +256,24 @@ func TestUnseenWritesAreAddedToTheirTransaction(t *testing.T) {
 			[]history.Stmt{wrote(20, 2, 21, 3)}, "", 0},
 		{"beside a deletion that told it", []history.LoggedWrite{remove(21, 2)}, []history.Stmt{removed(2, 20)}, "", 0},
 		{"before a statement of the same row", []history.LoggedWrite{update(21, 2, 3), update(21, 3, 4)},
-			[]history.Stmt{wrote(21, 3, 21, 4)}, "", 1},
-		{"where the transaction read it", []history.LoggedWrite{update(21, 2, 3)}, []history.Stmt{saw(21, 3)}, "", 1},
+			[]history.Stmt{wrote(21, 3, 21, 4)}, "update (0,2) of 20 to (0,3) of 21 before 1", 1},
+		{"behind a statement of the same row", []history.LoggedWrite{update(21, 2, 3), update(21, 3, 4)},
+			[]history.Stmt{wrote(20, 2, 21, 3)}, "update (0,3) of 21 to (0,4) of 21", 1},
+		{"between statements of the same row", []history.LoggedWrite{update(21, 2, 3), update(21, 3, 4), update(21, 4, 5)},
+			[]history.Stmt{wrote(20, 2, 21, 3), saw(5, 8), wrote(21, 4, 21, 5)}, "update (0,3) of 21 to (0,4) of 21 before 3", 1},
+		{"within a statement of the same row", []history.LoggedWrite{update(21, 2, 3), update(21, 3, 4), update(21, 4, 5)},
+			[]history.Stmt{twice(wrote(20, 2, 21, 3), wrote(21, 4, 21, 5))}, "", 1},
+		{"where the transaction read it", []history.LoggedWrite{update(21, 2, 3)}, []history.Stmt{saw(21, 3)},
+			"update (0,2) of 20 to (0,3) of 21 before 1", 1},
+		{"where the transaction read one of them", []history.LoggedWrite{update(21, 2, 3), update(21, 3, 4)},
+			[]history.Stmt{saw(20, 2), saw(21, 3)},
+			"update (0,2) of 20 to (0,3) of 21 before 2, update (0,3) of 21 to (0,4) of 21", 2},
+		{"where the transaction read it before and behind", []history.LoggedWrite{update(21, 2, 3)},
+			[]history.Stmt{saw(21, 3), saw(20, 2)}, "", 1},
+		{"where the transaction read what is not in the log", []history.LoggedWrite{update(21, 2, 3)},
+			[]history.Stmt{saw(21, 6)}, "", 1},
+		{"a row that is made again", []history.LoggedWrite{at(300, remove(21, 2)), made(21, 4)}, []history.Stmt{saw(21, 4)},
+			"delete (0,2) of 20 before 1, insert to (0,4) of 21 before 1", 2},
 		{"where the transaction read the one before", []history.LoggedWrite{update(21, 2, 3)},
 			[]history.Stmt{saw(20, 2)}, "update (0,2) of 20 to (0,3) of 21", 1},
 	} {
@@ -250,13 +284,20 @@ func TestUnseenWritesAreAddedToTheirTransaction(t *testing.T) {
 		if s := r.Stats(); s.Effects != c.unseen || (s.Told > 0) != (c.want != "") {
 			t.Errorf("%s: %+v, want %d unseen", c.name, s, c.unseen)
 		}
-		before := len(txn.Stmts)
 		r.Complete(txn)
 		if last := txn.Stmts[len(txn.Stmts)-1]; last.Kind != history.Commit {
 			t.Errorf("%s: the last statement is %v", c.name, last.Kind)
 		}
 		var got []string
-		for _, s := range txn.Stmts[before-1 : len(txn.Stmts)-1] {
+		recorded := 0
+		for n, s := range txn.Stmts {
+			if int(s.Num) != n+1 {
+				t.Errorf("%s: statement %d has number %d", c.name, n+1, s.Num)
+			}
+			if !s.Unseen {
+				recorded++
+				continue
+			}
 			for i, a := range s.Accesses {
 				p, text := s.TupleIDs[i], a.Op.String()
 				if p.CTID != 0 {
@@ -264,6 +305,9 @@ func TestUnseenWritesAreAddedToTheirTransaction(t *testing.T) {
 				}
 				if p.NewID != 0 {
 					text += fmt.Sprintf(" to (0,%d) of %d", p.NewID, p.NewXID)
+				}
+				if recorded < len(c.stmts) {
+					text += fmt.Sprintf(" before %d", recorded+1)
 				}
 				got = append(got, text)
 			}
