@@ -17,8 +17,8 @@ type modelTxn struct {
 	names map[uint64]string // and the other way around
 	// untold are the rows of which some write was not told.
 	untold map[string]bool
-	log   []history.LoggedWrite
-	stmts []history.Stmt
+	log    []history.LoggedWrite
+	stmts  []history.Stmt
 }
 
 const modelXID = 30

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -11,8 +13,8 @@ import (
 	"github.com/isotap/isotap/internal/truth"
 )
 
-// postgresTokens spells the statements of PostgreSQL.
-type postgresTokens struct{ merge bool }
+// postgresTokens spells the statements of PostgreSQL. Some write unseen, where the server's log tells of it.
+type postgresTokens struct{ merge, unseen bool }
 
 func (postgresTokens) begin(level string) []string { return []string{"BEGIN ISOLATION LEVEL " + level} }
 
@@ -31,6 +33,9 @@ func (postgresTokens) read(r *rand.Rand, table string, n, id int) string {
 
 func (q postgresTokens) write(r *rand.Rand, table string, n, id int) (text string, shows bool) {
 	insert := fmt.Sprintf("INSERT INTO %s AS x (id, hist) VALUES (%d, ',%d.%d')", table, id, n, id)
+	if q.unseen && r.IntN(2) == 0 {
+		return q.writeUnseen(r, table, n, id), false
+	}
 	kind := r.IntN(12)
 	if kind == 1 && !q.merge {
 		kind = 0
@@ -62,6 +67,28 @@ func (q postgresTokens) write(r *rand.Rand, table string, n, id int) (text strin
 	return fmt.Sprintf("UPDATE %s SET hist = hist || ',%d.' || id WHERE id = %d RETURNING hist", table, n, id), true
 }
 
+// writeUnseen returns a statement that writes without telling. One of its literals has its number behind an h.
+func (postgresTokens) writeUnseen(r *rand.Rand, table string, n, id int) string {
+	switch r.IntN(10) {
+	case 0:
+		return fmt.Sprintf("DO '/*h%d*/ BEGIN UPDATE %s SET hist = hist || '',%[1]d.'' || id WHERE id >= %[3]d; END'", n, table, id)
+	case 1:
+		return fmt.Sprintf("DO '/*h%d*/ BEGIN DELETE FROM %s WHERE id = %d; INSERT INTO %[2]s (id, hist) "+
+			"VALUES (%[3]d, '',%[1]d.%[3]d''); END'", n, table, id)
+	case 2:
+		return fmt.Sprintf("CALL hit('h%d', '%s', %d)", n, table, id)
+	case 3:
+		return fmt.Sprintf("SELECT hits('h%d', '%s', %d)", n, table, id)
+	case 4:
+		return fmt.Sprintf("COPY event (told, id) FROM STDIN (NULL 'h%d')\nh%[1]d %s\t%d\n", n, table, id)
+	case 5:
+		return fmt.Sprintf("DELETE FROM owner WHERE id = %d AND 'h%d' <> ''", id, n)
+	case 6:
+		return fmt.Sprintf("INSERT INTO owner VALUES (%d) ON CONFLICT DO NOTHING", id)
+	}
+	return fmt.Sprintf("INSERT INTO event (told, id) VALUES ('h%d %s', %d)", n, table, id)
+}
+
 func (postgresTokens) remove(table string, n, id int) (text string, shows bool) {
 	return fmt.Sprintf("DELETE FROM %s WHERE id = %d AND hist <> ',%d.' RETURNING hist", table, id, n), true
 }
@@ -77,19 +104,51 @@ var postgresTokenTables = []string{
 	"INSERT INTO side SELECT * FROM a WHERE id < 3",
 }
 
+// unseenTokenTables have a trigger, a function and a procedure that leave tokens. A row of b goes with its owner.
+var unseenTokenTables = []string{
+	"CREATE TABLE event (told text, id int)",
+	`CREATE PROCEDURE hit(told text, target text, key int) LANGUAGE plpgsql AS $$ BEGIN
+		EXECUTE format('UPDATE %I SET hist = hist || %L || id WHERE id = %s', target, ',' || substr(told, 2) || '.', key);
+		END $$`,
+	`CREATE FUNCTION hits(told text, target text, key int) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+		CALL hit(told, target, key); END $$`,
+	`CREATE FUNCTION hitting() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		CALL hit(split_part(NEW.told, ' ', 1), split_part(NEW.told, ' ', 2), NEW.id); RETURN NULL; END $$`,
+	"CREATE TRIGGER hitting AFTER INSERT ON event FOR EACH ROW EXECUTE FUNCTION hitting()",
+	"CREATE TABLE owner (id int PRIMARY KEY)", "INSERT INTO owner SELECT generate_series(1, 6)",
+	"ALTER TABLE b ADD owner int GENERATED ALWAYS AS (id) STORED REFERENCES owner ON DELETE CASCADE",
+}
+
 // TestPostgreSQLIsHeldAgainstItsTokens holds what is said of random sessions against what their rows told: without the
 // server's log, and with it.
 func TestPostgreSQLIsHeldAgainstItsTokens(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	holdAgainstTokens(t, false)
+}
+
+// TestUnseenPostgreSQLIsHeldAgainstItsTokens has transactions write unseen, too, in blocks and outside: by DO, COPY,
+// triggers, procedures, functions and cascades.
+func TestUnseenPostgreSQLIsHeldAgainstItsTokens(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
+	holdAgainstTokens(t, true)
+}
+
+func holdAgainstTokens(t *testing.T, unseen bool) {
+	tables := postgresTokenTables
+	if unseen {
+		tables = slices.Concat(tables, unseenTokenTables)
+	}
 	eachTokenRun(t, []string{"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE", "mixed"},
 		func(t *testing.T, level string, seed uint64) {
-			b := startPostgresBench(t, tapMode{}, postgresTokenTables...)
+			b := startPostgresBench(t, tapMode{}, tables...)
 			r := &tokenRun{t: t, log: truth.NewLog(), told: fmt.Sprintf("seed %d at %s", seed, level),
 				serializable: level == "SERIALIZABLE"}
 			r.log.Continued = true
-			d := &postgresDisturber{postgresBench: b, Rand: rand.New(rand.NewPCG(seed, 99)), run: r}
+			d := &postgresDisturber{postgresBench: b, Rand: rand.New(rand.NewPCG(seed, 99)), run: r, still: unseen}
 			d.settings = []string{"lock_timeout", "300ms", "statement_timeout", "2s", "deadlock_timeout", "20ms"}
 			if r.serializable {
 				d.settings = append(d.settings, "default_transaction_isolation", level)
@@ -104,7 +163,7 @@ func TestPostgreSQLIsHeldAgainstItsTokens(t *testing.T) {
 			conns := make([]*pgx.Conn, tokenClients)
 			for i := range conns {
 				c := &tokenClient{Rand: rand.New(rand.NewPCG(seed, uint64(i))), log: r.log, level: level,
-					sql: postgresTokens{merge: version >= 150000}}
+					sql: postgresTokens{merge: version >= 150000, unseen: unseen}, alone: unseen}
 				c.again = func() {
 					hangUp(conns[i])
 					conns[i] = d.dial(t.Context(), i)
@@ -128,6 +187,9 @@ func TestPostgreSQLIsHeldAgainstItsTokens(t *testing.T) {
 			r.hold(b.recording)
 			verdicts := make(map[truth.Verdict]int)
 			r.holdFindings(logged, verdicts)
+			if unseen {
+				r.holdUnseen(b.recording, logged)
+			}
 			t.Logf("%s: %d lost updates planted; with the server's log %d findings, dependencies %v; disturbances %v", r.told,
 				r.planted, len(logged.Findings), verdicts, d.done)
 		})
@@ -143,6 +205,10 @@ func hangUp(c *pgx.Conn) {
 func postgresAsk(ctx context.Context, c *pgx.Conn, text string) (shown []string, err error) {
 	if c == nil || c.IsClosed() {
 		return nil, errGone
+	}
+	if copying, rows, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "COPY") {
+		_, err := c.PgConn().CopyFrom(ctx, strings.NewReader(rows), copying)
+		return nil, err
 	}
 	rows, err := c.Query(ctx, text)
 	if err != nil {
@@ -163,7 +229,9 @@ type postgresDisturber struct {
 	settings             []string
 	through, other, past *pgx.Conn
 	wide                 bool
-	done                 [8]int // how often each disturbance succeeded
+	// still says that tables keep their names and files: of others the server's log tells less.
+	still bool
+	done  [8]int // how often each disturbance succeeded
 }
 
 // dial connects through isotap, in the mode of a client; nil where that fails.
@@ -190,6 +258,9 @@ func (d *postgresDisturber) disturb(ctx context.Context, step int) {
 	kind := d.IntN(10)
 	if kind >= len(d.done) {
 		kind = len(d.done) - 1
+	}
+	if d.still && kind < 2 {
+		kind = 2
 	}
 	table, id := oneOf(d.Rand, "a", "b", "parts"), 1+d.IntN(6)
 	var done bool
@@ -232,6 +303,9 @@ func (d *postgresDisturber) disturb(ctx context.Context, step int) {
 // older snapshots see what they did (PostgreSQL's manual, 13.6), at SERIALIZABLE, too.
 func (d *postgresDisturber) define(ctx context.Context) bool {
 	if d.IntN(2) == 0 {
+		if d.still {
+			return d.try(ctx, d.through, oneOf(d.Rand, "CREATE INDEX IF NOT EXISTS more ON a (hist)", "DROP INDEX IF EXISTS more"))
+		}
 		return d.try(ctx, d.through, oneOf(d.Rand, "CREATE INDEX IF NOT EXISTS more ON a (hist)", "DROP INDEX IF EXISTS more",
 			"VACUUM FULL b", "CLUSTER a USING a_pkey", "ALTER TABLE parts SET (fillfactor = 50)"))
 	}
