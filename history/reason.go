@@ -22,6 +22,7 @@ type cause struct {
 	// of them may be empty.
 	means, postgres string
 	hint            string // what a user can do
+	logged          string // and what is known where the server's own log tells what was written; empty: no more
 	tablesKnown     bool   // see [Reason.TablesKnown]
 }
 
@@ -110,6 +111,14 @@ func (r Reason) Hint() string {
 		return "Nothing is known that helps: read the finding list as silent about these statements."
 	}
 	return r.cause.hint
+}
+
+// HintBesideLog returns as Hint what a user can do, where the server's own log told all that transactions wrote unseen.
+func (r Reason) HintBesideLog() string {
+	if r.cause != nil && r.cause.logged != "" {
+		return r.cause.logged
+	}
+	return r.Hint()
 }
 
 // TablesKnown reports whether a SELECT that is opaque for this reason reads tables of which it is known that they are

@@ -7,6 +7,8 @@ var (
 		means: meansUnnamed,
 		hint: "What a trigger does cannot be seen. Drop it for the test run, or do its work in the " +
 			"application there.",
+		logged: "What a trigger wrote is known from the server's log, and is in the findings. What it read cannot be " +
+			"seen.",
 	})
 	ReasonCascade = writing.declare(cause{
 		text:  "cascade",
@@ -24,11 +26,15 @@ var (
 		text:  "call",
 		means: meansUnnamed,
 		hint:  "What a stored procedure does cannot be seen. Send its statements from the client in the test.",
+		logged: "What a stored procedure wrote is known from the server's log, and is in the findings. What it read " +
+			"cannot be seen: send its statements from the client in the test.",
 	})
 	ReasonDoBlock = writing.declare(cause{
 		text:     "DO",
 		postgres: "a DO block: the server may read or write rows that no statement names",
 		hint:     "What a DO block does cannot be seen. Send its statements from the client in the test.",
+		logged: "What a DO block wrote is known from the server's log, and is in the findings. What it read cannot be " +
+			"seen: send its statements from the client in the test.",
 	})
 	ReasonReplace = writing.declare(cause{
 		text:  "REPLACE",
@@ -198,6 +204,8 @@ var (
 			"rows would have a snapshot of its own at READ COMMITTED, take locks at SERIALIZABLE, and " +
 			"could fail the block at REPEATABLE READ",
 		hint: "Load and read by INSERT and SELECT in the test: what COPY moves is not known.",
+		logged: "What COPY wrote is known from the server's log, and is in the findings. What it read is not: read by " +
+			"SELECT in the test.",
 	})
 	ReasonCreateTableAs = writing.declare(cause{
 		text:     "CREATE TABLE AS",

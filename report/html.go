@@ -186,7 +186,7 @@ func newPageCoverage(c *analyzer.Coverage) pageCoverage {
 	}
 	for _, r := range sortedReasons(c) {
 		one := share{clip(oneLine(r.Why.String()), 120), number(r.Count), percent(r.Count, c.Statements)}
-		out.Reasons = append(out.Reasons, pageReason{one, strings.Trim(how(c.Causes[r.Why]), " ()"), r.Why.Hint()})
+		out.Reasons = append(out.Reasons, pageReason{one, strings.Trim(how(c.Causes[r.Why]), " ()"), hint(c, r.Why)})
 	}
 	for _, k := range usedKinds(c) {
 		o := c.Kinds[k]

@@ -334,7 +334,7 @@ func newJSONCoverage(c *analyzer.Coverage) jsonCoverage {
 	}
 	for _, r := range sortedReasons(c) {
 		o := c.Causes[r.Why]
-		out.Reasons = append(out.Reasons, jsonReason{r.Why.String(), r.Count, o.Inexact, o.Opaque, r.Why.Hint()})
+		out.Reasons = append(out.Reasons, jsonReason{r.Why.String(), r.Count, o.Inexact, o.Opaque, hint(c, r.Why)})
 	}
 	for _, k := range usedKinds(c) {
 		o := c.Kinds[k]

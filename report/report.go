@@ -104,7 +104,7 @@ func cautionOfKept(c *analyzer.Coverage) string {
 			why := sortedReasons(c)[0].Why
 			return fmt.Sprintf("Not one of %s was observed exactly, so there was nothing to find. "+
 				"The most frequent reason is %q: %s",
-				plural(c.Statements, "statement"), clip(oneLine(why.String()), 60), why.Hint())
+				plural(c.Statements, "statement"), clip(oneLine(why.String()), 60), hint(c, why))
 		}
 		if float64(c.Exact) >= lowCoverage*float64(c.Statements) {
 			return "" // what is missing has been told

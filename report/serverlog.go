@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/history"
 )
 
 // maxStretches bounds the stretches of the server's log that are listed.
@@ -56,4 +57,13 @@ func disputed(c *analyzer.Coverage) string {
 	}
 	return fmt.Sprintf("the server's log lacks %s that statements saw themselves leave, the first one where %s: "+
 		"this is a fault of isotap's, please report it", plural(c.Log.Disputed, "version"), c.Log.Example)
+}
+
+// hint returns what a user can do about statements that are not exact for a reason. Of what the server's log told of
+// them it does not say that it cannot be seen.
+func hint(c *analyzer.Coverage, why history.Reason) string {
+	if c.Log.Told > 0 && c.Log.Told == c.Log.Effects {
+		return why.HintBesideLog()
+	}
+	return why.Hint()
 }

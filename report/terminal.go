@@ -246,7 +246,7 @@ func (t *terminal) reasons(c *analyzer.Coverage) {
 	for i, r := range sortedReasons(c) {
 		text := clip(oneLine(r.Why.String()), 60) + " " + number(r.Count)
 		if i < terminalHints || t.opts.Verbose {
-			t.text("           not exact: ", text+how(c.Causes[r.Why])+". "+r.Why.Hint(), "")
+			t.text("           not exact: ", text+how(c.Causes[r.Why])+". "+hint(c, r.Why), "")
 			continue
 		}
 		rest = append(rest, text)

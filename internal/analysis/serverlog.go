@@ -45,12 +45,19 @@ func (s *sources) findWriters(ctx context.Context) error {
 	for i := range s.list {
 		x := &s.list[i]
 		for session, err := range x.reader.Sessions(ctx) {
-			if err == nil {
+			switch {
+			case x.damaged(err):
+			case err != nil:
+				return fmt.Errorf("%s: %w", x.dir, err)
+			default:
 				found.AddSession(session)
 			}
 		}
 		if err := s.each(ctx, x, func(*history.Txn) {}, found.Observe); err != nil {
 			return fmt.Errorf("%s: %w", x.dir, err)
+		}
+		if x.hurt {
+			return nil // nor is one beside transactions that are missing: it would call theirs another's
 		}
 	}
 	found.Settle()

@@ -1,0 +1,23 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/history"
+)
+
+// TestHintsSayWhatTheLogTold: of what the server's log told it is not said that it cannot be seen.
+func TestHintsSayWhatTheLogTold(t *testing.T) {
+	for _, why := range []history.Reason{history.ReasonTrigger, history.ReasonCall, history.ReasonDoBlock,
+		history.ReasonCopy, history.ReasonView} {
+		for _, log := range []analyzer.LogCoverage{{}, {Effects: 3, Told: 2}, {Effects: 3, Told: 3}} {
+			got := hint(&analyzer.Coverage{Log: log}, why)
+			told := log.Told == 3 && why != history.ReasonView
+			if got == "" || strings.Contains(got, "server's log") != told {
+				t.Errorf("%s, %d of %d unseen writes told: %q", why, log.Told, log.Effects, got)
+			}
+		}
+	}
+}
