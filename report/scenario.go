@@ -70,15 +70,30 @@ func newScenario(f *analyzer.Finding, c clock) *scenario.Scenario {
 	}
 	steps := commitsBehindReads(w.interleaving(c), f)
 	for i, x := range steps {
-		if first := &x.txn.Stmts[0]; x.stmt == first && !x.txn.Implicit && first.Kind != history.Begin {
+		first, last := sentOf(x.txn)
+		if x.stmt == first && !x.txn.Implicit && first.Kind != history.Begin {
 			s.Steps = append(s.Steps, scenario.Step{Session: w.name(x.txn), SQL: "BEGIN"})
 		}
 		s.Steps = append(s.Steps, newStep(w, steps, i))
-		if last := &x.txn.Stmts[len(x.txn.Stmts)-1]; x.stmt == last && !x.txn.Implicit {
+		if x.stmt == last && !x.txn.Implicit {
 			s.Steps = append(s.Steps, lastStep(w, x.txn, last)...)
 		}
 	}
 	return s
+}
+
+// sentOf returns the first and the last statement that somebody sent of a transaction: others stand for what the
+// server's log alone tells, and one of those does it.
+func sentOf(t *history.Txn) (first, last *history.Stmt) {
+	for i := range t.Stmts {
+		if s := &t.Stmts[i]; !s.Unseen {
+			if first == nil {
+				first = s
+			}
+			last = s
+		}
+	}
+	return first, last
 }
 
 // commitsBehindReads puts each COMMIT behind the reads that did not see what its transaction wrote: one may have been
@@ -100,7 +115,8 @@ func commitsBehindReads(steps []step, f *analyzer.Finding) []step {
 func newStep(w *witness, steps []step, i int) scenario.Step {
 	x := steps[i]
 	text, whole := Statement(w.finding.Family, x.stmt)
-	out := scenario.Step{Session: w.name(x.txn), SQL: text, Incomplete: !whole}
+	// Of what went past isotap the log tells no values.
+	out := scenario.Step{Session: w.name(x.txn), SQL: text, Incomplete: !whole || x.txn.ID.Run().Past()}
 	for _, other := range steps {
 		out.Waits = out.Waits || x.waitsFor(&other)
 	}
@@ -119,7 +135,7 @@ func newStep(w *witness, steps []step, i int) scenario.Step {
 // came after the other's, or after that was sent and both want the same row's lock.
 func (x *step) waitsFor(end *step) bool {
 	reply := x.at + x.stmt.End - x.stmt.Start
-	last := &end.txn.Stmts[len(end.txn.Stmts)-1]
+	_, last := sentOf(end.txn)
 	if end.txn == x.txn || end.txn.Implicit || end.stmt != last || end.at < x.at {
 		return false
 	}

@@ -67,14 +67,16 @@ func (q postgresTokens) write(r *rand.Rand, table string, n, id int) (text strin
 	return fmt.Sprintf("UPDATE %s SET hist = hist || ',%d.' || id WHERE id = %d RETURNING hist", table, n, id), true
 }
 
-// writeUnseen returns a statement that writes without telling. One of its literals has its number behind an h.
+// writeUnseen returns a statement that writes without telling. One of its literals has its number behind an h, or a
+// comment of where it comes from.
 func (postgresTokens) writeUnseen(r *rand.Rand, table string, n, id int) string {
 	switch r.IntN(10) {
 	case 0:
-		return fmt.Sprintf("DO '/*h%d*/ BEGIN UPDATE %s SET hist = hist || '',%[1]d.'' || id WHERE id >= %[3]d; END'", n, table, id)
+		return fmt.Sprintf("DO 'BEGIN UPDATE %[2]s SET hist = hist || '',%[1]d.'' || id WHERE id >= %[3]d; END' "+
+			"/*file='h%[1]d'*/", n, table, id)
 	case 1:
-		return fmt.Sprintf("DO '/*h%d*/ BEGIN DELETE FROM %s WHERE id = %d; INSERT INTO %[2]s (id, hist) "+
-			"VALUES (%[3]d, '',%[1]d.%[3]d''); END'", n, table, id)
+		return fmt.Sprintf("DO 'BEGIN DELETE FROM %[2]s WHERE id = %[3]d; INSERT INTO %[2]s (id, hist) "+
+			"VALUES (%[3]d, '',%[1]d.%[3]d''); END' /*file='h%[1]d'*/", n, table, id)
 	case 2:
 		return fmt.Sprintf("CALL hit('h%d', '%s', %d)", n, table, id)
 	case 3:

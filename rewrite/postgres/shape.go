@@ -27,7 +27,10 @@ func (st *statement) params() int {
 // their data only have one shape. A parameter is a ? as well. Of statements that may carry a password only
 // the verb and its object are left.
 func (st *statement) shape() (string, []string) {
-	if st.suspect() {
+	switch {
+	case st.is(0, "DO"): // what follows is its body
+		return "DO", nil
+	case st.suspect():
 		return strings.ToUpper(st.tok(0) + " " + st.tok(1)), nil
 	}
 	s := shaper{st: st}

@@ -6,6 +6,7 @@ package fromrecording
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,6 +35,9 @@ func Scenario(ctx context.Context, r *recorder.Reader, f *analyzer.Finding, rows
 	if err := t.define(ctx, r); err != nil {
 		return nil, err
 	}
+	if err := t.plays(f.Txns(), rows != nil); err != nil {
+		return nil, fmt.Errorf("finding %s: %w", f.ID, err)
+	}
 	if rows == nil {
 		var err error
 		if rows, err = t.writes(ctx, r, f.Txns()); err != nil {
@@ -52,6 +56,38 @@ func Scenario(ctx context.Context, r *recorder.Reader, f *analyzer.Finding, rows
 		}
 	}
 	return s, nil
+}
+
+// plays returns why the witness's transactions cannot be played: somebody wrote past isotap, of which the server's log
+// tells rows and no values, or something wrote that the recording does not have, like a trigger. Given says that
+// whoever asks has said which statements are to come before: these may make it.
+func (t *tables) plays(witness []*history.Txn, given bool) error {
+	for _, x := range witness {
+		if x.ID.Run().Past() {
+			return errors.New("a transaction of it went past isotap: what it sent is not known")
+		}
+		for i := range x.Stmts {
+			if x.Stmts[i].Reason == history.ReasonDoBlock {
+				return errors.New("the body of a DO block is not recorded: it may have passwords")
+			}
+		}
+		if given || !slices.ContainsFunc(x.Stmts, func(s history.Stmt) bool { return s.Unseen }) {
+			continue
+		}
+		for i := range x.Stmts {
+			s := &x.Stmts[i]
+			switch {
+			case s.Observation == history.Exact, s.Observation == history.Nothing,
+				s.Reason == history.ReasonCascade:
+			case s.Reason == history.ReasonCopy:
+				return fmt.Errorf("the rows of %q are not in the recording", s.Shape)
+			default:
+				return fmt.Errorf("%q wrote by what is not in the recording (%s): say with --rows what makes it, and "+
+					"which rows there are", s.Shape, s.Reason)
+			}
+		}
+	}
+	return nil
 }
 
 // tables are those of a witness, and those that they refer to.
