@@ -242,6 +242,9 @@ type Stmt struct {
 	// Unseen says that no client sent it: it stands for what the server's own log says that its transaction wrote, and
 	// no statement told. Recordings have none.
 	Unseen bool
+	// Recorded is the number that the recording has for the statement, where that is another: unseen ones stand before
+	// it. 0: it is Num.
+	Recorded uint32
 	// Reason says in a few words why the observation is not Exact: "view", "trigger", "plan", ...
 	Reason Reason
 	Shape  string // the statement with its literals replaced by ?

@@ -39,7 +39,10 @@ func (r *Resolver) Complete(t *history.Txn) {
 		}
 	}
 	for i := range all {
-		all[i].Num = uint32(i + 1)
+		s := &all[i]
+		if num := uint32(i + 1); s.Num != num {
+			s.Recorded, s.Num = s.Num, num
+		}
 	}
 	t.Stmts = all
 }

@@ -296,6 +296,9 @@ func TestUnseenWritesAreAddedToTheirTransaction(t *testing.T) {
 			}
 			if !s.Unseen {
 				recorded++
+				if int(s.Num) != recorded && int(s.Recorded) != recorded {
+					t.Errorf("%s: the recording has number %d for statement %d", c.name, recorded, s.Num)
+				}
 				continue
 			}
 			for i, a := range s.Accesses {

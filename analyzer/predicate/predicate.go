@@ -160,8 +160,15 @@ func (r *Resolver) Collect(t *history.Txn) error {
 
 func (r *Resolver) collect(t *history.Txn, s *history.Stmt, j int) {
 	a := &s.Accesses[j]
+	ref := history.VersionRef{Txn: t.ID, Stmt: s.Num, Access: j}
+	switch {
+	case s.Unseen:
+		ref.Stmt = 0 // of what the log tells no image was tested
+	case s.Recorded != 0:
+		ref.Stmt = s.Recorded
+	}
 	w := write{txn: t.ID, began: t.Start, tag: history.Tag{Txn: t.ID, Stmt: s.Num}, replaced: a.Version, start: s.Start,
-		end: t.End, commit: max(s.Start, committing(t)), ref: history.VersionRef{Txn: t.ID, Stmt: s.Num, Access: j},
+		end: t.End, commit: max(s.Start, committing(t)), ref: ref,
 		born: a.Op == history.InsertRow, deleted: a.Op == history.DeleteRow, certain: !a.Inexact &&
 			t.Status == history.Committed}
 	all := r.writes[a.Row]

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/internal/proxyserver"
 	"github.com/isotap/isotap/serverlog"
 )
 
@@ -114,13 +115,15 @@ func (b *postgresBench) effect(c *pgx.Conn, r *rand.Rand, text string) error {
 
 // TestUnseenWritersAreNotAccused has clients whose transactions write unseen in all the ways that there are, by
 // savepoints that are taken back, keys that change, rows made again and tables without keys: one client alone, and
-// several at SERIALIZABLE, have no anomaly.
+// several at SERIALIZABLE, have no anomaly, with conditions watched or without.
 func TestUnseenWritersAreNotAccused(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
 	eachTokenRun(t, []string{"serial", "SERIALIZABLE"}, func(t *testing.T, level string, seed uint64) {
-		b := newLoggedBench(t, serverlog.Require, effectTables...)
+		b := startLoggedBench(t, func(o *proxyserver.Options) {
+			o.ServerLog, o.Predicates = serverlog.Require, seed%2 == 1
+		}, effectTables...)
 		clients, isolation := 4, "serializable"
 		if level == "serial" {
 			clients, isolation = 1, "read committed"

@@ -24,11 +24,17 @@ import (
 // newLoggedBench is newPostgresBench with the server's log, or without.
 func newLoggedBench(t *testing.T, use serverlog.Use, setup ...string) *postgresBench {
 	t.Helper()
+	return startLoggedBench(t, func(o *proxyserver.Options) { o.ServerLog = use }, setup...)
+}
+
+// startLoggedBench starts isotap with changed options, over a database in which setup has run.
+func startLoggedBench(t *testing.T, change func(*proxyserver.Options), setup ...string) *postgresBench {
+	t.Helper()
 	b := &postgresBench{t: t, database: testdb.NewPostgreSQLDatabase(t), recording: t.TempDir() + "/rec"}
 	testdb.Exec(t, testdb.OpenPostgreSQL(t, b.database), setup...)
 	// What a server that commits asynchronously has not flushed yet is read, and went past isotap.
 	testdb.Exec(t, testdb.OpenPostgreSQL(t, b.database), "SET synchronous_commit = on; CREATE TABLE flushed ()")
-	b.start(func(o *proxyserver.Options) { o.ServerLog = use })
+	b.start(change)
 	return b
 }
 

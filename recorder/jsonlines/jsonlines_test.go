@@ -171,7 +171,7 @@ func TestEveryFieldOfTheModelComesBack(t *testing.T) {
 	fill(reflect.ValueOf(&session).Elem(), &n)
 	fill(reflect.ValueOf(&txn).Elem(), &n)
 	for i := range txn.Stmts {
-		txn.Stmts[i].Unseen = false // no recording has such
+		txn.Stmts[i].Unseen, txn.Stmts[i].Recorded = false, 0 // no recording has such
 		for j := range txn.Stmts[i].Accesses {
 			a := &txn.Stmts[i].Accesses[j]
 			a.Absent, a.Gone, a.Wide = false, false, false // no recording has such
