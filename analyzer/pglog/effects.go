@@ -110,7 +110,7 @@ func (r *Resolver) complete(logged int32) {
 			}
 		}
 		r.stats.Effects += unseen
-		if unseen == 0 || l.cut || r.blind[l.owner] {
+		if unseen == 0 || l.cut || r.blind[l.owner] || r.lost[l.owner][row.ID] {
 			continue
 		}
 		if effects, ok := r.placed(l, writes, r.meetings[logged]); ok {

@@ -105,7 +105,11 @@ func hides(s *history.Stmt) bool {
 func (r *Resolver) observe(x *run, database int32, t *history.Txn, stmt int32, i int) {
 	s := &t.Stmts[stmt]
 	a, p := &s.Accesses[i], &s.TupleIDs[i]
-	if p.Tagged || p.Leaf == 0 {
+	if p.Tagged {
+		return
+	}
+	if p.Leaf == 0 { // of a partition that is not told
+		r.lose(t, a)
 		return
 	}
 	if p.XID != 0 && p.CTID != 0 {
@@ -117,15 +121,24 @@ func (r *Resolver) observe(x *run, database int32, t *history.Txn, stmt int32, i
 				n.deletedBy = t.ID
 			}
 			r.met = append(r.met, meeting{at, stmt, deletes})
+		} else if a.Op == history.DeleteRow {
+			r.lose(t, a)
 		}
 	}
-	if a.Op == history.Read || p.NewXID == 0 || p.NewID == 0 {
+	switch {
+	case a.Op == history.Read, a.Op == history.DeleteRow:
+		return
+	case p.NewXID == 0, p.NewID == 0: // of a partition, behind a savepoint
+		r.lose(t, a)
 		return
 	}
 	if l, ok := r.byXID[xidKey{x.server.number, p.NewXID}]; ok {
 		r.own(l, t.ID)
 	}
 	n, ok := r.version(x, database, p.Leaf, p.NewXID, p.NewID)
+	if !ok {
+		r.lose(t, a)
+	}
 	switch {
 	case ok:
 		r.nodes[n].left = true
@@ -138,6 +151,18 @@ func (r *Resolver) observe(x *run, database int32, t *history.Txn, stmt int32, i
 				p.NewID&0xffff)
 		}
 	}
+}
+
+// lose takes in that a recorded transaction wrote a row where the log's write of it is not found: the one that is there
+// may be this.
+func (r *Resolver) lose(t *history.Txn, a *history.Access) {
+	if a.Op == history.Read {
+		return
+	}
+	if r.lost[t.ID] == nil {
+		r.lost[t.ID] = make(map[string]bool)
+	}
+	r.lost[t.ID][a.Row.ID] = true
 }
 
 // own takes in that a transaction of the log is a recorded one.

@@ -60,6 +60,8 @@ type Resolver struct {
 	blind map[history.TxnID]bool
 	// several are recorded transactions that may be more than one of the log.
 	several map[history.TxnID]bool
+	// lost are the keys of rows that recorded transactions wrote, and the log has nothing of that is known to be it.
+	lost map[history.TxnID]map[string]bool
 	// ends are those of recorded transactions that the log alone knows.
 	ends  map[history.TxnID]end
 	stats Stats
@@ -145,7 +147,7 @@ func New(first history.Run) *Resolver {
 		roots: make(map[rootKey]int32), byXID: make(map[xidKey]int32),
 		unseen: make(map[inDatabase]*unseen.Writers), files: make(map[tableKey]uint32),
 		effects: make(map[history.TxnID][]effect), blind: make(map[history.TxnID]bool),
-		meetings: make(map[int32][]meeting), several: make(map[history.TxnID]bool),
+		meetings: make(map[int32][]meeting), several: make(map[history.TxnID]bool), lost: make(map[history.TxnID]map[string]bool),
 		ends: make(map[history.TxnID]end)}
 }
 

@@ -214,6 +214,12 @@ func made(xid uint32, at uint64) history.LoggedWrite {
 	return w
 }
 
+// unplaced is a statement that does not tell which partition its row is in.
+func unplaced(s history.Stmt) history.Stmt {
+	s.TupleIDs[0].Leaf = 0
+	return s
+}
+
 // at is a write at another position of the log.
 func at(position uint64, w history.LoggedWrite) history.LoggedWrite {
 	w.TupleID.LSN = position
@@ -254,6 +260,10 @@ func TestUnseenWritesAreAddedToTheirTransaction(t *testing.T) {
 		{"a row that others saw", []history.LoggedWrite{made(21, 9)}, nil, "insert to (0,9) of 21", 1},
 		{"beside a statement that told it", []history.LoggedWrite{update(21, 2, 3)},
 			[]history.Stmt{wrote(20, 2, 21, 3)}, "", 0},
+		{"beside a statement that does not tell its id", []history.LoggedWrite{update(21, 2, 3)},
+			[]history.Stmt{wrote(20, 2, 0, 3)}, "", 1},
+		{"beside one of a partition that is not told", []history.LoggedWrite{update(21, 2, 3)},
+			[]history.Stmt{unplaced(wrote(20, 2, 21, 3))}, "", 1},
 		{"beside a deletion that told it", []history.LoggedWrite{remove(21, 2)}, []history.Stmt{removed(2, 20)}, "", 0},
 		{"before a statement of the same row", []history.LoggedWrite{update(21, 2, 3), update(21, 3, 4)},
 			[]history.Stmt{wrote(21, 3, 21, 4)}, "update (0,2) of 20 to (0,3) of 21 before 1", 1},
