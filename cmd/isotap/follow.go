@@ -86,12 +86,26 @@ func (f *following) analyze(c *cobra.Command, args []string, opts analyzer.Optio
 		return f.readRest(c, args[0], opts, result)
 	case err != nil || failed != nil:
 		return nil, fmt.Errorf("follow %s: %w", args[0], errors.Join(err, failed))
-	case slices.ContainsFunc(infos, func(i history.Info) bool { return i.Mode == "predicates" }) && !f.fromNow &&
-		isDirectory(args[0]):
-		fmt.Fprintln(c.ErrOrStderr(), "isotap: what predicates missed is judged now that the recording has ended")
-		return f.reread(c.Context(), args[0], opts)
+	case !slices.ContainsFunc(infos, knownLater):
+		return result, nil
+	case f.fromNow || !isDirectory(args[0]):
+		fmt.Fprintln(c.ErrOrStderr(), "isotap: the report lacks what predicates missed and what the server's log tells: "+
+			"isotap analyze has it")
+		return result, nil
 	}
-	return result, nil
+	fmt.Fprintln(c.ErrOrStderr(), "isotap: what predicates missed and what the server's log tells is judged now that the "+
+		"recording has ended")
+	if result, err = f.reread(c.Context(), args[0], opts); err == nil && f.json {
+		f.rest(result) // a text follows that has all
+	}
+	return result, err
+}
+
+// knownLater reports whether there is something of a run that is known later than its transactions are: which versions
+// match a predicate, and what the server's log says.
+func knownLater(info history.Info) bool {
+	return info.Mode == "predicates" ||
+		slices.ContainsFunc(info.Log, func(s history.LogStretch) bool { return !s.Empty() })
 }
 
 // followPatience is how long a finding waits for what was open when it was complete: less than in the process that
@@ -106,6 +120,7 @@ func (f *following) readRest(c *cobra.Command, path string, opts analyzer.Option
 		return seen, nil
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "isotap: %v: it is read\n", tail.ErrCut)
+	f.batch = true
 	return f.reread(c.Context(), path, opts)
 }
 
@@ -114,7 +129,6 @@ const closing = 10 * time.Second
 
 // reread analyzes a recording whose writer ends.
 func (f *following) reread(ctx context.Context, dir string, opts analyzer.Options) (*analyzer.Result, error) {
-	f.batch = true
 	deadline := time.Now().Add(closing)
 	for {
 		if recorder.InUse(dir) == nil || time.Now().After(deadline) {

@@ -21,6 +21,9 @@ type watching struct {
 	json   bool
 	window time.Duration
 	limit  int
+	told   map[string]int // how often each finding that was told had been seen then
+	tell   func([]analyzer.News)
+	begin  func(history.Info) // nil: tell need not know the runs
 }
 
 // flags adds --name, which turns it on, and what belongs to it.
@@ -64,14 +67,44 @@ func (w *watching) options(out io.Writer, complain func(error)) *monitor.Options
 	if w.json {
 		lines := report.NewLiveJSON(out)
 		tell = lines.News
-		o.Begin = func(info history.Info) { lines.Run(info) }
+		w.begin = lines.Run
+		o.Begin = w.begin
 	}
-	o.Tell = func(news []analyzer.News) {
+	w.told = make(map[string]int)
+	w.tell = func(news []analyzer.News) {
+		for _, n := range news {
+			w.told[n.Finding.ID] = max(w.told[n.Finding.ID], n.Finding.Count)
+		}
 		if err := tell(time.Now(), news); err != nil {
 			complain(err)
 		}
 	}
+	o.Tell = w.tell
 	return o
+}
+
+// rest tells, once the watch has ended, what of the whole recording's findings was not told while they were made: what
+// conditions missed, and what was written past isotap or unseen, of which the server's log told. Of what was told before
+// it says how often it was seen.
+func (w *watching) rest(r *analyzer.Result) {
+	if w.tell == nil {
+		return
+	}
+	var news []analyzer.News
+	for _, f := range r.Findings {
+		if before := w.told[f.ID]; f.Count > before {
+			news = append(news, analyzer.News{Finding: f, First: before == 0})
+		}
+	}
+	if len(news) == 0 {
+		return
+	}
+	for _, info := range r.Runs {
+		if w.begin != nil {
+			w.begin(info) // those of transactions past isotap were not watched
+		}
+	}
+	w.tell(news)
 }
 
 // warn says what a live analysis may have missed, and how quick it was.

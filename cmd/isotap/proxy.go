@@ -65,12 +65,13 @@ func proxyCommand() *cobra.Command {
 		}
 		warn(c.ErrOrStderr(), srv.WatchStats(), srv.WatchDelay())
 		result := srv.Watched()
-		if srv.Predicates() {
-			// Which versions match a predicate is known later than the transactions are.
+		if srv.Predicates() || srv.LogRead() {
+			// Which versions match a predicate, and what the server's log says, is known later than the transactions are.
 			if result, err = analysis.AnalyzeRun(context.WithoutCancel(c.Context()), o.Recording, srv.Run(),
 				analyzer.Options{}); err != nil {
 				return err
 			}
+			live.rest(result)
 		}
 		return report.Summary(c.ErrOrStderr(), result, "")
 	}
@@ -79,9 +80,16 @@ func proxyCommand() *cobra.Command {
 
 // sayLate says what a live analysis does not tell.
 func sayLate(c *cobra.Command, o *proxyserver.Options, srv *proxyserver.Server) {
-	if o.Watch != nil && srv.Predicates() {
+	if o.Watch == nil {
+		return
+	}
+	if srv.Predicates() {
 		fmt.Fprintln(c.ErrOrStderr(),
 			"isotap: findings by predicates are not told while they are made, but at the end")
+	}
+	if srv.ReadsLog() {
+		fmt.Fprintln(c.ErrOrStderr(),
+			"isotap: findings that rest on the server's log (who writes past isotap) are told at the end, too")
 	}
 }
 

@@ -104,7 +104,7 @@ func runCommand() *cobra.Command {
 				return err
 			}
 		}
-		return watch(c, command, templates, o, &out, !instruments(&o) || !instrument)
+		return watch(c, command, templates, o, &out, &live, !instruments(&o) || !instrument)
 	}
 	return c
 }
@@ -141,7 +141,8 @@ const (
 )
 
 // watch runs the command through a proxy and reports. Says has it say first what the proxy cannot watch.
-func watch(c *cobra.Command, command, templates []string, o proxyserver.Options, out *output, says bool) error {
+func watch(c *cobra.Command, command, templates []string, o proxyserver.Options, out *output, live *watching,
+	says bool) error {
 	// A signal ends the command. The proxy outlives it, and what was seen until then is reported.
 	ctx := context.WithoutCancel(c.Context())
 	srv, err := proxyserver.Start(ctx, o)
@@ -170,6 +171,7 @@ func watch(c *cobra.Command, command, templates []string, o proxyserver.Options,
 	if err != nil {
 		return err
 	}
+	live.rest(result)
 	if err := out.summarize(c, result); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package proxyserver
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/isotap/isotap/analyzer"
@@ -48,6 +49,14 @@ func (srv *Server) endWatch() error {
 
 // Watched returns the result of isotap that was watched, once it has ended; nil where it was not.
 func (srv *Server) Watched() *analyzer.Result { return srv.result }
+
+// ReadsLog reports whether the server's own log is being read.
+func (srv *Server) ReadsLog() bool { return srv.logged.reader != nil }
+
+// LogRead reports, of one that has ended, whether any of the server's own log was recorded.
+func (srv *Server) LogRead() bool {
+	return srv.writer != nil && slices.ContainsFunc(srv.writer.Info().Log, func(s history.LogStretch) bool { return !s.Empty() })
+}
 
 // WatchStats returns how much the watch keeps; nothing where there is none.
 func (srv *Server) WatchStats() analyzer.LiveStats {
