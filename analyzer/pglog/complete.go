@@ -33,16 +33,26 @@ func (r *Resolver) Settle() {
 
 // leaveOutMoved takes the names away of rows whose tables were written anew while the run went on.
 func (r *Resolver) leaveOutMoved() {
+	moved := make(map[int32][]map[string]bool) // by server
+	for _, x := range r.runs {
+		if len(x.moved) > 0 {
+			moved[x.server.number] = append(moved[x.server.number], x.moved)
+		}
+	}
 	for i := range r.logged {
 		l := &r.logged[i]
+		sets := moved[l.run.server.number]
+		in := ""
+		if len(sets) > 0 {
+			in = "@" + r.nameOf(l.database)
+		}
 		for j, at := range l.nodes {
-			n := &r.nodes[at]
-			moved := r.files[tableKey{l.run.server.number, l.database, l.writes[j].TupleID.Leaf}] == 0
-			for _, x := range r.runs {
-				moved = moved || x.server == l.run.server &&
-					(x.moved[n.row.Table+"@"+r.nameOf(l.database)] || x.moved[l.writes[j].Row.Table+"@"+r.nameOf(l.database)])
+			n, w := &r.nodes[at], &l.writes[j]
+			anew := r.files[tableKey{l.run.server.number, l.database, w.TupleID.Leaf}] == 0
+			for _, tables := range sets {
+				anew = anew || tables[n.row.Table+in] || tables[w.Row.Table+in]
 			}
-			n.torn = n.torn || moved
+			n.torn = n.torn || anew
 		}
 	}
 }

@@ -201,18 +201,8 @@ func (r *Resolver) vouches(x *run, database int32, t *history.Txn, a *history.Ac
 
 // isLogged reports whether the log has writes of a table.
 func (r *Resolver) isLogged(x *run, database int32, leaf uint32) bool {
-	for i := range r.logged {
-		l := &r.logged[i]
-		if l.run.server != x.server || l.database != database {
-			continue
-		}
-		for j := range l.writes {
-			if l.writes[j].TupleID.Leaf == leaf {
-				return true
-			}
-		}
-	}
-	return false
+	_, ok := r.files[tableKey{x.server.number, database, leaf}]
+	return ok
 }
 
 // mayBe reports whether a transaction of the log may be a recorded one whose id is not known.
