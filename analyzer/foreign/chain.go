@@ -1,6 +1,8 @@
 package foreign
 
 import (
+	"slices"
+
 	"github.com/isotap/isotap/history"
 )
 
@@ -9,6 +11,23 @@ import (
 type chain struct {
 	versions []version
 	broken   bool // the log does not have them all, or the row began anew under its old id
+	// first has the first version that shows a tag and is not the row's absence, and place the first that has one. They
+	// are nil while the chain grows, and for short ones.
+	first, place map[history.Tag]int32
+}
+
+// short is how many versions are looked through.
+const short = 8
+
+// index makes the tags of a chain that does not grow any more known.
+func (c *chain) index() {
+	c.first, c.place = make(map[history.Tag]int32), make(map[history.Tag]int32)
+	for i, v := range slices.Backward(c.versions) {
+		c.place[v.tag] = int32(i)
+		if !v.gone {
+			c.first[v.shown] = int32(i)
+		}
+	}
 }
 
 // A version is one of a row.
@@ -49,28 +68,32 @@ func (c *chain) add(v version, op history.Op, old history.Tag) (before history.T
 	return before, true
 }
 
-// showing returns the versions that show a tag: they stand side by side, and a reader saw one of them.
-func (c *chain) showing(t history.Tag) []version {
-	from := 0
+// showing returns from where to where the versions stand that show a tag: they stand side by side, and a reader saw one
+// of them.
+func (c *chain) showing(t history.Tag) (from, to int) {
+	if c.first != nil {
+		n, ok := c.first[t]
+		if from = int(n); !ok {
+			from = len(c.versions)
+		}
+	}
 	for from < len(c.versions) && (c.versions[from].shown != t || c.versions[from].gone) {
 		from++
 	}
-	to := from
+	to = from
 	for to < len(c.versions) && c.versions[to].shown == t && !c.versions[to].gone {
 		to++
 	}
-	return c.versions[from:to]
+	return from, to
 }
 
-// before returns the tag of the version that the one with a tag replaced.
-func (c *chain) before(t history.Tag) (history.Tag, bool) {
-	for i := range c.versions {
-		if c.versions[i].tag == t {
-			if i == 0 {
-				return t, false
-			}
-			return c.versions[i-1].tag, true
-		}
+// find returns where the version with a tag stands; -1 where there is none.
+func (c *chain) find(t history.Tag) int {
+	if c.place == nil {
+		return slices.IndexFunc(c.versions, func(v version) bool { return v.tag == t })
 	}
-	return t, false
+	if n, ok := c.place[t]; ok {
+		return int(n)
+	}
+	return -1
 }

@@ -196,6 +196,10 @@ func (r *Resolver) Settle() {
 	for row, c := range r.chains {
 		if c.broken || len(c.versions) == 0 {
 			delete(r.chains, row)
+			continue
+		}
+		if len(c.versions) > short {
+			c.index()
 		}
 	}
 	r.past = slices.DeleteFunc(r.past, func(t *history.Txn) bool { return !r.keepWhole(t) })

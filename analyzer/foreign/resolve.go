@@ -78,14 +78,14 @@ func (v *views) resolve(c *chain, s *history.Stmt, a *history.Access) {
 	}
 	shown := a.Version
 	prior := c.complete(a.Prior)
-	group := c.showing(shown)
+	start, end := c.showing(shown)
+	group := c.versions[start:end]
 	switch own := (history.Tag{Txn: v.txn.ID, Stmt: s.Num}); {
 	case len(group) == 0:
 	case a.Op != history.Read:
-		before, known := c.before(own)
-		switch {
-		case known:
-			a.Version = before
+		switch at := c.find(own); {
+		case at > 0:
+			a.Version = c.versions[at-1].tag
 		case len(group) == 1:
 			a.Version = group[0].tag
 		default:
@@ -103,22 +103,35 @@ func (v *views) resolve(c *chain, s *history.Stmt, a *history.Access) {
 		}
 		a.Version = group[at].tag
 	}
-	a.Prior = below(prior, group, a.Version)
+	if len(group) == 0 {
+		a.Prior = prior
+		return
+	}
+	at := c.find(a.Version)
+	if at < start || at >= end {
+		a.Prior = nil
+		return
+	}
+	a.Prior = c.below(prior, start, at)
 }
 
-// below returns a list with what stands in a group below a version, so that the list leads up to that. It is empty
-// where the group does not have the version, so that it leads to another.
-func below(list []history.Tag, group []version, t history.Tag) []history.Tag {
-	if len(group) == 0 {
-		return list
+// reach is how many versions a list has at most that isotap_wlist has no more of, for that has only its last ones, too:
+// of a row that somebody past isotap writes all the time each read would have them all.
+const reach = 32
+
+// below returns a list with the versions from start on that stand below the one at a place, so that the list leads up to
+// that.
+func (c *chain) below(list []history.Tag, start, at int) []history.Tag {
+	limit := max(reach, len(list))
+	from := max(start, at-limit)
+	list = list[max(0, len(list)-(limit-(at-from))):]
+	if from > start {
+		list = nil // it would lead past those that are left out
 	}
-	for _, v := range group {
-		if v.tag == t {
-			return list
-		}
+	for _, v := range c.versions[from:at] {
 		list = append(list, v.tag)
 	}
-	return nil
+	return list
 }
 
 // own returns which version of a group is the transaction's own, and was there for a statement to read; -1 for none.
@@ -146,21 +159,27 @@ func seenOf(group []version, from, to int64, committed bool) int {
 	return -1
 }
 
-// complete returns a list of tags with those that were left out of it. The list may be shared: it is not changed.
+// complete returns a list of tags with those that were left out of it, and no more than its last ones. The list may be
+// shared: it is not changed.
 func (c *chain) complete(tags []history.Tag) []history.Tag {
 	if len(tags) == 0 {
 		return nil
 	}
-	all := make([]history.Tag, 0, len(tags)+1)
-	for _, t := range tags {
-		group := c.showing(t)
-		if len(group) == 0 {
+	all, limit := make([]history.Tag, 0, len(tags)+1), max(reach, len(tags))
+	for _, t := range slices.Backward(tags) {
+		from, to := c.showing(t)
+		if from == to {
 			all = append(all, t)
 		}
-		for _, v := range group {
-			all = append(all, v.tag)
+		for i := to - 1; i >= max(from, to-limit); i-- {
+			all = append(all, c.versions[i].tag)
+		}
+		if len(all) >= limit {
+			break
 		}
 	}
+	all = all[:min(len(all), limit)]
+	slices.Reverse(all)
 	return all
 }
 
