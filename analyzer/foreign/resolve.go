@@ -119,8 +119,8 @@ func (v *views) resolve(c *chain, s *history.Stmt, a *history.Access) {
 // of a row that somebody past isotap writes all the time each read would have them all.
 const reach = 32
 
-// below returns a list with the versions from start on that stand below the one at a place, so that the list leads up to
-// that.
+// below returns a list with the versions from start on that stand below the one at a place, so that the list leads up
+// to that.
 func (c *chain) below(list []history.Tag, start, at int) []history.Tag {
 	limit := max(reach, len(list))
 	from := max(start, at-limit)

@@ -65,8 +65,9 @@ type Resolver struct {
 	// ends are those of recorded transactions that the log alone knows.
 	ends  map[history.TxnID]end
 	stats Stats
-	// files is where the tables of the log are, of all that were written: 0 for those that were written anew while the log was read, and for
-	// partitions. Such a copy looks as if it had been written row by row, and places become those of other versions.
+	// files is where the tables are that the log has writes of: 0 for those that were written anew while the log was
+	// read, and for partitions. Such a copy looks as if it had been written row by row, and places become those of
+	// other versions.
 	files map[tableKey]uint32
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// BenchmarkSettle takes in logs of which every second transaction is past isotap. Of the recorded ones every tenth writes
-// to an unlogged table as well, which the log lacks.
+// BenchmarkSettle takes in logs of which every second transaction is past isotap. Of the recorded ones every tenth
+// writes to an unlogged table as well, which the log lacks.
 func BenchmarkSettle(b *testing.B) {
 	for _, n := range []int{25_000, 100_000, 400_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -31,7 +31,8 @@ func BenchmarkSettle(b *testing.B) {
 	}
 }
 
-// half returns a log of n transactions, and every second of them as it was recorded. They write a thousand rows by turns.
+// half returns a log of n transactions, and every second of them as it was recorded. They write a thousand rows by
+// turns.
 func half(n int) (log []*history.LoggedTxn, txns []*history.Txn) {
 	const rows = 1000
 	for i := range n {

@@ -84,8 +84,8 @@ func (w *watching) options(out io.Writer, complain func(error)) *monitor.Options
 }
 
 // rest tells, once the watch has ended, what of the whole recording's findings was not told while they were made: what
-// conditions missed, and what was written past isotap or unseen, of which the server's log told. Of what was told before
-// it says how often it was seen.
+// conditions missed, and what was written past isotap or unseen, of which the server's log told. Of what was told
+// before it says how often it was seen.
 func (w *watching) rest(r *analyzer.Result) {
 	if w.tell == nil {
 		return

@@ -38,8 +38,8 @@ func TestLiveNamesWhoWritesPastIsotap(t *testing.T) {
 	})
 }
 
-// runLogged runs the scripts of testdata/logged on a database. In them "lose PORT" has a client of the proxy's there lose
-// the update of another who is past it.
+// runLogged runs the scripts of testdata/logged on a database. In them "lose PORT" has a client of the proxy's there
+// lose the update of another who is past it.
 func runLogged(t *testing.T, driver, at string, after ...string) {
 	direct := openLogged(t, driver, at)
 	testdb.Exec(t, direct, append([]string{"CREATE TABLE acc (id int PRIMARY KEY, v int)",
@@ -87,8 +87,8 @@ func openLogged(t *testing.T, driver, at string) *sql.DB {
 	return db
 }
 
-// lose loses the update of a client past isotap. What another client of isotap's writes between the read and that update
-// shows in the log which of the two came first.
+// lose loses the update of a client past isotap. What another client of isotap's writes between the read and that
+// update shows in the log which of the two came first.
 func lose(ctx context.Context, through, direct *sql.DB) error {
 	x, err := through.Conn(ctx)
 	if err != nil {

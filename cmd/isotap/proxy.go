@@ -66,7 +66,7 @@ func proxyCommand() *cobra.Command {
 		warn(c.ErrOrStderr(), srv.WatchStats(), srv.WatchDelay())
 		result := srv.Watched()
 		if srv.Predicates() || srv.LogRead() {
-			// Which versions match a predicate, and what the server's log says, is known later than the transactions are.
+			// Which versions match a predicate, and what the server's log says, is known later than transactions are.
 			if result, err = analysis.AnalyzeRun(context.WithoutCancel(c.Context()), o.Recording, srv.Run(),
 				analyzer.Options{}); err != nil {
 				return err
