@@ -56,11 +56,20 @@ func (c *coverageCount) countCondition(family dbms.Family, s *history.Stmt) {
 		c.Conditions++
 		if !slices.ContainsFunc(s.Predicates, func(p history.Predicate) bool { return !p.Wide }) {
 			c.Wide++
-			c.wide[c.causeOf(family, s)]++
+			if cause := c.causeOf(family, s); cause != Timed && cause != OfSession || !toldThen(s) {
+				c.wide[cause]++
+			}
 		}
 		return
 	}
 	c.without[c.causeOf(family, s)]++
+}
+
+// toldThen reports whether a condition of a statement has what this asked for: the time, or its user.
+func toldThen(s *history.Stmt) bool {
+	return slices.ContainsFunc(s.Predicates, func(p history.Predicate) bool {
+		return strings.Contains(p.Where, history.Then)
+	})
 }
 
 // causeOf returns why a statement left no condition, or a wide one.

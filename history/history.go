@@ -285,7 +285,8 @@ type Predicate struct {
 	Of string
 	// As is the name by which Where refers to it, likewise.
 	As string
-	// Where is the condition; empty for all rows.
+	// Where is the condition; empty for all rows. What asked for the time in it, or for its user, is what it got, and
+	// [Then].
 	Where string
 	// Settings are those of the session that the meaning of Where's literals hangs on.
 	Settings LiteralSettings
@@ -293,6 +294,9 @@ type Predicate struct {
 	// are then not all among its accesses, and one that begins to match may change nothing for it.
 	Wide bool
 }
+
+// Then is a comment of SQL behind what stands in [Predicate].Where for a function that the statement called.
+const Then = "/* then */"
 
 // LiteralSettings are the session's settings by which a condition's literals are read.
 type LiteralSettings struct {

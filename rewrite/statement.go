@@ -1,7 +1,9 @@
 package rewrite
 
 import (
+	"iter"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,7 +33,7 @@ type Statement struct {
 }
 
 // A Predicate is a [history.Predicate] whose parameters are open: parameter Params[i], counted from 0, stands
-// between Where[i] and Where[i+1].
+// between Where[i] and Where[i+1]; [Moment] and [User] are others.
 //
 // Where the statement showed as many rows as its Limit lets it, it may have left out others that match: then the
 // predicate holds for those alone that stand before the last one shown, in its Order.
@@ -41,6 +43,11 @@ type Predicate struct {
 	Params        []int
 	Limit         *Limit // nil: there is none
 	Wide          bool   // see history.Predicate
+	// Timed says that functions in Where ask for the [Moment].
+	Timed bool
+	// Instead says that the predicate counts only where the one before it cannot be closed: it is what is left of that
+	// one where what it asks for is not known.
+	Instead bool
 	// Order is what the statement orders its rows by before all else, as far as that is of the table. Its rows show the
 	// values.
 	Order []SortKey
@@ -72,11 +79,60 @@ func (l *Limit) Bound(literals []string) (rows uint64, known bool) {
 	return rows, err == nil
 }
 
+// Closed gives those of some predicates that can be closed, in order, each with its condition, as
+// [Predicate.CloseFor] does.
+func Closed(all []Predicate, with Literals, rows uint64, last []string) iter.Seq2[*Predicate, string] {
+	return func(yield func(*Predicate, string) bool) {
+		closed := false
+		for i := range all {
+			p := &all[i]
+			if p.Instead && closed {
+				continue
+			}
+			var where string
+			if where, closed = p.CloseFor(with, rows, last); closed && !yield(p, where) {
+				return
+			}
+		}
+	}
+}
+
+// AsksForTime reports whether one of some predicates is Timed.
+func AsksForTime(all []Predicate) bool {
+	return slices.ContainsFunc(all, func(p Predicate) bool { return p.Timed })
+}
+
+// Literals are what stands in the places of parameters: the client's own, empty where a value is not known, and of what
+// a statement asks for the moment and its user.
+type Literals struct {
+	Params       []string
+	Moment, User string // empty: not known
+}
+
+// Parameters beside the client's, in [Predicate].Params.
+const (
+	Moment = -2
+	User   = -3
+)
+
+// of returns the literal for a parameter; empty where it is not known.
+func (l *Literals) of(param int) string {
+	switch {
+	case param == Moment:
+		return l.Moment
+	case param == User:
+		return l.User
+	case param < 0 || param >= len(l.Params):
+		return ""
+	}
+	return l.Params[param]
+}
+
 // CloseFor returns the condition of a statement that showed so many rows, the last of them with some values of Order,
 // with literals in the places of its parameters. It reports whether it is known, and whether there is one.
-func (p *Predicate) CloseFor(literals []string, rows uint64, last []string) (string, bool) {
-	where, ok := p.Close(literals)
-	if bound, known := p.Limit.Bound(literals); !ok || known && rows < bound {
+func (p *Predicate) CloseFor(with Literals, rows uint64, last []string) (string, bool) {
+	where, ok := p.Close(with)
+	if bound, known := p.Limit.Bound(with.Params); !ok || known && rows < bound {
 		return where, ok && (where != "" || !p.Wide)
 	}
 	before := p.Before(last)
@@ -91,17 +147,18 @@ func (p *Predicate) CloseFor(literals []string, rows uint64, last []string) (str
 
 // Close returns the condition with literals in the places of its parameters; false where one of them is empty or not
 // there: its value is not known.
-func (p *Predicate) Close(literals []string) (string, bool) {
+func (p *Predicate) Close(with Literals) (string, bool) {
 	if len(p.Params) == 0 {
 		return p.Where[0], true
 	}
 	var b strings.Builder
 	for i, n := range p.Params {
-		if n < 0 || n >= len(literals) || literals[n] == "" {
+		literal := with.of(n)
+		if literal == "" {
 			return "", false
 		}
 		b.WriteString(p.Where[i])
-		b.WriteString(literals[n])
+		b.WriteString(literal)
 	}
 	b.WriteString(p.Where[len(p.Params)])
 	return b.String(), true

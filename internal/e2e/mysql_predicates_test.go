@@ -199,7 +199,8 @@ func TestMySQLPredicatesMissWhatSnapshotsLack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
-	b := newBench(t, inModePredicates, "CREATE TABLE item (id INT PRIMARY KEY, a INT, b TEXT)",
+	b := newBench(t, inModePredicates, "CREATE TABLE item (id INT PRIMARY KEY, a INT, b TEXT, "+
+		"due DATETIME DEFAULT '2020-01-01')",
 		"CREATE TABLE mark (id INT PRIMARY KEY)")
 	for i := range 40 {
 		b.exec(b.direct, fmt.Sprintf("INSERT INTO item (id, a, b) VALUES (%d, %d, 'old')", i+1, i%20))
@@ -228,6 +229,7 @@ var choices = []string{
 	"SELECT b, ? FROM item WHERE a >= ? AND a < ?",
 	"SELECT COUNT(*), ? FROM item WHERE a >= ? AND a < ? LIMIT 1",
 	"SELECT j.b, ? FROM item i LEFT JOIN item j ON j.id = i.id WHERE i.a >= ? AND (i.a < ?)",
+	"SELECT b, ? FROM item WHERE a >= ? AND a < ? AND due < NOW()",
 	"SELECT i.b, ? FROM item i JOIN item j ON j.id = i.id + 1 WHERE i.a >= ? AND i.a < ?",
 	"SELECT m.id, ? FROM mark m WHERE EXISTS (SELECT 1 FROM item WHERE a >= ? AND a < ?)",
 	"SELECT DISTINCT b, ? FROM item WHERE a >= ? AND a < ?",
@@ -273,7 +275,7 @@ func chooseOnMySQL(ctx context.Context, c *sql.Conn, r *rand.Rand, mark string, 
 		query string
 		args  []any
 	}{
-		{"INSERT INTO item VALUES (?, ?, 'new')", []any{id, x.a}},
+		{"INSERT INTO item (id, a, b, due) VALUES (?, ?, 'new', '2020-01-01')", []any{id, x.a}},
 		{changes[r.IntN(len(changes))], []any{r.IntN(20)}},
 		{"INSERT INTO mark VALUES (?)", []any{id}},
 	} {

@@ -142,9 +142,10 @@ func newChoosing(r *rand.Rand) *choosing {
 var changes = []string{"UPDATE item SET a = (a + 7) % 20 WHERE id <= 40 AND a = ?",
 	"DELETE FROM item WHERE id <= 40 AND a = ?", "UPDATE item SET b = 'same' WHERE id <= 40 AND a = ?"}
 
-// postgresChoices are ways to choose rows by it; but for the first one, isotap tells a wide condition.
+// postgresChoices are ways to choose rows by it; but for the first two, isotap tells a wide condition.
 var postgresChoices = []string{
 	"SELECT b, 'MARK' FROM item WHERE a >= $1 AND a < $2 LIMIT $3",
+	"SELECT b, 'MARK' FROM item WHERE a >= $1 AND a < $2 AND due <= now() LIMIT $3",
 	"SELECT b, 'MARK' FROM item WHERE a >= $1 AND a < $2 ORDER BY a DESC, id LIMIT $3",
 	"SELECT b, 'MARK' FROM kind k JOIN item i ON i.a = k.a WHERE i.a >= $1 AND i.a < $2 ORDER BY i.a, i.id LIMIT $3",
 	"SELECT b, 'MARK' FROM kind k JOIN item i ON i.a = k.a WHERE k.a >= $1 AND k.a < $2 LIMIT $3",
@@ -166,7 +167,7 @@ func choose(ctx context.Context, c *pgx.Conn, r *rand.Rand, mark string, id int)
 		taken := parseSnapshot(seen)
 		x.shows = func(other *choosing) bool { return taken.shows(other.xid) }
 		n := max(0, r.IntN(2*len(postgresChoices))-len(postgresChoices)) // each second time the first one
-		x.wide = n > 0
+		x.wide = n > 1
 		shown, err := tx.Exec(ctx, strings.Replace(postgresChoices[n], "MARK", mark, 1), x.low, x.high, x.limit)
 		if err != nil {
 			return err
@@ -217,7 +218,7 @@ func TestJoinsAtSerializableMakeNoFinding(t *testing.T) {
 // chooseAt has clients choose rows at a level, and returns those that committed.
 func chooseAt(t *testing.T, columns bool, level history.Level) (*postgresBench, *choosers) {
 	b := startPostgresBench(t, tapMode{columns: columns, predicates: true},
-		"CREATE TABLE item (id int PRIMARY KEY, a int, b text)",
+		"CREATE TABLE item (id int PRIMARY KEY, a int, b text, due timestamptz DEFAULT '2020-01-01')",
 		"INSERT INTO item SELECT i, i % 20, 'old' FROM generate_series(1, 40) i",
 		"CREATE TABLE kind (a int PRIMARY KEY)", "INSERT INTO kind SELECT generate_series(0, 19)")
 	marked := newChoosers()

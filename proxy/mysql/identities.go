@@ -26,6 +26,14 @@ type rowIdentities struct {
 	arrayIdentities
 }
 
+// ordered returns what the last row is ordered by.
+func (s *rowIdentities) ordered() (last []string) {
+	for _, v := range s.last {
+		last = append(last, string(v))
+	}
+	return last
+}
+
 // takeRow takes the identities of the sources out of a row, whose last hidden values they are, and returns the rest as
 // a row. A binary one is written to room.
 func (s *rowIdentities) takeRow(row []byte, of *reply, hidden int, sources []sqlmysql.Source,

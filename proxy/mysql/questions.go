@@ -12,6 +12,7 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/proxy/txnstate"
+	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
@@ -322,4 +323,40 @@ func (s *Session) readVariables(o *pendingStatement, x *exchange) {
 		},
 	}, sqlmysql.IntoRead(o.plan.Result.Variables))
 	s.captures.wait([]*pendingStatement{o})
+}
+
+// readMoment asks when a statement began whose conditions ask for the time, right behind it. The statement's
+// transaction waits for the answer.
+func (s *Session) readMoment(o *pendingStatement, x *exchange) {
+	if !s.asksForTime(o, x) {
+		return
+	}
+	last, settings := s.identities.ordered(), s.settings.literals
+	s.keepConditions()
+	counts := s.counts.ask()
+	s.sendQuery(&exchange{
+		row: func(payload []byte) error {
+			r := reader{b: payload}
+			moment := s.settings.takeMoment(&r, s.now-o.stmt.Start)
+			if moment != "" && settings == s.settings.literals {
+				st := o.recorded()
+				before := txnstate.BytesOf(st)
+				st.Predicates = s.settings.predicates(o, last, moment)
+				widen(st)
+				s.txn.unrecorded.Take(txnstate.BytesOf(st) - before)
+			}
+			return counts(&r)
+		},
+		done: func(*exchange) error {
+			s.release(s.captures.answered(s.events))
+			return nil
+		},
+	}, momentQuery+askCounts)
+	s.captures.wait([]*pendingStatement{o})
+}
+
+// asksForTime reports whether it matters when a statement began that has been answered, and the server can tell.
+func (s *Session) asksForTime(o *pendingStatement, x *exchange) bool {
+	return !x.failed && !x.mask.wrong && !x.opens(x.ok) && s.phase == phaseCommand && o.txn != nil &&
+		rewrite.AsksForTime(o.plan.Predicates) && !s.settings.selectLimit && !s.txn.unrecorded.Full()
 }

@@ -670,6 +670,7 @@ func (s *Session) statementDone(x *exchange) error {
 
 	// The transaction may end with the statement. It must know by then which answers it has to wait for.
 	s.readVariables(o, x)
+	s.readMoment(o, x)
 	s.settle(o, x)
 
 	// Queries of isotap's own: a companion runs only where the transaction goes on, captures are read only once it
@@ -685,7 +686,7 @@ func (s *Session) takeResult(o *pendingStatement, x *exchange) {
 	if x.okInstead {
 		o.stmt.Rows, o.stmt.Affected = 0, x.rows
 	}
-	o.stmt.Predicates = s.settings.predicates(o, s.identities.last)
+	o.stmt.Predicates = s.settings.predicates(o, s.identities.ordered(), "")
 	if x.opens(x.ok) {
 		// The client need not fetch all of it, nor in this transaction.
 		o.downgrade(history.Inexact, history.ReasonCursor)

@@ -29,6 +29,9 @@ type settings struct {
 	// selectLimit says that sql_select_limit cuts results without a LIMIT.
 	selectLimit bool
 	literals    literalSettings
+	// told is the last second that the server told as the session's time, since the settings were asked for; empty:
+	// none.
+	told string
 	// tempTables names the session's temporary tables, as sqlmysql.Session has it.
 	tempTables rewrite.List
 }
@@ -47,7 +50,7 @@ func (in *settings) reset(watched bool) { *in = settings{stale: watched} }
 
 // ask is called when the server is asked for the settings: until take nothing is known of them.
 func (in *settings) ask() {
-	in.stale, in.known = false, false
+	in.stale, in.known, in.told = false, false, ""
 	in.level, in.conflicts = history.LevelUnknown, history.ConflictsAccepted
 }
 
@@ -124,7 +127,7 @@ func (q settingsQuery) literalColumns() string {
 		return ""
 	}
 	return ", CAST(@@time_zone AS BINARY), CAST(@@collation_connection AS BINARY), " +
-		"CAST(@@auto_increment_increment AS BINARY)"
+		"CAST(@@auto_increment_increment AS BINARY), CAST(UNIX_TIMESTAMP() AS BINARY)"
 }
 
 func (in *settings) takeLiterals(r *reader, q settingsQuery, mode string) {
@@ -136,6 +139,7 @@ func (in *settings) takeLiterals(r *reader, q settingsQuery, mode string) {
 	in.literals.SQLMode = mode
 	in.literals.Collation = string(r.lenencBytes())
 	in.literals.increment, _ = strconv.ParseUint(string(r.lenencBytes()), 10, 64) // 0 where there is none
+	in.told = string(r.lenencBytes())
 }
 
 // noSelectLimit is the value of sql_select_limit that means none.
@@ -183,24 +187,43 @@ type literalSettings struct {
 	increment uint64 // of AUTO_INCREMENT; 0: not known
 }
 
+// momentQuery asks for the session's time: its second, and its microsecond in that.
+const momentQuery = "SELECT CAST(UNIX_TIMESTAMP() AS BINARY), CAST(MICROSECOND(NOW(6)) AS BINARY)"
+
+// takeMoment takes the answer, and returns the second in which a statement began that was sent so many nanoseconds
+// before: where the session's time was in that second already when it was told last, or when the statement was sent.
+// Empty: it is not known.
+func (in *settings) takeMoment(r *reader, since int64) (second string) {
+	before := in.told
+	in.told = string(r.lenencBytes())
+	micros, err := strconv.ParseInt(string(r.lenencBytes()), 10, 64)
+	if err != nil || r.err != nil {
+		in.told = ""
+		return ""
+	}
+	if in.told == before || micros >= since/1000+clockSlack {
+		return in.told
+	}
+	return ""
+}
+
+// clockSlack is by how many microseconds the server's clock may go slower than isotap's, while a statement runs.
+const clockSlack = 1000
+
 // predicates returns those of a statement whose last row showed what it is ordered by, with literals in the places of
-// its parameters. A session's own limit leaves rows out, so that there are none. At READ UNCOMMITTED a version may be
-// seen that is none: there they are wide, but those of statements that lock the rows.
-func (in *settings) predicates(o *pendingStatement, ordered [][]byte) []history.Predicate {
+// its parameters. moment is when it began, as far as it is known and its conditions ask for that. A session's own limit
+// leaves rows out, so that there are none. At READ UNCOMMITTED a version may be seen that is none: there they are wide,
+// but those of statements that lock the rows.
+func (in *settings) predicates(o *pendingStatement, last []string, moment string) []history.Predicate {
 	if len(o.plan.Predicates) == 0 || in.selectLimit || o.txn == nil || o.txn.Level == history.LevelUnknown {
 		return nil
 	}
 	wide := !o.rewritten || o.txn.Level == history.ReadUncommitted && o.plan.Kind == history.Select &&
 		o.plan.Locking == history.NoLock
-	var last []string
-	for _, v := range ordered {
-		last = append(last, string(v))
-	}
 	var out []history.Predicate
-	for i := range o.plan.Predicates {
-		open := &o.plan.Predicates[i]
-		where, ok := open.CloseFor(o.literals, o.stmt.Rows, last)
-		if !ok || wide && where == "" || !in.env.SameInUTF8(where) {
+	with := rewrite.Literals{Params: o.literals, Moment: moment}
+	for open, where := range rewrite.Closed(o.plan.Predicates, with, o.stmt.Rows, last) {
+		if wide && where == "" || !in.env.SameInUTF8(where) {
 			continue
 		}
 		out = append(out, history.Predicate{Table: open.Table, Of: open.Of, As: open.As, Where: where,

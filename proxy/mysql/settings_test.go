@@ -103,3 +103,30 @@ func TestAnInterruptedQuestionIsAskedAgain(t *testing.T) {
 		t.Error("asked again though the server refuses")
 	}
 }
+
+// TestASecondIsKnownWhereNothingCameBetween: what the session's time was when a statement began follows from what it is
+// behind it, and from how long that took.
+func TestASecondIsKnownWhereNothingCameBetween(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, second, micros string
+		since                  int64
+		want                   string
+	}{
+		"within the second":      {"99", "100", "500000", 498e6, "100"},
+		"perhaps before it":      {"99", "100", "500000", 499.5e6, ""},
+		"the same as before":     {"100", "100", "0", 1e12, "100"},
+		"nothing before":         {"", "100", "0", 0, ""},
+		"a clock that was set":   {"200", "100", "10", 1e6, ""},
+		"what is no microsecond": {"100", "100", "x", 0, ""},
+	} {
+		in := settings{told: c.before}
+		row := appendString(appendString(nil, c.second), c.micros)
+		if got := in.takeMoment(&reader{b: row}, c.since); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	in := settings{told: "100"}
+	if in.ask(); in.told != "" {
+		t.Error("what was told before the settings changed still counts")
+	}
+}

@@ -202,7 +202,7 @@ func (s *Session) query(m message) {
 		s.toServer = appendMessage(s.toServer, msgQuery, append([]byte(noSuchPortal), 0)...)
 		return
 	}
-	s.askXID(x.form.plan(0))
+	s.askBeforeEnd(x.form.plan(0))
 	s.sendQuery(m, x)
 	for at := 0; x.form.plan(at) != nil; at++ {
 		s.follow(x.form.plan(at))

@@ -366,7 +366,6 @@ func (s *Session) takeIdentities(c *resultInProgress, st *history.Stmt, failed b
 // closed returns the predicates of a plan that hold for a result, with the parameters of its portal in their places. A
 // predicate of a parameter whose value cannot be read is left out.
 func (s *Session) closed(p *sqlpostgres.Plan, c *resultInProgress) []history.Predicate {
-	var out []history.Predicate
 	literal := s.settings.literals
 	var last []string
 	if unambiguous(literal) && p.Ordered(s.txn.levelNow(s.settings.txnLevel())) {
@@ -378,12 +377,10 @@ func (s *Session) closed(p *sqlpostgres.Plan, c *resultInProgress) []history.Pre
 	if c.portal != nil {
 		literals = c.portal.literals
 	}
-	for i := range p.Predicates {
-		open := &p.Predicates[i]
-		if where, ok := open.CloseFor(literals, c.rows, last); ok {
-			out = append(out, history.Predicate{Table: open.Table, Of: open.Of, As: open.As,
-				Where: where, Settings: literal, Wide: open.Wide})
-		}
+	with := rewrite.Literals{Params: literals, User: s.settings.user()}
+	out := closedWith(p.Predicates, with, c.rows, last, literal)
+	for i := range out {
+		s.txn.asksMoment = s.txn.asksMoment || hasHole(out[i].Where)
 	}
 	return out
 }

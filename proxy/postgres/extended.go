@@ -32,7 +32,7 @@ func (s *Session) parse(m message) {
 		st.env = s.planEnv(true)
 		st.form = s.plan(st.text, true)
 		st.env.Narrow = s.narrows(st.form.script)
-		s.askXID(st.form.plan(0))
+		s.askBeforeEnd(st.form.plan(0))
 		s.sendParse(name, st, &st.form)
 	}
 	s.expect(pendingReply{kind: pendingParse, name: name, statement: st})
@@ -68,7 +68,9 @@ func (s *Session) bind(m message) {
 		return
 	}
 	p.bound = s.ran + 1
-	s.askXID(st.form.plan(0))
+	if b.statement != "" { // a question would take the unnamed one away; its Parse has asked
+		s.askBeforeEnd(st.form.plan(0))
+	}
 	if p.form = st.form; p.form.script != nil {
 		p.on = s.chooseVariant(b.statement, st, p, m.more > 0)
 		s.tryStars(m, &b, st)

@@ -61,7 +61,7 @@ func (s *Session) askingXID() string { return "SELECT " + s.settings.env.Assigne
 // procedure can have committed.
 func (s *Session) takeXID(a *answer) {
 	if a.failed != nil {
-		s.txn.interrupted = a.words
+		s.txn.interrupt(a)
 		return
 	}
 	if len(a.values) != 1 {

@@ -29,6 +29,10 @@ type transaction struct {
 	erred bool
 	// interrupted is the ErrorResponse to a question of isotap's own that ended the transaction; nil where none did.
 	interrupted []byte
+	// asksMoment says that conditions have a hole for when the transaction began, and moment is the literal for that;
+	// empty: it is not known.
+	asksMoment bool
+	moment     string
 	// open is the transaction that statements are recorded in.
 	open       *history.Txn
 	usual      txnstate.Usual
@@ -241,6 +245,13 @@ func (t *transaction) tell(xid uint32) {
 	}
 }
 
+// interrupt notes that a question of isotap's own ended the transaction; the first one that failed says why.
+func (t *transaction) interrupt(a *answer) {
+	if t.interrupted == nil {
+		t.interrupted = a.words
+	}
+}
+
 // take takes the transaction out of the session, with its end; nil when there is nothing to record.
 func (t *transaction) take(status history.Status, now int64) *history.Txn {
 	if t.beyond && status == history.Aborted {
@@ -249,6 +260,8 @@ func (t *transaction) take(status history.Status, now int64) *history.Txn {
 	t.savepoints, t.beyond, t.snapshot, t.implicitLevel = txnstate.Savepoints{}, false, false, history.LevelUnknown
 	t.interrupted = nil
 	t.unrecorded.End()
+	t.fillMoments(t.open)
+	t.asksMoment, t.moment = false, ""
 	open := t.open
 	t.open = nil
 	if open != nil {

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
@@ -20,12 +21,20 @@ type choice struct {
 	wide  bool // the statement does not tell every row that matches
 	limit rowLimit
 	order []rewrite.SortKey
+	// instead says that it stands for the choice before it, where the moment that this asks for is not known.
+	instead bool
+}
+
+// timed reports whether a part of it asks for the time.
+func (c *choice) timed() bool {
+	return slices.ContainsFunc(c.of, func(part conjunct) bool { return part.timed })
 }
 
 // A conjunct is a part of a condition: tokens of the text, and what stands before them.
 type conjunct struct {
 	before string
 	at     span
+	timed  bool // it asks for the time
 }
 
 // A rowLimit is the LIMIT that rows are under, by its tokens; 0: there is none.
@@ -43,7 +52,8 @@ func (pl *planner) predicates() []rewrite.Predicate {
 	var all []rewrite.Predicate
 	for _, c := range pl.chosen {
 		p := rewrite.Predicate{Table: c.source.table.Name, Of: c.source.of, As: quoted(c.source.name),
-			Wide: c.wide || pl.plan.Observation != history.Exact || pl.st.skipsRows(c.limit), Order: c.order}
+			Wide: c.wide || pl.plan.Observation != history.Exact || pl.st.skipsRows(c.limit), Order: c.order,
+			Timed: c.timed(), Instead: c.instead}
 		var known bool
 		if p.Limit, known = pl.st.limitOf(c.limit); !known {
 			continue
@@ -56,11 +66,11 @@ func (pl *planner) predicates() []rewrite.Predicate {
 	return all
 }
 
-// conjunction returns the text of a condition, cut where placeholders stand, and their numbers.
+// conjunction returns the text of a condition, cut where placeholders stand or the moment, and their numbers.
 func (st *statement) conjunction(of []conjunct) (texts []string, params []int) {
 	texts = []string{""}
 	for i, c := range of {
-		cut, numbers := st.cutAtPlaceholders(c.at.from, c.at.to)
+		cut, numbers := st.cutAtParams(c.at.from, c.at.to, c.timed)
 		cut[0] = c.before + cut[0]
 		if len(of) > 1 {
 			cut[0] = "(" + cut[0]
@@ -118,22 +128,29 @@ func skips(t ast.SelectLockType) bool {
 	return t == ast.SelectLockForShareSkipLocked || t == ast.SelectLockForUpdateSkipLocked
 }
 
-// cutAtPlaceholders returns the text of tokens [from, to), cut where placeholders stand, and the numbers of these in
-// the statement, from 0.
-func (st *statement) cutAtPlaceholders(from, to int) (texts []string, params []int) {
-	before := st.placeholders(from)
-	start := st.Tokens[from].Start
+// cutAtParams returns the text of tokens [from, to), cut where placeholders stand, and the numbers of these in the
+// statement, from 0. Timed: what asks for the time is cut as well.
+func (st *statement) cutAtParams(from, to int, timed bool) (texts []string, params []int) {
+	number := st.placeholders(from)
+	start, before := st.Tokens[from].Start, ""
+	cut := func(at, end, param int, text string) {
+		texts, params = append(texts, before+st.SQL[start:st.Tokens[at].Start]+text), append(params, param)
+		start, before = st.Tokens[end-1].End, ""
+	}
 	for i := from; i < to; i++ {
 		if st.Tokens[i].Kind == mysqltoken.Placeholder {
-			texts, params = append(texts, st.SQL[start:st.Tokens[i].Start]), append(params, before+len(params))
-			start = st.Tokens[i].End
+			cut(i, i+1, number, "")
+			number++
+		} else if asks, end := st.asksForTime(i); timed && asks != nil {
+			cut(i, end, rewrite.Moment, asks.before)
+			i, before = end-1, asks.after
 		}
 	}
-	return append(texts, st.SQL[start:st.Tokens[to-1].End]), params
+	return append(texts, before+st.SQL[start:st.Tokens[to-1].End]), params
 }
 
-// A settling looks at a condition for what hangs on more than rows: other statements, the time, variables and settings
-// of the session, functions that may be stored ones.
+// A settling looks at a condition for what hangs on more than rows: other statements, the time but for what
+// timeFunctions give, variables and settings of the session, functions that may be stored ones.
 type settling struct {
 	scope *scope
 	// sources are those whose columns it names, those of queries around it too.
@@ -143,13 +160,16 @@ type settling struct {
 	// A time of day takes the current date where it is compared with a moment: with clock there is one in the
 	// condition, with temporal what may be a moment.
 	clock, temporal bool
+	// timed is how often it asks for the time.
+	timed int
 }
 
-// settle looks at a condition in a scope. It reports whether its value hangs on the rows of the sources alone.
-func (in *scope) settle(condition ast.ExprNode) (sources map[*chosenSource]bool, ok bool) {
+// settle looks at a condition in a scope. It reports whether its value hangs on the rows of the sources alone, and on
+// the time as often as timed says.
+func (in *scope) settle(condition ast.ExprNode) (sources map[*chosenSource]bool, timed int, ok bool) {
 	s := settling{scope: in, sources: make(map[*chosenSource]bool)}
 	condition.Accept(&s)
-	return s.sources, !s.unsettled && !(s.clock && s.temporal)
+	return s.sources, s.timed, !s.unsettled && !(s.clock && s.temporal)
 }
 
 // Enter implements ast.Visitor.
@@ -159,6 +179,11 @@ func (s *settling) Enter(n ast.Node) (ast.Node, bool) {
 		s.column(n.Name)
 		return n, true
 	case *ast.FuncCallExpr:
+		if asks := timeFunctions[n.FnName.L]; asks != nil && n.Schema.L == "" && len(n.Args) == 0 {
+			s.timed++
+			s.clock, s.temporal = s.clock || asks.clock, s.temporal || !asks.clock
+			return n, true
+		}
 		s.temporal = true
 		s.unsettled = s.unsettled || n.Schema.L != "" || !settledFunctions[n.FnName.L] && n.FnName.L[0] != '\''
 	case *ast.FuncCastExpr:

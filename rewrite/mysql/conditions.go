@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
@@ -65,9 +66,9 @@ func (pl *planner) conditions(n ast.StmtNode) {
 	case *ast.SelectStmt:
 		w.query(n, nil, topQuery)
 	case *ast.UpdateStmt:
-		w.write(n, n.TableRefs, n.Where, n.Limit == nil, "SET")
+		w.write(n, n.TableRefs, n.Where, n.Limit == nil && n.TableHints == nil, "SET")
 	case *ast.DeleteStmt:
-		w.write(n, n.TableRefs, n.Where, n.Limit == nil, "")
+		w.write(n, n.TableRefs, n.Where, n.Limit == nil && n.TableHints == nil, "")
 	default:
 		w.within(n, nil)
 	}
@@ -105,7 +106,7 @@ const (
 )
 
 // write goes through an UPDATE or DELETE, whose tables stand before a keyword, or its condition.
-func (w *conditionWalk) write(n ast.Node, refs *ast.TableRefsClause, where ast.ExprNode, unlimited bool, before string) {
+func (w *conditionWalk) write(n ast.Node, refs *ast.TableRefsClause, where ast.ExprNode, told bool, before string) {
 	region := span{1, w.st.last() + 1}
 	if before != "" {
 		if region.to = w.st.find(1, region.to, 0, before); region.to < 0 {
@@ -116,7 +117,7 @@ func (w *conditionWalk) write(n ast.Node, refs *ast.TableRefsClause, where ast.E
 	b.filterOn(w.st, region, 0)
 	b.filterWhere(w.st, where, w.st.clause(span{1, w.st.last() + 1}, 0, "WHERE"))
 	b.propagate()
-	if unlimited {
+	if told {
 		w.tell(b, len(b.sources) == 1)
 	}
 	w.within(n, &b.scope)
@@ -208,7 +209,11 @@ func (w *conditionWalk) tell(b *chosenFrom, exact bool) {
 		if !c.wide && b.where != nil {
 			c.of = []conjunct{*b.where}
 		}
-		w.chosen = append(w.chosen, c)
+		if w.chosen = append(w.chosen, c); c.timed() {
+			c.of = slices.DeleteFunc(slices.Clone(s.filters), func(part conjunct) bool { return part.timed })
+			c.wide, c.instead = true, true
+			w.chosen = append(w.chosen, c)
+		}
 	}
 }
 

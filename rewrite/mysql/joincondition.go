@@ -120,13 +120,16 @@ func (b *chosenFrom) filterWhere(st *statement, where ast.ExprNode, at span) {
 // returns the tables that it names, and reports whether it hangs on nothing else.
 func (b *chosenFrom) filter(st *statement, l leaf, chooses func(*chosenSource) bool) (of map[*chosenSource]bool, ok bool) {
 	b.equate(st, l, chooses)
-	of, ok = b.settle(l.expr)
-	if !ok || l.at.empty() || len(of) > 1 {
-		return of, ok && !l.at.empty()
+	of, timed, ok := b.settle(l.expr)
+	if ok = ok && !l.at.empty() && timed == st.countTimes(l.at); !ok || len(of) > 1 {
+		return of, ok
+	}
+	if b.where != nil && timed > 0 {
+		b.where.timed = true
 	}
 	for _, s := range b.sources {
 		if (len(of) == 0 || of[s]) && chooses(s) {
-			s.filters = append(s.filters, conjunct{at: l.at})
+			s.filters = append(s.filters, conjunct{at: l.at, timed: timed > 0})
 		}
 	}
 	return of, true
@@ -193,7 +196,7 @@ func (b *chosenFrom) propagate() {
 			found = true
 			b.equal[e.to] = value
 			e.to.source.filters = append(e.to.source.filters, conjunct{
-				quoted(e.to.source.name) + "." + quoted(e.to.column.Name) + " = ", value.at})
+				quoted(e.to.source.name) + "." + quoted(e.to.column.Name) + " = ", value.at, false})
 		}
 	}
 }

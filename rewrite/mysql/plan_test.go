@@ -198,8 +198,13 @@ func render(p *Plan, full bool) string {
 				fmt.Fprintf(&b, " order %+v", c.Order)
 			}
 		}
-		if c.Wide {
-			b.WriteString(" wide")
+		for _, f := range []struct {
+			name string
+			set  bool
+		}{{" wide", c.Wide}, {" timed", c.Timed}, {" instead", c.Instead}} {
+			if f.set {
+				b.WriteString(f.name)
+			}
 		}
 	}
 	fmt.Fprintf(&b, "\nshape: %s", p.Shape)

@@ -71,6 +71,7 @@ type fact struct {
 	node  ast.Node
 	of    *chosen
 	only  string // the column, if there is but one
+	asked int    // how often it calls one of the askingFunctions
 	about []*chosen
 }
 

@@ -44,7 +44,9 @@ func (c *conditions) learn(s *selection, condition ast.Node, about []*chosen) {
 		f.of, f.only = column.of, column.name
 		return true
 	}, condition)
-	if !known || f.of == nil || f.of.optional && !rejectsNull(condition) || !c.settledByRow(condition) {
+	var settled bool
+	f.asked, settled = c.settledByRow(condition)
+	if !known || f.of == nil || f.of.optional && !rejectsNull(condition) || !settled {
 		return
 	}
 	if !single {
@@ -116,37 +118,54 @@ func (c *conditions) choosesOf(s *selection, t *chosen) {
 	if !plain || !c.returnsImages(t.table) || len(c.found) == maxConditions {
 		return
 	}
-	var parts []string
-	add := func(n ast.Node) {
-		if text, ok := c.spelled(n); ok && !slices.Contains(parts, text) {
+	parts, asking := c.partsOf(s, t)
+	for _, all := range [][]string{append(slices.Clone(parts), asking...), parts} {
+		if len(all) == 0 {
+			return
+		}
+		text := strings.Join(all, " AND ")
+		toks, _ := pgtoken.Scan(nil, text, c.session.Backslashes)
+		p := rewrite.Predicate{Table: t.table.Name, Of: t.table.Spelled, As: quoted(t.ref), Limit: s.limit, Wide: true,
+			Instead: len(all) < len(parts)+len(asking)}
+		p.Where, p.Params = (&statement{text: text, toks: toks}).cutAtParams(0, len(toks))
+		p.Timed = timed(p.Params)
+		if s.order.of == t {
+			p.Order = s.order.keys
+		}
+		if c.found = append(c.found, p); len(asking) == 0 {
+			return
+		}
+	}
+}
+
+// partsOf returns the texts of what is known of a table's rows that matter to a block: what hangs on them alone, and
+// what calls one of the askingFunctions.
+func (c *conditions) partsOf(s *selection, t *chosen) (parts, asking []string) {
+	add := func(n ast.Node, asked int) {
+		text, ok := c.spelled(n, asked)
+		switch {
+		case !ok || slices.Contains(parts, text) || slices.Contains(asking, text):
+		case asked > 0:
+			asking = append(asking, text)
+		default:
 			parts = append(parts, text)
 		}
 	}
 	for _, f := range s.facts {
 		if f.of == t && slices.Contains(f.about, t) {
-			add(f.node)
+			add(f.node, f.asked)
 		}
 	}
 	for _, name := range t.names {
 		for _, same := range s.equalTo(chosenColumn{t, name}) {
 			for _, f := range s.factsOf(t, same) {
 				if n, ok := c.aboutColumn(f, t.ref, name); ok {
-					add(n)
+					add(n, f.asked)
 				}
 			}
 		}
 	}
-	if len(parts) == 0 {
-		return
-	}
-	text := strings.Join(parts, " AND ")
-	toks, _ := pgtoken.Scan(nil, text, c.session.Backslashes)
-	p := rewrite.Predicate{Table: t.table.Name, Of: t.table.Spelled, As: quoted(t.ref), Limit: s.limit, Wide: true}
-	p.Where, p.Params = (&statement{text: text, toks: toks}).cutAtParams(0, len(toks))
-	if s.order.of == t {
-		p.Order = s.order.keys
-	}
-	c.found = append(c.found, p)
+	return parts, asking
 }
 
 // equalTo returns the columns of other tables that are surely equal to one, in the rows of its table that matter, and
@@ -207,16 +226,16 @@ func (c *conditions) aboutColumn(f fact, ref, name string) (ast.Node, bool) {
 	return n, true
 }
 
-// spelled returns the text of a condition, if the grammar reads it as what it is and none of its literals stands for a
-// moment that is another one later.
-func (c *conditions) spelled(n ast.Node) (string, bool) {
+// spelled returns the text of a condition, if the grammar reads it as what it is, none of its literals stands for a
+// moment that is another one later, and it calls the askingFunctions as often as it is said to.
+func (c *conditions) spelled(n ast.Node, asked int) (string, bool) {
 	text := n.SqlString()
 	again, err := readCondition(text)
 	if err != nil || !reflect.DeepEqual(again, n) {
 		return "", false
 	}
 	toks, _ := pgtoken.Scan(nil, text, c.session.Backslashes)
-	if (&statement{text: text, toks: toks}).tellsTime(0, len(toks)) {
+	if st := (&statement{text: text, toks: toks}); st.tellsTime(0, len(toks)) || st.countAsks(0, len(toks)) != asked {
 		return "", false
 	}
 	if or, ok := n.(*ast.BoolExpr); ok && or.Boolop == ast.OR_EXPR {

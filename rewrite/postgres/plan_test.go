@@ -267,8 +267,13 @@ func renderPlan(b *strings.Builder, p *Plan) {
 	}
 	for _, c := range p.Predicates {
 		fmt.Fprintf(b, "\n  predicate: %s %s AS %s: %q %v", c.Table, c.Of, c.As, c.Where, c.Params)
-		if c.Wide {
-			b.WriteString(" wide")
+		for _, f := range []struct {
+			name string
+			set  bool
+		}{{" wide", c.Wide}, {" timed", c.Timed}, {" instead", c.Instead}} {
+			if f.set {
+				b.WriteString(f.name)
+			}
 		}
 		if c.Limit != nil {
 			fmt.Fprintf(b, " limit %+v", *c.Limit)

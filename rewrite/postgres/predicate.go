@@ -130,7 +130,8 @@ func (pl *planner) choose(s *source, where ast.Node, limit *rewrite.Limit, befor
 		p.Order = pl.order.keys
 	}
 	if where != nil {
-		if !pl.settledByRow(where) {
+		asked, settled := pl.settledByRow(where)
+		if !settled {
 			return
 		}
 		from := pl.st.find(0, "WHERE")
@@ -143,23 +144,28 @@ func (pl *planner) choose(s *source, where ast.Node, limit *rewrite.Limit, befor
 				to = min(to, at)
 			}
 		}
-		if pl.st.tellsTime(from, to) {
+		if pl.st.tellsTime(from, to) || pl.st.countAsks(from+1, to) != asked {
 			return
 		}
 		p.Where, p.Params = pl.st.cutAtParams(from+1, to)
+		p.Timed = timed(p.Params)
 	}
 	pl.plan.Predicates = append(pl.plan.Predicates, p)
 }
 
-// settledByRow reports whether the value of a condition hangs on the row alone: not on other rows, the time, or what
-// functions of the database's own do.
-func (pl *planner) settledByRow(where ast.Node) bool {
+// settledByRow reports whether the value of a condition hangs on the row alone, and on what it asks for by
+// askingFunctions, as often as it says: not on other rows, another time, or what functions of the database's own do.
+func (pl *planner) settledByRow(where ast.Node) (asked int, settled bool) {
 	u, err := pl.inspect(where)
 	if err != nil || u.function || len(u.reads) > 0 {
-		return false
+		return 0, false
 	}
-	settled := true
+	settled = true
 	whole := pgtree.Walk(func(n ast.Node) bool {
+		if asks(n) {
+			asked++
+			return true
+		}
 		switch n := n.(type) {
 		case *ast.SubLink, *ast.SQLValueFunction, *ast.CurrentOfExpr:
 			settled = false
@@ -178,7 +184,7 @@ func (pl *planner) settledByRow(where ast.Node) bool {
 		}
 		return settled
 	}, where)
-	return settled && whole
+	return asked, settled && whole
 }
 
 // isString reports whether a list of names begins with one.
@@ -215,10 +221,19 @@ func (st *statement) tellsTime(from, to int) bool {
 	})
 }
 
-// cutAtParams returns the text of tokens [from, to), cut where parameters stand, and these, counted from 0.
+// cutAtParams returns the text of tokens [from, to), cut where parameters stand, and these, counted from 0; calls of
+// the askingFunctions are parameters, too.
 func (st *statement) cutAtParams(from, to int) (texts []string, params []int) {
-	start := st.toks[from].Start
+	start, before := st.toks[from].Start, ""
 	for i := from; i < to; i++ {
+		upTo := before + st.text[start:st.toks[i].Start]
+		if a, end := st.asksAt(i); a != nil {
+			open, behind := a.around()
+			texts, params = append(texts, upTo+open), append(params, a.param)
+			start, before = st.toks[end-1].End, behind
+			i = end - 1
+			continue
+		}
 		if st.toks[i].Kind != pgtoken.Param {
 			continue
 		}
@@ -226,8 +241,8 @@ func (st *statement) cutAtParams(from, to int) (texts []string, params []int) {
 		if err != nil {
 			n = 0
 		}
-		texts, params = append(texts, st.text[start:st.toks[i].Start]), append(params, n-1)
-		start = st.toks[i].End
+		texts, params = append(texts, upTo), append(params, n-1)
+		start, before = st.toks[i].End, ""
 	}
-	return append(texts, st.text[start:st.toks[to-1].End]), params
+	return append(texts, before+st.text[start:st.toks[to-1].End]), params
 }

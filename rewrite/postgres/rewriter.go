@@ -2,12 +2,14 @@ package postgres
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
 
@@ -169,8 +171,11 @@ func (pl *planner) rewrite() error {
 	}
 	wide := pl.wideConditions(tree) // planning may change the tree
 	defer func() {
-		if len(pl.plan.Predicates) == 0 {
+		switch exact := pl.plan.Predicates; {
+		case len(exact) == 0:
 			pl.plan.Predicates = wide
+		case asksFor(exact[0].Params):
+			pl.plan.Predicates = append(exact, slices.DeleteFunc(wide, func(p rewrite.Predicate) bool { return !p.Instead })...)
 		}
 	}()
 	if n, ok := tree.(*ast.SelectStmt); ok && declares {

@@ -1,0 +1,93 @@
+package postgres
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/sqltoken/pgtoken"
+)
+
+// An asking is how a function is written of which another session can be told what it gives: an expression of its own
+// type around a literal for the parameter.
+type asking struct {
+	param  int
+	after  string
+	called bool // with parentheses; otherwise SQL has it without
+}
+
+// askingFunctions are those: when the transaction began, and for whom it runs. With an argument they give a rounded
+// time; these are none.
+var askingFunctions = map[string]*asking{
+	"now":                   {rewrite.Moment, "::pg_catalog.timestamptz", true},
+	"transaction_timestamp": {rewrite.Moment, "::pg_catalog.timestamptz", true},
+	"current_timestamp":     {rewrite.Moment, "::pg_catalog.timestamptz", false},
+	"current_date":          {rewrite.Moment, "::pg_catalog.timestamptz::pg_catalog.date", false},
+	"current_time":          {rewrite.Moment, "::pg_catalog.timestamptz::pg_catalog.timetz", false},
+	"localtimestamp":        {rewrite.Moment, "::pg_catalog.timestamptz::pg_catalog.timestamp", false},
+	"localtime":             {rewrite.Moment, "::pg_catalog.timestamptz::pg_catalog.time", false},
+	"current_user":          {rewrite.User, "::pg_catalog.name", false},
+	"current_role":          {rewrite.User, "::pg_catalog.name", false},
+	"user":                  {rewrite.User, "::pg_catalog.name", false},
+}
+
+// asks reports whether an expression is a call of one of them.
+func asks(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.SQLValueFunction:
+		switch n.Op {
+		case ast.SVFOP_CURRENT_DATE, ast.SVFOP_CURRENT_TIME, ast.SVFOP_CURRENT_TIMESTAMP, ast.SVFOP_LOCALTIME,
+			ast.SVFOP_LOCALTIMESTAMP, ast.SVFOP_CURRENT_ROLE, ast.SVFOP_CURRENT_USER, ast.SVFOP_USER:
+			return true
+		}
+	case *ast.FuncCall:
+		names := nodes(n.Funcname)
+		last, ok := names[len(names)-1].(*ast.String)
+		return ok && len(names) == 1 && len(nodes(n.Args)) == 0 && (last.SVal == "now" || last.SVal == "transaction_timestamp")
+	}
+	return false
+}
+
+// asksAt returns what stands at a token if it is a call of one of the askingFunctions, and the token behind it.
+func (st *statement) asksAt(i int) (a *asking, end int) {
+	if st.toks[i].Kind != pgtoken.Word || st.mark(i-1, ".") {
+		return nil, 0
+	}
+	switch a = askingFunctions[strings.ToLower(st.tok(i))]; {
+	case a == nil, st.mark(i+1, "."):
+	case a.called && st.mark(i+1, "(") && st.mark(i+2, ")"):
+		return a, i + 3
+	case !a.called && !st.mark(i+1, "("):
+		return a, i + 1
+	}
+	return nil, 0
+}
+
+// countAsks returns how often one of them is called among tokens [from, to).
+func (st *statement) countAsks(from, to int) (n int) {
+	for i := from; i < to; i++ {
+		if a, _ := st.asksAt(i); a != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// then stands behind the literal.
+const then = " " + history.Then
+
+// around returns what stands around the literal.
+func (a *asking) around() (before, behind string) {
+	return "(", a.after + then + ")"
+}
+
+// asksFor reports whether one of a condition's parameters is none of the client's.
+func asksFor(params []int) bool {
+	return slices.ContainsFunc(params, func(p int) bool { return p == rewrite.Moment || p == rewrite.User })
+}
+
+// timed reports whether one of a condition's parameters is the moment.
+func timed(params []int) bool { return slices.Contains(params, rewrite.Moment) }
