@@ -314,8 +314,10 @@ func (w *Writer) Rewritten(tables []string) { w.info.Rewritten = tables }
 // called before Close.
 func (w *Writer) NothingPutBack() { w.info.PutBack = false }
 
-// Untested sets [history.Info].Untested, which is known when the run ends. Call it before Close.
-func (w *Writer) Untested(conditions int) { w.info.Untested = uint64(conditions) }
+// Untested sets [history.Info].Untested and Beyond, which are known when the run ends. Call it before Close.
+func (w *Writer) Untested(conditions, beyond int) {
+	w.info.Untested, w.info.Beyond = uint64(conditions), uint64(beyond)
+}
 
 // Close writes what is queued, marks the run's clean end and closes the recording. Calls that come
 // after it give ErrClosed. Where the disk takes nothing it returns why; the run then
@@ -496,6 +498,7 @@ type runInfo struct {
 	Rewritten         []string    `json:"rewritten,omitempty"`
 	PutBack           bool        `json:"put_back,omitempty"`
 	Untested          uint64      `json:"untested,omitempty"`
+	Beyond            uint64      `json:"beyond,omitempty"`
 	Damaged           bool        `json:"damaged,omitempty"`    // when it was restored
 	Unreadable        uint64      `json:"unreadable,omitempty"` // likewise
 }
@@ -506,7 +509,7 @@ func encodeInfo(info *history.Info) ([]byte, error) {
 		Engine: info.Server.Engine, Version: info.Server.Version, SnapshotIsolation: info.Server.SnapshotIsolation,
 		System: info.Server.System, Horizon: info.Horizon, RecentFrom: info.Recent.From, RecentTo: info.Recent.To,
 		Running: info.Recent.Running, Columns: info.Columns, Rewritten: info.Rewritten,
-		PutBack: info.PutBack, Untested: info.Untested, Damaged: info.Damaged, Unreadable: info.Unreadable,
+		PutBack: info.PutBack, Untested: info.Untested, Beyond: info.Beyond, Damaged: info.Damaged, Unreadable: info.Unreadable,
 	}
 	if !info.Ended.IsZero() {
 		r.Ended = &info.Ended
@@ -526,7 +529,7 @@ func decodeInfo(run history.Run, b []byte) (history.Info, error) {
 	info := history.Info{
 		Run: run, Started: r.Started, Isotap: r.Isotap, Mode: r.Mode, Horizon: r.Horizon,
 		Recent: history.Recent{From: r.RecentFrom, To: r.RecentTo, Running: r.Running}, Columns: r.Columns,
-		Rewritten: r.Rewritten, PutBack: r.PutBack, Untested: r.Untested,
+		Rewritten: r.Rewritten, PutBack: r.PutBack, Untested: r.Untested, Beyond: r.Beyond,
 		Damaged: r.Damaged, Unreadable: r.Unreadable,
 		Server: history.Server{Engine: r.Engine, Version: r.Version, SnapshotIsolation: r.SnapshotIsolation,
 			System: r.System},

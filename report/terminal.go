@@ -226,8 +226,16 @@ func sortedCauses(causes map[analyzer.NoCondition]int) []analyzer.NoCondition {
 
 // untested says how many conditions were not tested whole.
 func untested(c *analyzer.Coverage) string {
-	return plural(c.Untested, "condition") + " could not be held against all that was written: what they missed is not " +
-		"known (where run had no time for it, run with --mode predicates)"
+	text := plural(c.Untested, "condition") + " could not be held against all that was written: what they missed is not " +
+		"known"
+	if c.Beyond > 0 {
+		text += fmt.Sprintf("; of %s there were too many: of a table, 10,000 conditions and 100,000 versions of rows are kept "+
+			"for a minute", number(c.Beyond))
+	}
+	if c.Beyond < c.Untested {
+		text += " (where run had no time for it, run with --mode predicates)"
+	}
+	return text
 }
 
 // kindList says for each kind of statements how many of them were observed exactly.

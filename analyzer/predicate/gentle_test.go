@@ -98,6 +98,33 @@ func TestPredicatesThatAreNotTestedAreCounted(t *testing.T) {
 	}
 }
 
+// TestPredicatesBeyondTheBoundAreCounted: what is over it is let go of, and those before it are tested all the same.
+// After a minute there is room again.
+func TestPredicatesBeyondTheBoundAreCounted(t *testing.T) {
+	g, m := newGrep()
+	all := make([]string, maxPredicates+5)
+	for i := range all {
+		all[i] = fmt.Sprintf("p%d)", i)
+	}
+	m.Add("", reads(1, all...))
+	m.Add("", wrote(2, "(p7)"))
+	m.round(t.Context(), 3)
+	if found := g.found[where("p7)")]; len(found) != 1 {
+		t.Errorf("a condition within the bound was found to match %v", found)
+	}
+	if n, beyond := m.Untested(), m.Beyond(); n != 5 || beyond != 5 {
+		t.Errorf("%d are not tested, %d of these are beyond the bound, want 5", n, beyond)
+	}
+	late := int64(2 * window)
+	m.round(t.Context(), late)
+	m.Add("", reads(late, "later"))
+	m.Add("", wrote(late, "(later)"))
+	m.round(t.Context(), late)
+	if found := g.found[where("later")]; len(found) != 1 || m.Beyond() != 5 {
+		t.Errorf("a minute later a condition was found to match %v, and %d are beyond the bound", found, m.Beyond())
+	}
+}
+
 // refusing tests nothing.
 type refusing struct{}
 

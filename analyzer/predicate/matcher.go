@@ -16,7 +16,8 @@ import (
 // window is how far apart a predicate's statement and a version may be in time to be held against each other.
 const window = time.Minute
 
-// The most of a table that a Matcher keeps. Where there is more it gives the table up.
+// The most of a table that a Matcher keeps. Predicates beyond that are let go of; where there are more images it gives
+// the table up.
 const (
 	maxImages     = 100_000
 	maxPredicates = 10_000
@@ -60,7 +61,7 @@ type Matcher struct {
 	mu     sync.Mutex
 	tables map[table]*tests
 	worked int64 // nanoseconds that clients' statements took
-	lost   int   // predicates that were let go of before they had been tested whole
+	beyond int   // predicates that were let go of before they had been tested whole, as there was too much
 
 	spent int64 // nanoseconds that tests took; of Run
 }
@@ -106,7 +107,7 @@ func (m *Matcher) Add(database string, t *history.Txn) {
 		m.worked += s.End - s.Start
 		for _, p := range s.Predicates {
 			p.Wide = false
-			m.lost += m.table(database, p.Table).addPredicate(p, t)
+			m.beyond += m.table(database, p.Table).addPredicate(p, t)
 		}
 		if t.Status == history.Aborted || s.Void {
 			continue
@@ -120,7 +121,7 @@ func (m *Matcher) Add(database string, t *history.Txn) {
 			if j < len(s.Images) {
 				text = s.Images[j]
 			}
-			m.lost += m.table(database, a.Row.Table).addWrite(t, a.Row.ID,
+			m.beyond += m.table(database, a.Row.Table).addWrite(t, a.Row.ID,
 				image{version: history.VersionRef{Txn: t.ID, Stmt: s.Num, Access: j}, text: text, at: t.End})
 		}
 	}
@@ -131,7 +132,7 @@ func (m *Matcher) Add(database string, t *history.Txn) {
 func (m *Matcher) Untested() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := m.lost
+	n := m.beyond
 	for _, t := range m.tables {
 		for _, x := range t.predicates {
 			if x.failed {
@@ -140,6 +141,14 @@ func (m *Matcher) Untested() int {
 		}
 	}
 	return n
+}
+
+// Beyond returns how many of these there were too many of: more than are kept of a table, or of one that more rows of
+// were written than are kept.
+func (m *Matcher) Beyond() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.beyond
 }
 
 func (m *Matcher) table(database, name string) *tests {
@@ -152,8 +161,8 @@ func (m *Matcher) table(database, name string) *tests {
 	return t
 }
 
-// addPredicate takes in a predicate of a transaction, and returns how many are lost with that.
-func (t *tests) addPredicate(p history.Predicate, of *history.Txn) (lost int) {
+// addPredicate takes in a predicate of a transaction, and returns how many are let go of with that.
+func (t *tests) addPredicate(p history.Predicate, of *history.Txn) (beyond int) {
 	from := t.since(of.Start)
 	if known := t.predicates[p]; known != nil {
 		known.uses.add(of)
@@ -163,16 +172,13 @@ func (t *tests) addPredicate(p history.Predicate, of *history.Txn) (lost int) {
 		known.uses.from = min(known.uses.from, from)
 		return 0
 	}
-	if len(t.predicates) == maxPredicates {
-		lost = t.abandon()
-	}
-	if t.abandoned {
-		return lost + 1
+	if len(t.predicates) == maxPredicates || t.abandoned {
+		return 1
 	}
 	x := &test{from: from, tested: from, uses: uses{from: from}}
 	x.uses.add(of)
 	t.predicates[p] = x
-	return lost
+	return 0
 }
 
 // since returns the first image that a predicate of a transaction is held against: of those that may have ended after

@@ -43,10 +43,10 @@ func (srv *Server) match(tester predicate.Tester, gentle bool, log *zap.Logger, 
 	running.Go(func() {
 		m.matcher.Run(ctx, srv.asking, lastMatches, func() int64 { return int64(time.Since(started)) })
 	})
-	srv.settle = func() int {
+	srv.settle = func() (untested, beyond int) {
 		stop()
 		running.Wait()
-		return m.matcher.Untested()
+		return m.matcher.Untested(), m.matcher.Beyond()
 	}
 	return m
 }

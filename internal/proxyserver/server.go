@@ -108,11 +108,11 @@ type Server struct {
 	watch      *monitor.Monitor // nil: there is none
 	follow     *tail.Server     // nil where nobody can follow the recording
 	result     *analyzer.Result
-	settle     func() (untested int) // ends the testing of predicates; nil where there is none
-	predicates bool                  // conditions are recorded
-	defined    func()                // ends the recording of definitions; nil where there is none
-	logged     loggedBy              // the server's own log
-	backend    backend               // open; nil in mode off
+	settle     func() (untested, beyond int) // ends the testing of predicates; nil where there is none
+	predicates bool                          // conditions are recorded
+	defined    func()                        // ends the recording of definitions; nil where there is none
+	logged     loggedBy                      // the server's own log
+	backend    backend                       // open; nil in mode off
 	proxy      *proxy.Proxy
 	watching   sync.WaitGroup
 	upstream   dsn.Target
