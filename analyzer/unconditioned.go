@@ -72,7 +72,7 @@ func noConditionOf(family dbms.Family, shape string, observation history.Observa
 	switch limit := has("LIMIT") || has("FETCH"); {
 	case has("SKIP") && has("LOCKED"):
 		return SkipsLocked
-	case limit && observation != history.Opaque && !has("ORDER") && countOf(words, "SELECT") == 1:
+	case limit && observation != history.Opaque && !has("ORDER") && countOf(words, "SELECT") <= 1:
 		return AnyRows
 	case limit:
 		return Limited

@@ -173,6 +173,58 @@ func TestAFilledLimitOfMySQLsHangsOnWhatWouldStandBefore(t *testing.T) {
 	holdFilled(t, b.recording, forms)
 }
 
+// TestALimitedWriteOfMySQLsLeavesItsCondition has a transaction write rows up to a LIMIT, and another one make a row
+// that it looked for: the first missed it where it found fewer than its LIMIT.
+func TestALimitedWriteOfMySQLsLeavesItsCondition(t *testing.T) {
+	forms := []struct {
+		statement string
+		missed    int
+	}{
+		{"DELETE FROM job WHERE QUEUE AND priority > 6 LIMIT 3", 1},
+		{"DELETE FROM job WHERE QUEUE AND priority > 6 LIMIT 2", 0},
+		{"DELETE FROM job WHERE QUEUE AND priority > 6 ORDER BY name LIMIT 3", 1},
+		{"UPDATE job SET name = 'y' WHERE QUEUE AND priority > 6 LIMIT 3", 1},
+		{"UPDATE job SET name = 'y' WHERE QUEUE AND priority > 6 LIMIT 2", 0},
+		{"UPDATE job SET name = 'old' WHERE QUEUE AND priority > 6 LIMIT 2", 0}, // which changes none of them
+		{"UPDATE job SET name = 'old' WHERE QUEUE AND priority > 6 ORDER BY id LIMIT 3", 1},
+		{"UPDATE job SET name = 'y' WHERE QUEUE AND priority > 60 AND name < NOW() LIMIT 1", 0},
+	}
+	b := newBench(t, inModePredicates,
+		"CREATE TABLE job (id INT AUTO_INCREMENT PRIMARY KEY, priority INT, name VARCHAR(40), queue VARCHAR(20), KEY (queue))")
+	c := []*sql.Conn{b.conn(b.through), b.conn(b.through)}
+	for i := range c {
+		b.exec(c[i], "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+	}
+	for n, f := range forms {
+		queue := fmt.Sprintf("'queue %d'", n)
+		b.exec(b.direct, fmt.Sprintf("INSERT INTO job (priority, name, queue) VALUES (5, 'old', %[1]s), (7, 'old', %[1]s), "+
+			"(8, 'old', %[1]s)", queue))
+		b.exec(c[0], "BEGIN", strings.Replace(f.statement, "QUEUE", "queue = "+queue, 1))
+		b.exec(c[1], "INSERT INTO job (priority, name, queue) VALUES (9, 'new', "+queue+")")
+		b.exec(c[0], "COMMIT")
+	}
+	r := b.analyze()
+	_, txns := resolved(t, b.recording)
+	missed := make(map[string]int)
+	for _, x := range txns {
+		for _, s := range x.Stmts {
+			for _, a := range s.Accesses {
+				if a.Absent && !a.Wide {
+					missed[s.Args[len(s.Args)-3]+s.Args[len(s.Args)-2]]++
+				}
+			}
+		}
+	}
+	for n, f := range forms {
+		if got := missed[fmt.Sprintf("'queue %d'6", n)]; got != f.missed {
+			t.Errorf("%d rows are said to be missing, want %d: %s", got, f.missed, f.statement)
+		}
+	}
+	if c := r.Coverage; c.Conditions != 5 || c.Without[analyzer.AnyRows] != 3 {
+		t.Errorf("%d conditions, %d for any rows", c.Conditions, c.Without[analyzer.AnyRows])
+	}
+}
+
 // TestFilledLimitsAtSerializableMakeNoFinding has clients take the head of queues, finish it or put jobs in, at a level
 // at which InnoDB lets nothing through.
 func TestFilledLimitsAtSerializableMakeNoFinding(t *testing.T) {

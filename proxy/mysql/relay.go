@@ -686,6 +686,7 @@ func (s *Session) takeResult(o *pendingStatement, x *exchange) {
 	if x.okInstead {
 		o.stmt.Rows, o.stmt.Affected = 0, x.rows
 	}
+	o.found = o.rowsFound(x)
 	o.stmt.Predicates = s.settings.predicates(o, s.identities.ordered(), "")
 	if x.opens(x.ok) {
 		// The client need not fetch all of it, nor in this transaction.

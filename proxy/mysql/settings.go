@@ -222,7 +222,7 @@ func (in *settings) predicates(o *pendingStatement, last []string, moment string
 		o.plan.Locking == history.NoLock
 	var out []history.Predicate
 	with := rewrite.Literals{Params: o.literals, Moment: moment}
-	for open, where := range rewrite.Closed(o.plan.Predicates, with, o.stmt.Rows, last) {
+	for open, where := range rewrite.Closed(o.plan.Predicates, with, o.found, last) {
 		if wide && where == "" || !in.env.SameInUTF8(where) {
 			continue
 		}

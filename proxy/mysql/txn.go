@@ -15,8 +15,9 @@ import (
 type pendingStatement struct {
 	plan      *sqlmysql.Plan
 	rewritten bool
-	// literals are those of its parameters, for its predicates.
+	// literals are those of its parameters, and found is how many rows it found, for its predicates.
 	literals []string
+	found    uint64
 	txn      *history.Txn
 	// begins is the transaction that a BEGIN opens when it succeeds.
 	begins     *history.Txn

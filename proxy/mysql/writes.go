@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +33,21 @@ func (o *pendingStatement) takeCounts(r *reply, foundRows bool) {
 	if o.returned = r.fields > 0; o.returned {
 		o.affected = r.rows
 	}
+}
+
+// rowsFound returns how many rows a statement found: for an UPDATE those that stay as they are, too. Where that is not
+// known it is as many as a LIMIT can let it.
+func (o *pendingStatement) rowsFound(x *exchange) uint64 {
+	switch o.plan.Kind {
+	case history.Update:
+		if matched, _, counted := matchedRows(x.ok.info); counted {
+			return matched
+		}
+		return math.MaxUint64 - 1
+	case history.Delete:
+		return max(x.rows, x.ok.affected)
+	}
+	return o.stmt.Rows
 }
 
 // mayHaveEntries reports whether the statement may have collected entries.

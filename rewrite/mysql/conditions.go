@@ -66,9 +66,9 @@ func (pl *planner) conditions(n ast.StmtNode) {
 	case *ast.SelectStmt:
 		w.query(n, nil, topQuery)
 	case *ast.UpdateStmt:
-		w.write(n, n.TableRefs, n.Where, n.Limit == nil && n.TableHints == nil, "SET")
+		w.write(n, n.TableRefs, n.Where, w.limitsWrite(n.Limit) && n.TableHints == nil, "SET")
 	case *ast.DeleteStmt:
-		w.write(n, n.TableRefs, n.Where, n.Limit == nil && n.TableHints == nil, "")
+		w.write(n, n.TableRefs, n.Where, w.limitsWrite(n.Limit) && n.TableHints == nil, "")
 	default:
 		w.within(n, nil)
 	}
@@ -114,6 +114,9 @@ func (w *conditionWalk) write(n ast.Node, refs *ast.TableRefsClause, where ast.E
 		}
 	}
 	b := w.enter(refs, nil)
+	if w.limit.rows > 0 && len(b.sources) > 1 {
+		return // a row may count for several
+	}
 	b.filterOn(w.st, region, 0)
 	b.filterWhere(w.st, where, w.st.clause(span{1, w.st.last() + 1}, 0, "WHERE"))
 	b.propagate()
@@ -121,6 +124,16 @@ func (w *conditionWalk) write(n ast.Node, refs *ast.TableRefsClause, where ast.E
 		w.tell(b, len(b.sources) == 1)
 	}
 	w.within(n, &b.scope)
+}
+
+// limitsWrite takes note of the LIMIT of an UPDATE or DELETE, which has no offset. It reports whether it is known.
+func (w *conditionWalk) limitsWrite(n *ast.Limit) bool {
+	if n == nil {
+		return true
+	}
+	at := w.st.find(1, w.st.last()+1, 0, "LIMIT")
+	w.limit = rowLimit{rows: at + 1}
+	return at > 0 && n.Offset == nil
 }
 
 // query goes through a query that sees the names of the one around.
