@@ -114,11 +114,15 @@ func (s *Session) sendAsPortal(text []byte, f *form) {
 	s.toServer = appendMessage(s.toServer, msgSync)
 }
 
-// askXIDWithin asks for the id of the transaction within a segment, in which something has run. Whatever goes wrong
-// before has the server leave it out.
+// askXIDWithin asks for the id of the transaction within a segment, in which something has run.
 func (s *Session) askXIDWithin() {
 	s.speculative.hides = false
-	name, st := s.names.ownName(), &statement{text: []byte(s.askingXID()), types: noTypes}
+	s.askWithin(s.askingXID(), s.takeXID)
+}
+
+// askWithin asks something of the transaction within a segment. Whatever goes wrong before has the server leave it out.
+func (s *Session) askWithin(text string, take func(*answer)) {
+	name, st := s.names.ownName(), &statement{text: []byte(text), types: noTypes}
 	s.expect(pendingReply{kind: pendingParse, own: true, silent: true, name: name, statement: st})
 	s.sendParse(name, st, &st.form)
 	s.expect(pendingReply{kind: pendingBind, own: true, silent: true, name: name, from: name, statement: st,
@@ -126,7 +130,7 @@ func (s *Session) askXIDWithin() {
 	b, start := beginMessage(s.toServer, msgBind)
 	b = append(append(append(b, name...), 0), name...)
 	s.toServer = endMessage(append(b, make([]byte, 7)...), start)
-	s.expect(pendingReply{kind: pendingExecute, own: true, silent: true, name: name, answer: &answer{take: s.takeXID}})
+	s.expect(pendingReply{kind: pendingExecute, own: true, silent: true, name: name, answer: &answer{take: take}})
 	b, start = beginMessage(s.toServer, msgExecute)
 	s.toServer = endMessage(append(append(b, name...), make([]byte, 5)...), start)
 	s.closeOwn(name)

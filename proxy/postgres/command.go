@@ -174,6 +174,9 @@ func (s *Session) sync(m message) {
 		s.pipeline.runsInSegment() {
 		s.askXIDWithin()
 	}
+	if !s.speculative.block && !s.pipeline.skipping {
+		s.askMomentWithin()
+	}
 	s.pipeline.skipping = false
 	s.retry.open = false
 	s.expect(pendingReply{kind: pendingSync})

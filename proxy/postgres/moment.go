@@ -40,6 +40,14 @@ func (s *Session) askMoment(p *sqlpostgres.Plan) {
 	s.toServer = appendMessage(s.toServer, msgQuery, append([]byte(momentQuery), 0)...)
 }
 
+// askMomentWithin asks it at the end of a transaction within a segment, if conditions of that ask for it.
+func (s *Session) askMomentWithin() {
+	if s.speculative.asksMoment && !s.speculative.copies && s.pipeline.runsInSegment() {
+		s.speculative.asksMoment = false
+		s.askWithin(momentQuery, s.takeMoment)
+	}
+}
+
 // takeMoment takes when the transaction began.
 func (s *Session) takeMoment(a *answer) {
 	switch {

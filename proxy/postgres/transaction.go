@@ -284,6 +284,8 @@ type speculativeTxn struct {
 	// hides says that it may have written, or may yet, what does not tell its id, and copies that something that is
 	// sent takes data of the client's.
 	hides, copies bool
+	// asksMoment says that conditions of the segment at hand ask when the transaction began.
+	asksMoment bool
 }
 
 // follow takes a statement that is sent, in a session whose transactions have that level where they ask for none.
@@ -306,15 +308,17 @@ func (t *speculativeTxn) follow(p *sqlpostgres.Plan, level history.Level) {
 	}
 }
 
-// writes takes note of what a statement may write that does not tell the transaction's id.
+// writes takes note of what a statement may write that does not tell the transaction's id, and whether it asks when
+// that began.
 func (t *speculativeTxn) writes(p *sqlpostgres.Plan) {
 	t.hides = t.hides || p.Observation == history.Opaque || p.Observation == history.Inexact
 	t.copies = t.copies || p.Reason == history.ReasonCopy
+	t.asksMoment = t.asksMoment || rewrite.AsksForTime(p.Predicates)
 }
 
 // segmentEnds ends what is no transaction block: an implicit transaction lasts as long as its segment.
 func (t *speculativeTxn) segmentEnds(level history.Level) {
-	t.copies = false
+	t.copies, t.asksMoment = false, false
 	if !t.block {
 		t.level, t.hides = level, false
 	}
