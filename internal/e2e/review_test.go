@@ -343,6 +343,11 @@ func TestScriptsAreAnsweredAsByTheServer(t *testing.T) {
 }
 
 func play(t *testing.T, s script, id string, durability recorder.Durability, caps uint32) {
+	playWith(t, s, id, func(o *proxyserver.Options) { o.Durability = durability }, caps)
+}
+
+// playWith is play behind a proxy with other options.
+func playWith(t *testing.T, s script, id string, change func(*proxyserver.Options), caps uint32) {
 	names := [2]string{"rev_d_" + id, "rev_t_" + id}
 	admin := testdb.Open(t, "")
 	b := &bench{t: t}
@@ -353,7 +358,7 @@ func play(t *testing.T, s script, id string, durability recorder.Durability, cap
 		b.exec(admin, "DROP DATABASE IF EXISTS "+name, "CREATE DATABASE "+name)
 		b.exec(testdb.Open(t, name), s.setup...)
 	}
-	b = newBenchIn(t, names[1], func(o *proxyserver.Options) { o.Durability = durability })
+	b = newBenchIn(t, names[1], change)
 	for _, name := range names {
 		countIndexes(b, name)
 	}

@@ -6,10 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/proxyserver"
+	"github.com/isotap/isotap/recorder"
 )
 
 // A timedForm is a statement whose condition asks for the time, or for the session's user, and the values of a row that
@@ -268,5 +271,44 @@ func TestNowOfAStatementAloneIsKnown(t *testing.T) {
 	if r := b.analyze(); r.Coverage.Conditions < 15 || r.Coverage.Wide > 0 {
 		t.Errorf("%d statements left conditions, %d of them wide ones; left out: %v", r.Coverage.Conditions, r.Coverage.Wide,
 			r.Coverage.Without)
+	}
+}
+
+// TestTheClientCannotTellThatTheTimeWasAskedFor asks, behind statements whose conditions ask for the time, for all that
+// they leave to be asked for: isotap's question comes between.
+func TestTheClientCannotTellThatTheTimeWasAskedFor(t *testing.T) {
+	steps := []string{"SET sql_mode = ''", "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"}
+	for _, statement := range []string{
+		"SELECT id FROM t WHERE NOW() > '2020-01-01' ORDER BY id",
+		"SELECT id FROM t WHERE NOW() > '2020-01-01' AND id > 1 ORDER BY id LIMIT 1",
+		"SELECT SQL_CALC_FOUND_ROWS id FROM t WHERE UNIX_TIMESTAMP() > 5 ORDER BY id LIMIT 1",
+		"SELECT id FROM t WHERE CAST('a' AS SIGNED) < UNIX_TIMESTAMP() AND id = 2", // a warning
+		"UPDATE t SET v = v + 1 WHERE id < 3 AND CURDATE() > '2020-01-01'",
+		"UPDATE t SET v = v WHERE UTC_TIMESTAMP() > '2020-01-01'",
+		"UPDATE t SET s = REPEAT('x', 30) WHERE CURRENT_TIMESTAMP > '2020-01-01' AND id = 1",
+		"UPDATE t SET id = 1 WHERE id = 2 AND NOW() > '2020-01-01'", // an error
+		"DELETE FROM t WHERE id = 1 AND NOW() < '2020-01-01'",
+		"DELETE FROM t WHERE id > 2 AND NOW() > '2020-01-01' LIMIT 1",
+	} {
+		counts := "SELECT ROW_COUNT()"
+		if strings.HasPrefix(statement, "SELECT") { // what a write leaves in FOUND_ROWS() no server says
+			counts = "SELECT ROW_COUNT(), FOUND_ROWS()"
+		}
+		for _, question := range []string{counts, "SHOW WARNINGS", "SELECT @@warning_count AS w", "SHOW COUNT(*) ERRORS",
+			"SELECT LAST_INSERT_ID()"} {
+			steps = append(steps, statement, question, "SHOW WARNINGS", counts, "BEGIN", "execute "+statement, question, "ROLLBACK",
+				statement+"; "+statement, question)
+		}
+	}
+	for kind, caps := range map[string]uint32{"old ends": 0,
+		"tracking": gomysql.CLIENT_DEPRECATE_EOF | gomysql.CLIENT_SESSION_TRACK} {
+		for name, durability := range map[string]recorder.Durability{"relaxed": recorder.Relaxed, "commit": recorder.Commit} {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				playWith(t, script{"timed", someItems, steps}, "now"+name[:1]+kind[:1], func(o *proxyserver.Options) {
+					inModePredicates(o)
+					o.Durability = durability
+				}, caps)
+			})
+		}
 	}
 }

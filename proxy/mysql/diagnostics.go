@@ -48,8 +48,9 @@ func (c *counts) ask() func(r *reader) error {
 }
 
 // take keeps what a client's statement left in ROW_COUNT() and FOUND_ROWS(). replaced says that its rows were not the
-// client's, which got an OK packet in their place.
-func (c *counts) take(r *reply, replaced bool) {
+// client's, which got an OK packet in their place, and lists that they were conditions: SHOW WARNINGS counts none of
+// its rows.
+func (c *counts) take(r *reply, replaced, lists bool) {
 	c.rowCountGone = replaced
 	switch {
 	case r.failed, r.fields > 0 && !replaced:
@@ -62,7 +63,7 @@ func (c *counts) take(r *reply, replaced bool) {
 	switch {
 	case replaced:
 		c.foundRowsGone = true
-	case r.fields > 0 && !r.failed:
+	case r.fields > 0 && !r.failed && !lists:
 		c.foundRows, c.foundRowsGone = r.rows, false
 	}
 }

@@ -123,8 +123,10 @@ func TestCountsAreThoseOfTheClientsStatement(t *testing.T) {
 	for name, test := range map[string]struct {
 		reply    reply
 		replaced bool
+		lists    bool
 		want     sqlmysql.Values
 	}{
+		"warnings":  {reply: reply{fields: 3, rows: 2}, lists: true, want: sqlmysql.Values{RowCount: -1, FoundRows: 7}},
 		"an update": {reply: reply{ok: okPacket{affected: 2}}, want: sqlmysql.Values{RowCount: 2, FoundRows: 7}},
 		"a select":  {reply: reply{fields: 1, rows: 3}, want: sqlmysql.Values{RowCount: -1, FoundRows: 3}},
 		"an error":  {reply: reply{failed: true}, want: sqlmysql.Values{RowCount: -1, FoundRows: 7}},
@@ -135,7 +137,7 @@ func TestCountsAreThoseOfTheClientsStatement(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := counts{foundRows: 7}
-			c.take(&test.reply, test.replaced)
+			c.take(&test.reply, test.replaced, test.lists)
 			var got sqlmysql.Values
 			if c.fill(&got); got != test.want {
 				t.Errorf("%+v, want %+v", got, test.want)

@@ -97,7 +97,7 @@ func (s *Session) keepConditions() {
 	if !s.conditions.lose() {
 		return
 	}
-	s.counts.rowCountGone, s.counts.foundRowsGone = true, true
+	s.counts.rowCountGone = true // SHOW WARNINGS leaves FOUND_ROWS() as it is
 	s.sendQuery(&exchange{row: s.conditions.keep}, "SHOW WARNINGS")
 }
 
