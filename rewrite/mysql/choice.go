@@ -30,11 +30,18 @@ func (c *choice) timed() bool {
 	return slices.ContainsFunc(c.of, func(part conjunct) bool { return part.timed })
 }
 
+// ofAnyRow reports whether it chooses among no rows: any of the table would do, or none.
+func (c *choice) ofAnyRow() bool {
+	return !slices.ContainsFunc(c.of, func(part conjunct) bool { return !part.rowless })
+}
+
 // A conjunct is a part of a condition: tokens of the text, and what stands before them.
 type conjunct struct {
 	before string
 	at     span
 	timed  bool // it asks for the time
+	// rowless says that it names no column: whether it holds is the same for all rows.
+	rowless bool
 }
 
 // A rowLimit is the LIMIT that rows are under, by its tokens; 0: there is none.

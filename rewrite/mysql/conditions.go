@@ -222,9 +222,14 @@ func (w *conditionWalk) tell(b *chosenFrom, exact bool) {
 		if !c.wide && b.where != nil {
 			c.of = []conjunct{*b.where}
 		}
-		if w.chosen = append(w.chosen, c); c.timed() {
-			c.of = slices.DeleteFunc(slices.Clone(s.filters), func(part conjunct) bool { return part.timed })
-			c.wide, c.instead = true, true
+		if c.wide && c.ofAnyRow() {
+			continue
+		}
+		if w.chosen = append(w.chosen, c); !c.timed() {
+			continue
+		}
+		c.of = slices.DeleteFunc(slices.Clone(s.filters), func(part conjunct) bool { return part.timed })
+		if c.wide, c.instead = true, true; !c.ofAnyRow() {
 			w.chosen = append(w.chosen, c)
 		}
 	}

@@ -129,7 +129,7 @@ func (b *chosenFrom) filter(st *statement, l leaf, chooses func(*chosenSource) b
 	}
 	for _, s := range b.sources {
 		if (len(of) == 0 || of[s]) && chooses(s) {
-			s.filters = append(s.filters, conjunct{at: l.at, timed: timed > 0})
+			s.filters = append(s.filters, conjunct{at: l.at, timed: timed > 0, rowless: len(of) == 0})
 		}
 	}
 	return of, true
@@ -196,7 +196,7 @@ func (b *chosenFrom) propagate() {
 			found = true
 			b.equal[e.to] = value
 			e.to.source.filters = append(e.to.source.filters, conjunct{
-				quoted(e.to.source.name) + "." + quoted(e.to.column.Name) + " = ", value.at, false})
+				quoted(e.to.source.name) + "." + quoted(e.to.column.Name) + " = ", value.at, false, false})
 		}
 	}
 }
