@@ -192,7 +192,7 @@ func (w *write) lookInto(sc *scope, where ast.Node, assignments, others []ast.No
 			continue
 		}
 		q, ok := l.look(link, b.rels, 1)
-		if !ok || !q.whole && w.changes(link, assignments) {
+		if !ok || !q.whole && w.changes(link, q, assignments) {
 			return false, l.bar
 		}
 		l.columns(nil, q)
@@ -207,18 +207,36 @@ func (w *write) lookInto(sc *scope, where ast.Node, assignments, others []ast.No
 	return true, nil
 }
 
-// changes reports whether what a subquery reads may hang on a column that the statement assigns: RETURNING has the new
-// value.
-func (w *write) changes(at link, assignments []ast.Node) (may bool) {
+// changes reports whether what a subquery reads may hang on a value that the statement changes: RETURNING has the new
+// ones. Those are of the columns that it assigns and what the server computes of them, and of the system columns.
+func (w *write) changes(at link, q *subquery, assignments []ast.Node) (may bool) {
 	if len(assignments) > 0 && w.target.table.UpdateTrigger {
 		return true
 	}
-	whole := pgtree.Walk(func(n ast.Node) bool {
-		if ref, ok := n.(*ast.ColumnRef); ok {
+	changed := func(name string) bool {
+		i := slices.Index(w.target.names, name)
+		return isSystemColumn(name) || name == "*" || i >= 0 && len(assignments) > 0 && w.target.table.Columns[i].Generated ||
+			anyAssigned(assignments, func(column string) bool { return column == name })
+	}
+	refers := func(own []*relation) func(n ast.Node) bool {
+		return func(n ast.Node) bool {
+			ref, ok := n.(*ast.ColumnRef)
+			if !ok {
+				return true
+			}
 			names := fields(ref)
-			may = may || anyAssigned(assignments, func(column string) bool { return column == names[len(names)-1] })
+			last := names[len(names)-1]
+			switch {
+			case len(names) == 1:
+				whole := last == w.target.ref && len(assignments) > 0
+				found := slices.ContainsFunc(own, func(rel *relation) bool { return rel.has(last) })
+				may = may || !found && (whole || changed(last))
+			case len(names) > 2 || names[0] == w.target.ref:
+				may = may || changed(last)
+			}
+			return true
 		}
-		return true
-	}, at.SubLink)
+	}
+	whole := pgtree.Walk(refers(nil), at.Testexpr) && pgtree.Walk(refers(q.relations()), at.Subselect)
 	return may || !whole
 }

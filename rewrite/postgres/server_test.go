@@ -40,6 +40,7 @@ const serverTables = `
 	CREATE TABLE parent (id int PRIMARY KEY, a int);
 	CREATE TABLE child (more text, PRIMARY KEY (id)) INHERITS (parent);
 	CREATE TABLE trig (id int PRIMARY KEY, a int);
+	CREATE TABLE gen (id int PRIMARY KEY, a int, twice int GENERATED ALWAYS AS (a * 2) STORED);
 	CREATE FUNCTION change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.a := NEW.a * 2; RETURN NEW; END $$;
 	CREATE FUNCTION price_of(int) RETURNS numeric LANGUAGE sql STABLE AS 'SELECT price FROM item WHERE id = $1';
 	CREATE AGGREGATE total(int) (SFUNC = int4pl, STYPE = int, INITCOND = 0);
@@ -61,12 +62,15 @@ const serverTables = `
 	INSERT INTO strange VALUES ('sad', 1), ('glad', 2);
 	INSERT INTO part VALUES (1, 1), (2, 2), (101, 3);
 	INSERT INTO parent VALUES (1, 1); INSERT INTO child VALUES (2, 2, 'm');
-	INSERT INTO trig VALUES (1, 1);`
+	INSERT INTO trig VALUES (1, 1);
+	INSERT INTO gen VALUES (1, 1), (2, 2);`
 
 // serverSchema is testSchema with what serverTables has otherwise.
 func serverSchema() tables {
 	ts := testSchema()
 	ts["public.strange"] = table("public.strange", "id public.mood, a int4", "primary(id)")
+	ts["public.gen"] = with(table("public.gen", "id int4, a int4, twice int4", "primary(id)"),
+		func(t *Table) { t.Columns[2].Generated = true })
 	return ts
 }
 

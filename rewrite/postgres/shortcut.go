@@ -144,6 +144,10 @@ func failing(subqueries bool, parts ...ast.Node) (may bool) {
 			_, literal := bare(n.Arg).(*ast.A_Const)
 			may = may || !literal
 		case *ast.A_Expr:
+			switch n.Kind {
+			case ast.AEXPR_BETWEEN, ast.AEXPR_NOT_BETWEEN, ast.AEXPR_BETWEEN_SYM, ast.AEXPR_NOT_BETWEEN_SYM:
+				return true // comparisons
+			}
 			may = may || slices.ContainsFunc(nodes(n.Name), func(part ast.Node) bool {
 				name, ok := part.(*ast.String)
 				return ok && !slices.Contains(comparisons, name.SVal)

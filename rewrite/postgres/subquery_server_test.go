@@ -124,6 +124,9 @@ func TestSubqueriesOfWritesTellTheirRows(t *testing.T) {
 		{"WITH gone AS (DELETE FROM line RETURNING order_id) UPDATE item SET stock = (SELECT count(*) FROM gone) WHERE 0 < (SELECT count(*) FROM orders)",
 			"orders", "true"},
 		{"DELETE FROM item WHERE NOT EXISTS (SELECT FROM orders WHERE item_id = item.id)", "orders", "false"},
+		{"UPDATE orders SET qty = 7 WHERE 1 <> (SELECT min(o.qty) FROM orders o WHERE o.id BETWEEN 0 AND 2 AND o.item_id = orders.item_id)",
+			"orders", "id < 3"},
+		{"UPDATE item SET stock = COALESCE((SELECT max(a.stock) FROM item a WHERE a.id = item.id), 7) WHERE id = 3", "item", "id = 3"},
 	} {
 		want := tw.ask("SELECT " + identityOf[c.table] + " FROM " + c.table + " WHERE " + c.condition)
 		plans, hidden := tw.both(c.text)
@@ -141,6 +144,10 @@ func TestSubqueriesOfWritesTellTheirRows(t *testing.T) {
 	}
 	for _, text := range []string{
 		"UPDATE item SET stock = 3 WHERE EXISTS (SELECT FROM orders o WHERE o.qty = item.stock)", // RETURNING has 3
+		"UPDATE item SET stock = 3 WHERE EXISTS (SELECT FROM item x WHERE x = item)",
+		"UPDATE item SET stock = 3 WHERE EXISTS (SELECT FROM item x WHERE x.ctid = item.ctid)",
+		"UPDATE item i SET stock = 3 WHERE stock IN (SELECT o.qty FROM orders o)",
+		"UPDATE gen SET a = 3 WHERE EXISTS (SELECT FROM orders o WHERE o.id <> twice)",
 		"UPDATE trig SET a = 1 WHERE EXISTS (SELECT FROM item i WHERE i.id = trig.id)",
 		"DELETE FROM kv WHERE k = 'a' RETURNING (SELECT max(id) FROM item)",
 	} {
