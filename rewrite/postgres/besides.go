@@ -17,6 +17,8 @@ import (
 type besides struct {
 	chain []*subquery
 	shown *sight
+	// unless is a query without whose rows it may not have run; nil: there is none.
+	unless *subquery
 }
 
 // A spelling is what is put into the text, in parts: texts, and copies of the client's bytes.
@@ -63,7 +65,7 @@ func (c *besides) query(st *statement, s *spelling, chain []*subquery) {
 	case q.test != "":
 		s.text(" WHERE " + q.test)
 	}
-	most := strconv.Itoa(MaxBeside)
+	most := strconv.Itoa(q.atMost())
 	switch {
 	case q.limit == 0:
 		s.text(" LIMIT " + most)
@@ -99,7 +101,7 @@ func (c *besides) spell(r *reading, b *block) spelling {
 		s.text(in)
 		c.query(r.st, &s, c.chain)
 		s.text(")")
-		return s
+		return c.unlessNone(r.st, s)
 	}
 	s.text("CASE WHEN " + intime + " THEN " + in)
 	c.query(r.st, &s, c.chain)
@@ -149,7 +151,7 @@ func (r *reading) appendBesides(b *block) error {
 // source is what the plan says about the column. In a query that groups, its elements hold as many identities as an
 // array elsewhere.
 func (c *besides) source(b *block) Source {
-	whole, limit := c.chain[0].whole, MaxBeside
+	whole, limit := c.chain[0].whole, c.chain[0].atMost()
 	if (b.grouped || b.unique) && !whole {
 		limit = 0
 	}

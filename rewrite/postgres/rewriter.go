@@ -186,8 +186,12 @@ func (pl *planner) rewrite() error {
 	if writesWithin(withOf(tree)) {
 		return pl.writingWith(tree)
 	}
-	if n, ok := tree.(*ast.SelectStmt); ok {
-		return pl.selectRows(n)
+	n, ok := tree.(*ast.SelectStmt)
+	if !ok {
+		return pl.write(tree)
 	}
-	return pl.write(tree)
+	if err := pl.selectRows(n); err != nil {
+		return pl.readAside(err)
+	}
+	return pl.readAside(nil)
 }

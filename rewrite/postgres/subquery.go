@@ -41,6 +41,8 @@ type subquery struct {
 	within []*subquery
 	// whole says that it reads the same for all rows of the result.
 	whole bool
+	// most is how many rows it shows at most; 0: [MaxBeside].
+	most int
 }
 
 // lookInto finds out how the subqueries of the statement's only block can be run again. It reports whether that is so

@@ -1,0 +1,267 @@
+package postgres
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/pgtree"
+	"github.com/isotap/isotap/rewrite"
+)
+
+// INTERSECT and EXCEPT show rows of one side alone, UNION one of those that are equal, HAVING leaves groups out: what
+// they read cannot stand beside what they show. It stands beside all of it (ADR 62). The client's query goes into the
+// FROM clause of another that has hidden columns, one for each table of each part of it: arrays of the rows that the
+// part's FROM and WHERE clauses find, computed once, in the same snapshot, and shown with each row. Where there is none
+// a row of NULLs stands for it that the client does not see.
+
+const (
+	// MaxAside is how many identities a part of a set operation shows at most.
+	MaxAside = 1000
+	// maxAsideColumns is how many columns of this kind a statement gets.
+	maxAsideColumns = 12
+	// clientName and asideRows are the names of the client's query in the FROM clause, and of its rows.
+	clientName = "isotap_client"
+	asideRows  = "isotap_rows"
+)
+
+// readAside has a SELECT that is planned already, or was refused by an error, show what it reads aside, if that makes
+// it exact. Otherwise it returns the error.
+func (pl *planner) readAside(refused error) error {
+	reason := pl.plan.Reason
+	if refused != nil {
+		reason = reasonOf(refused)
+	}
+	switch reason {
+	case history.ReasonSetOperation, history.ReasonGroupsLeftOut, history.ReasonDistinct, history.ReasonSubquery:
+	default:
+		return refused
+	}
+	tree, err := parse(pl.readable(pl.st.source()))
+	n, ok := tree.(*ast.SelectStmt)
+	if !pl.runsSubqueriesAgain() || len(pl.parts) > 0 || pl.st.reserved() != nil || err != nil || !ok ||
+		n.Op == ast.SETOP_NONE && n.HavingClause == nil && len(nodes(n.DistinctClause)) == 0 {
+		return refused
+	}
+	plan, q := *pl.plan, *pl
+	plan.Observation, plan.Reason, plan.Result = history.Exact, history.Reason{}, Result{}
+	q.plan, q.edits = &plan, nil
+	if q.aside(n) != nil || plan.Observation != history.Exact {
+		return refused
+	}
+	*pl.plan, pl.edits, pl.whole = plan, q.edits, q.whole
+	return nil
+}
+
+// aside puts the statement into a SELECT that shows what it reads.
+func (pl *planner) aside(n *ast.SelectStmt) error {
+	missed := refusal(history.ReasonSubquery)
+	u, err := pl.inspect(&ast.SubLink{Subselect: n})
+	if err != nil || u.function || u.volatile || u.unsure || locks(n) {
+		return missed
+	}
+	r := newReading(pl, n, nil)
+	if err := r.places.place(n, 0, len(pl.st.toks)); err != nil {
+		return err
+	}
+	l := &looker{reading: r, behind: true}
+	if !l.parts(n) || len(l.found) == 0 || len(l.found) > maxAsideColumns {
+		return missed
+	}
+	return l.wrap(n)
+}
+
+// parts looks into the queries of a set operation. It reports whether all that they read can be shown.
+func (l *looker) parts(n *ast.SelectStmt) bool {
+	if n.WithClause != nil || n.IntoClause != nil || n.LimitCount != nil || n.LimitOffset != nil ||
+		hasSubquery(n.SortClause) {
+		return false // of what a LIMIT leaves out not all is read
+	}
+	if n.Op == ast.SETOP_NONE {
+		return l.aPart(n)
+	}
+	if n.Op != ast.SETOP_UNION && l.session.Version >= 18 {
+		return false // where the left side is empty, the right one is not read
+	}
+	return l.parts(n.Larg) && l.parts(n.Rarg)
+}
+
+// aPart looks into a query that is no set operation.
+func (l *looker) aPart(n *ast.SelectStmt) bool {
+	if len(nodes(n.FromClause)) == 0 {
+		return n.WhereClause == nil && !hasSubquery(n.TargetList) && len(nodes(n.ValuesLists)) == 0 &&
+			!hasSubquery(n.HavingClause)
+	}
+	at, placed := l.places.queries[n]
+	u, err := l.inspect(n.TargetList, n.HavingClause, n.SortClause)
+	if !placed || err != nil || len(nodes(n.TargetList)) == 0 || !l.st.is(at.from, "SELECT") || mayFail(n.FromClause) ||
+		hasSubquery(n.GroupClause) || hasSubquery(n.DistinctClause) || n.WindowClause != nil && hasSubquery(n.WindowClause) {
+		return false
+	}
+	grouped := u.aggregate || n.GroupClause != nil || n.HavingClause != nil
+	if n.HavingClause != nil && (!groupsBy(n.GroupClause) || !l.ofGroups(n.HavingClause)) ||
+		grouped && n.GroupClause == nil && extremes(u) {
+		return false // it may read no row, or some only, or the ends of an index
+	}
+	q := &subquery{query: n, whole: true, most: MaxAside}
+	for _, item := range nodes(n.FromClause) {
+		if !l.tables(q, item, link{SubLink: &ast.SubLink{Subselect: n}}) {
+			return false
+		}
+	}
+	for _, s := range q.tables {
+		if n.WhereClause == nil && s.table.Rows > MaxAside {
+			return false
+		}
+	}
+	q.from = l.places.clause(at.from+1, at.to)
+	if !l.st.is(q.from, "FROM") {
+		return false
+	}
+	q.where = l.places.clause(q.from+1, at.to)
+	if q.end = q.where; l.st.is(q.where, "WHERE") && q.where < at.to {
+		q.end = l.places.clause(q.where+1, at.to)
+	}
+	return l.within(q, u, grouped)
+}
+
+// ofGroups reports whether each part of a HAVING clause is of an aggregate: the server has others choose rows, as WHERE
+// does.
+func (l *looker) ofGroups(having ast.Node) bool {
+	if n, ok := bare(having).(*ast.BoolExpr); ok && n.Boolop == ast.AND_EXPR {
+		return !slices.ContainsFunc(nodes(n.Args), func(part ast.Node) bool { return !l.ofGroups(part) })
+	}
+	u, err := l.inspect(having)
+	return err == nil && u.aggregate
+}
+
+// within looks into the subqueries of a part, and adds the columns that show what it reads.
+func (l *looker) within(q *subquery, u *usage, grouped bool) bool {
+	n := q.query
+	rels := q.relations()
+	l.block = &block{n: n, rels: rels}
+	var filters, shown []link
+	if u.reachesOut(rels) || failing(false, n.WhereClause) || !conjuncts(n.WhereClause, &filters) ||
+		!certain(n.HavingClause, &shown) {
+		return false
+	}
+	for _, t := range nodes(n.TargetList) {
+		item, ok := t.(*ast.ResTarget)
+		if !ok || !certain(item.Val, &shown) {
+			return false
+		}
+	}
+	for i, at := range append(filters, shown...) {
+		if l.readsNothing(at) && i >= len(filters) {
+			continue
+		}
+		if i < len(filters) && !at.harmless() {
+			return false // the copy of the condition may come to more rows than the client's
+		}
+		w, ok := l.look(at, rels, 2)
+		if !ok || i >= len(filters) && grouped && !w.whole ||
+			slices.ContainsFunc(w.within, func(v *subquery) bool { return v.whole }) {
+			return false // it may have not been run
+		}
+		q.within = append(q.within, w)
+	}
+	l.asideColumns(q)
+	return true
+}
+
+// asideColumns adds the columns that show what a part reads.
+func (l *looker) asideColumns(q *subquery) {
+	inner := q.within
+	q.within = nil
+	l.columns(nil, q)
+	for _, w := range inner {
+		before := len(l.found)
+		if !w.whole {
+			l.columns([]*subquery{q}, w)
+			continue
+		}
+		l.columns(nil, w)
+		for _, c := range l.found[before:] {
+			c.unless = q
+		}
+	}
+}
+
+// wrap puts the client's query into the SELECT around it, and proves that it is read as that.
+func (l *looker) wrap(n *ast.SelectStmt) error {
+	var columns spelling
+	result := Result{Reply: rewrite.Trimmed, Tag: "SELECT ", Sources: []Source{{Present: true}}}
+	for i, c := range l.found {
+		columns.text(", ")
+		columns = append(columns, c.spell(l.reading, l.block)...)
+		columns.text(" AS " + rewrite.NamePrefix + strconv.Itoa(i+1))
+		result.Sources = append(result.Sources, c.source(l.block))
+	}
+	const head = "SELECT " + asideRows + ".*"
+	const from = " FROM (SELECT 1) AS isotap_one LEFT JOIN (SELECT " + clientName + ".*, true AS " + presentName +
+		" FROM ("
+	const tail = ") AS " + clientName + ") AS " + asideRows + " ON true"
+	wanted, err := parse(l.readable(head + columns.in(l.st) + from + "SELECT 1" + tail))
+	if err != nil {
+		return err
+	}
+	if !holds(wanted, n) {
+		return refusal(history.ReasonUnparsable)
+	}
+	start, end := l.st.span()
+	at := l.st.toks[0].Start
+	for _, e := range append(append(spelling{{text: head}}, columns...), edit{text: from}) {
+		e.start, e.end = at, at
+		l.edits = append(l.edits, e)
+	}
+	l.insertAfter(len(l.st.toks)-1, tail)
+	if !l.session.utf8() && slices.ContainsFunc(l.edits, func(e edit) bool { return !ascii(e.text) }) {
+		return refusal(history.ReasonCharset) // the schema spells names in UTF-8
+	}
+	tree, err := parse(l.readable(spliced(l.st.text, start, end, l.sorted())))
+	if err != nil {
+		return err
+	}
+	if !reflect.DeepEqual(tree, wanted) {
+		return refusal(history.ReasonUnparsable)
+	}
+	l.plan.Result = result
+	return nil
+}
+
+// holds puts a query in the place of the innermost one in the FROM clause of the SELECT that is to hold it.
+func holds(outer ast.Stmt, n *ast.SelectStmt) (done bool) {
+	pgtree.Walk(func(node ast.Node) bool {
+		in, ok := node.(*ast.RangeSubselect)
+		if ok && in.Alias != nil && in.Alias.AliasName == clientName && !done {
+			in.Subquery, done = n, true
+		}
+		return !done
+	}, outer)
+	return done
+}
+
+// unlessNone spells what a column shows only if a part has rows: where it has none, a subquery of it need not have run.
+func (c *besides) unlessNone(st *statement, s spelling) spelling {
+	if c.unless == nil {
+		return s
+	}
+	var all spelling
+	all.text("CASE WHEN EXISTS (SELECT ")
+	all.copy(st, c.unless.from, c.unless.end)
+	all.text(") THEN ")
+	all = append(all, s...)
+	all.text(" END")
+	return all
+}
+
+// atMost is how many identities of the subquery's rows are shown.
+func (q *subquery) atMost() int {
+	if q.most > 0 {
+		return q.most
+	}
+	return MaxBeside
+}
