@@ -16,12 +16,10 @@ const (
 		"10](adr/0010-aggregates.md))"
 	meansUnfetched = "rows that the client did not fetch, or that IGNORE or LOAD DATA LOCAL left out: which ones is " +
 		"not known"
-	meansCompared = "a part that compares whole rows, or cannot pass identities outwards. INTERSECT and EXCEPT " +
-		"would need a grouping of both parts' rows that also shows the groups which the result leaves " +
-		"out, and a proxy that takes these out behind ORDER BY and LIMIT. It would not be exact: 18 " +
-		"does not read the second part where the first is empty (measured; 15 reads both), the " +
-		"grouping always would, and so take locks at SERIALIZABLE that the statement does not; and of " +
-		"equal values with several texts (`1.0`, `1.00`) it may show another"
+	meansCompared = "a part that compares whole rows, or cannot pass identities outwards. A set operation whose parts " +
+		"read tables by inner joins and conditions that cannot fail is observed all the same, by a query beside " +
+		"it ([ADR 62](adr/0062-subqueries.md)); not with LIMIT, in another query, at SERIALIZABLE, and INTERSECT " +
+		"and EXCEPT not on 18, which does not read the second part where the first is empty (measured; 15 reads both)"
 	meansUnnamed     = "the server may read or write rows that no statement names"
 	meansIgnored     = "the server may have left rows out"
 	meansOtherWrites = "writes that are not rewritten, or of which only a part is seen ([ADR " +

@@ -101,7 +101,7 @@ var (
 	ReasonGroupsLeftOut = reading.declare(cause{
 		text:        "groups left out",
 		means:       "HAVING or LIMIT may have left out groups that the SELECT read",
-		postgres:    "HAVING, LIMIT, or a condition on what was aggregated hides groups that were read",
+		postgres:    "HAVING on what is grouped by, LIMIT, or a condition on what was aggregated hides groups that were read",
 		hint:        "Nothing to do: the groups that HAVING or LIMIT leaves out are not told.",
 		tablesKnown: true,
 	})
@@ -235,8 +235,8 @@ var (
 		text:     "set operation",
 		postgres: meansCompared,
 		hint: "Send the parts of the UNION, INTERSECT or EXCEPT one after the other in the test: duplicates " +
-			"hide which rows were read. PostgreSQL's UNION is seen where it stands alone and is of plain " +
-			"columns.",
+			"hide which rows were read. PostgreSQL's are seen where they stand alone, without LIMIT, and are " +
+			"of tables.",
 	})
 	ReasonDerivedTable = reading.declare(cause{
 		text:     "derived table",
