@@ -373,6 +373,8 @@ func (s *rowIdentities) judge(p *sqlpostgres.Plan, st *history.Stmt, failed bool
 		downgrade(st, history.Inexact, history.ReasonUnreadableIdentity)
 	case !s.more.IsZero():
 		downgrade(st, history.Inexact, s.more)
+	case s.partial && p.Kind == history.Insert:
+		downgrade(st, history.Inexact, history.ReasonInsertSelect)
 	case s.partial:
 		downgrade(st, history.Inexact, history.ReasonLargeAggregate)
 	case s.lack(p.Result.Sources):

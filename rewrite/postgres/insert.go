@@ -8,6 +8,7 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/pgtree"
 	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
@@ -22,6 +23,7 @@ func (pl *planner) insert(n *ast.InsertStmt) error {
 		w.readsInValues(n)
 	} else {
 		w.keepsWith(n.WithClause)
+		w.readsInArms(n)
 	}
 	if err := w.settle(n.SelectStmt, n.OnConflictClause); err != nil {
 		return err
@@ -115,13 +117,81 @@ func (w *write) sources(n *ast.InsertStmt) {
 		w.downgrade(history.ReasonInsertSelect)
 		return
 	}
-	p := placer{statement: w.st, queries: make(map[*ast.SelectStmt]querySpan)}
-	from, to := w.st.inserted(n.OnConflictClause != nil)
-	if from < 0 || p.place(q, from, to) != nil {
+	w.inserted = q
+	p, err := w.placed(n)
+	if err != nil {
 		w.downgrade(history.ReasonInsertSelect)
 		return
 	}
-	w.arms(q, &p, n.OnConflictClause != nil)
+	w.arms(q, p, n.OnConflictClause != nil || leavesOut(q))
+}
+
+// placed places the query of an INSERT.
+func (w *write) placed(n *ast.InsertStmt) (*placer, error) {
+	p := &placer{statement: w.st, queries: make(map[*ast.SelectStmt]querySpan)}
+	from, to := w.st.inserted(n.OnConflictClause != nil)
+	if from < 0 {
+		return nil, errUnplaced
+	}
+	return p, p.place(n.SelectStmt.(*ast.SelectStmt), from, to)
+}
+
+// leavesOut reports whether a query may read rows and show none.
+func leavesOut(q *ast.SelectStmt) bool {
+	if q.Op == ast.SETOP_NONE {
+		return q.HavingClause != nil
+	}
+	return q.Op != ast.SETOP_UNION || leavesOut(q.Larg) || leavesOut(q.Rarg)
+}
+
+// readsInArms looks into the subqueries of the query of an INSERT. They are run again as that query's own tables are:
+// RETURNING shows what they read with the first row.
+func (w *write) readsInArms(n *ast.InsertStmt) {
+	q, ok := n.SelectStmt.(*ast.SelectStmt)
+	if !ok || n.WithClause != nil || !w.runsSubqueriesAgain() || w.holdsUnlogged() || !hasSubquery(q) ||
+		n.OnConflictClause != nil && hasSubquery(n.OnConflictClause) ||
+		slices.ContainsFunc(w.client, hasSubquery) {
+		return
+	}
+	p, err := w.placed(n)
+	if err != nil {
+		return
+	}
+	r := newReading(w.planner, nil, nil)
+	r.places = *p
+	l := &looker{reading: r, behind: true}
+	if !l.insertedBy(q) || len(l.found) > maxBesideColumns {
+		return
+	}
+	w.looked = true
+	for _, c := range l.found {
+		s := append(spelling{{text: firstRow}}, c.spell(r, l.block)...)
+		s.text(" END")
+		shown := c.source(l.block)
+		shown.Whole = c.unless != nil || n.OnConflictClause != nil || leavesOut(q) // else nothing is read where no row is
+		w.columns = append(w.columns, column{edits: s, text: s.in(w.st), sources: []Source{shown}})
+	}
+}
+
+// insertedBy looks into the subqueries of what is inserted.
+func (l *looker) insertedBy(n *ast.SelectStmt) bool {
+	switch {
+	case n.WithClause != nil, n.LimitOffset != nil, hasSubquery(n.SortClause), hasSubquery(n.LimitCount):
+		return false
+	case n.Op != ast.SETOP_NONE:
+		return l.insertedBy(n.Larg) && l.insertedBy(n.Rarg)
+	case !hasSubquery(n.TargetList) && !hasSubquery(n.WhereClause):
+		return !hasSubquery(n.FromClause) && !hasSubquery(n.HavingClause) && !hasSubquery(n.GroupClause)
+	}
+	before := len(l.found)
+	if !l.aPart(n) {
+		return false
+	}
+	// What the part itself reads is told already.
+	within := slices.DeleteFunc(slices.Clone(l.found[before:]),
+		func(c *besides) bool { return len(c.chain) == 1 && c.unless == nil })
+	l.found = append(l.found[:before], within...)
+	return n.LimitCount == nil || !slices.ContainsFunc(within, func(c *besides) bool { return c.unless == nil })
 }
 
 // inserted returns the tokens of the query of an INSERT; -1 where they are not found.
@@ -151,7 +221,8 @@ func (st *statement) inserted(conflict bool) (from, to int) {
 // arms makes each query of a set operation tell its rows.
 func (w *write) arms(q *ast.SelectStmt, p *placer, conflict bool) {
 	switch {
-	case q.WithClause != nil, q.LimitCount != nil, q.LimitOffset != nil, len(nodes(q.LockingClause)) > 0:
+	case q.WithClause != nil, q.LimitOffset != nil, len(nodes(q.LockingClause)) > 0,
+		q.LimitCount != nil && (q.Op != ast.SETOP_NONE || w.session.Serializable):
 		// Which rows are chosen, and what they are once they are locked, a query beside cannot tell.
 		w.downgrade(history.ReasonInsertSelect)
 	case q.Op != ast.SETOP_NONE:
@@ -172,7 +243,8 @@ func (w *write) readsNoTable(q *ast.SelectStmt) bool {
 // tell adds a column that has the rows of one query, and reports whether it could.
 func (w *write) tell(q *ast.SelectStmt, at querySpan, conflict bool) bool {
 	from, to := w.st.rowsOf(at)
-	if from < 0 || !w.repeats(q, from, to) {
+	limit, ok := w.st.limitAt(q, to, at.to)
+	if from < 0 || !ok || !w.repeats(q, from, to) {
 		return false
 	}
 	const head = "SELECT "
@@ -190,7 +262,7 @@ func (w *write) tell(q *ast.SelectStmt, at querySpan, conflict bool) bool {
 	if !ok || pl.selectRows(n) != nil || len(pl.plan.Result.Sources) == 0 {
 		return false
 	}
-	if pl.plan.Observation != history.Exact {
+	if pl.plan.Observation != history.Exact && (pl.plan.Reason != history.ReasonSubquery || !w.looked) {
 		w.downgrade(pl.plan.Reason)
 	}
 	c := column{sources: pl.plan.Result.Sources}
@@ -198,15 +270,57 @@ func (w *write) tell(q *ast.SelectStmt, at querySpan, conflict bool) bool {
 		c.sources[i].Joint, c.sources[i].Whole = -1, false
 	}
 	c.sources[0].Joint, c.sources[0].Whole = len(c.sources), conflict
-	// The second position is computed once, with the first row, and every further row moves it.
-	c.add(edit{text: "CASE WHEN " + logPosition + " OPERATOR(pg_catalog.<=) (SELECT " + logPosition +
-		") THEN (SELECT CASE WHEN pg_catalog.pg_column_size(" +
+	c.add(edit{text: firstRow})
+	if limit > 0 {
+		w.st.unlessMore(&c, from, to, limit)
+	}
+	c.add(edit{text: "(SELECT CASE WHEN pg_catalog.pg_column_size(" +
 		identitiesRead + ") OPERATOR(pg_catalog.>) " + strconv.Itoa(maxTold) + " THEN " + lacking + " ELSE " +
 		identitiesRead + " END FROM ("})
 	c.quote(text, pl.sorted(), begin-len(head), len(head))
-	c.add(edit{text: ") AS isotap_read (identities)) END"})
+	c.add(edit{text: ") AS isotap_read (identities))"})
+	if limit > 0 {
+		c.add(edit{text: " END"})
+	}
+	c.add(edit{text: " END"})
 	w.columns = append(w.columns, c)
 	return true
+}
+
+// firstRow begins what is shown with the first row that is inserted: the second position is computed once, with that
+// row, and every further row moves the first one.
+const firstRow = "CASE WHEN " + logPosition + " OPERATOR(pg_catalog.<=) (SELECT " + logPosition + ") THEN "
+
+// limitAt returns the token of the number behind a query's LIMIT, which stands at its end; 0 where it has none. It
+// reports whether that is all there is.
+func (st *statement) limitAt(q *ast.SelectStmt, from, to int) (limit int, ok bool) {
+	if q.LimitCount == nil {
+		return 0, true
+	}
+	p := placer{statement: st}
+	limit = p.findIn(from, to, "LIMIT") + 1
+	return limit, limit > 0 && limit+1 == to && st.toks[limit].Kind == pgtoken.Number
+}
+
+// unlessMore begins what is shown of a query with a LIMIT, FROM and WHERE of which are the tokens [from, to): only if it
+// leaves out no row it is known which ones it read.
+func (st *statement) unlessMore(c *column, from, to, limit int) {
+	quote := func(from, to int) {
+		c.edits = append(c.edits, edit{from: st.toks[from].Start, to: st.toks[to-1].End})
+		c.text += st.text[st.toks[from].Start:st.toks[to-1].End]
+	}
+	most := func() {
+		c.add(edit{text: "LEAST(" + strconv.Itoa(MaxAside) + ", "})
+		quote(limit, limit+1)
+		c.add(edit{text: ")"})
+	}
+	c.add(edit{text: "CASE WHEN (SELECT pg_catalog.count(*) FROM (SELECT "})
+	quote(from, to)
+	c.add(edit{text: " LIMIT 1 OPERATOR(pg_catalog.+) "})
+	most()
+	c.add(edit{text: ") AS isotap_counted) OPERATOR(pg_catalog.>) "})
+	most()
+	c.add(edit{text: " THEN " + lacking + " ELSE "})
 }
 
 // rowsOf returns the tokens of a query's FROM and WHERE clauses; -1 where it has none.
@@ -239,13 +353,34 @@ func (w *write) repeats(q *ast.SelectStmt, from, to int) bool {
 	if err != nil || u.function || u.volatile {
 		return false
 	}
+	list, err := w.inspect(q.TargetList)
+	if err != nil || q.LimitCount != nil && (list.function || !scalars(q.TargetList)) {
+		return false // one row may become several
+	}
+	atOnce := q == w.inserted && list.aggregate && q.GroupClause == nil && q.LimitCount == nil
+	if !atOnce && (mayFail(q.FromClause) || failing(false, q.WhereClause)) {
+		return false // a row may be inserted, and another one refused, before the server comes to the one that fails
+	}
 	alike := q.GroupClause == nil && q.HavingClause == nil && q.DistinctClause == nil &&
 		q.SortClause == nil && q.WindowClause == nil
 	if !w.session.Serializable {
 		return true
 	}
-	list, err := w.inspect(q.TargetList)
-	return err == nil && alike && !list.aggregate && !list.window
+	return alike && !list.aggregate && !list.window
+}
+
+// scalars reports whether all functions in a select list surely give one value for each row.
+func scalars(list *ast.NodeList) (so bool) {
+	so = true
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		if call, ok := n.(*ast.FuncCall); ok {
+			names := nodes(call.Funcname)
+			last, ok := names[len(names)-1].(*ast.String)
+			so = so && ok && (immutable[last.SVal] || functions[last.SVal])
+		}
+		return so
+	}, list)
+	return so && whole
 }
 
 // holdsUnlogged reports whether rows may be inserted that the write-ahead log does not tell of.

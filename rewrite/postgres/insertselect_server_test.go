@@ -59,10 +59,24 @@ func TestInsertSelectTellsTheRowsThatItReads(t *testing.T) {
 		{"INSERT INTO kv SELECT k, v FROM kv WHERE k = 'a' UNION ALL SELECT 'q', 'q' ON CONFLICT DO NOTHING",
 			map[string]string{"kv": "k = 'a'"}, history.Exact},
 		{"INSERT INTO loose SELECT stock, name FROM item WHERE id IN (SELECT item_id FROM orders)",
-			map[string]string{"item": "id < 3"}, history.Inexact},
+			map[string]string{"item": "id < 3", "orders": "item_id < 3"}, history.Exact},
+		{"INSERT INTO loose SELECT stock, (SELECT max(note) FROM orders o WHERE o.item_id = i.id) FROM item i WHERE EXISTS (SELECT FROM kv WHERE k < 'c') ON CONFLICT DO NOTHING",
+			map[string]string{"item": all, "orders": "item_id < 3", "kv": "k < 'c'"}, history.Exact},
+		{"INSERT INTO loose SELECT id, name FROM item WHERE id = 1 UNION ALL SELECT (SELECT max(qty) FROM orders), k FROM kv WHERE k = 'a'",
+			map[string]string{"item": "id = 1", "orders": all, "kv": "k = 'a'"}, history.Exact},
+		{"INSERT INTO loose SELECT id, name FROM item WHERE id BETWEEN 1 AND 2 LIMIT 2",
+			map[string]string{"item": "id < 3"}, history.Exact},
+		{"INSERT INTO loose SELECT 5, (SELECT min(qty)::text FROM orders WHERE qty > 1) FROM item WHERE id = 1 LIMIT 1 RETURNING a",
+			map[string]string{"item": "id = 1", "orders": "qty > 1"}, history.Exact},
+		{"INSERT INTO loose SELECT generate_series(1, 5), name FROM item LIMIT 3", map[string]string{}, history.Inexact},
+		{"INSERT INTO loose SELECT id, name FROM item WHERE 6 / (id + 1) < 5", map[string]string{}, history.Inexact},
+		{"INSERT INTO loose SELECT id, (SELECT max(k) FROM kv WHERE k <> i.name) FROM item i WHERE i.id = 1 LIMIT 1",
+			map[string]string{"item": "id = 1"}, history.Inexact},
+		{"INSERT INTO loose SELECT id, name FROM item OFFSET 1", map[string]string{}, history.Inexact},
+		{"INSERT INTO loose SELECT id, (SELECT max(k) FROM kv WHERE 1 / i.id > 0) FROM item i WHERE i.id = 1",
+			map[string]string{"item": "id = 1"}, history.Inexact},
 		{"INSERT INTO loose SELECT price_of(id), name FROM item WHERE id < 3", map[string]string{"item": "id < 3"},
 			history.Inexact},
-		{"INSERT INTO loose SELECT a, b FROM loose ORDER BY a LIMIT 1", map[string]string{}, history.Inexact},
 		{"INSERT INTO loose SELECT a, b FROM loose WHERE price_of(a) IS NULL", map[string]string{}, history.Inexact},
 		{"INSERT INTO loose SELECT a, b FROM loose WHERE random() < 2", map[string]string{}, history.Inexact},
 	} {
@@ -100,5 +114,35 @@ func TestWhatInsertSelectReadsIsShownOnce(t *testing.T) {
 	}
 	if len(hidden[0]) != 3 {
 		t.Errorf("%d rows", len(hidden[0]))
+	}
+}
+
+// TestALimitThatLeavesRowsOutIsTold has INSERTs whose queries could have taken other rows.
+func TestALimitThatLeavesRowsOutIsTold(t *testing.T) {
+	tw := newTwins(t)
+	for text, lacks := range map[string]bool{
+		"INSERT INTO loose SELECT id, name FROM item ORDER BY id LIMIT 1":                    true,
+		"INSERT INTO loose SELECT id, name FROM item LIMIT 2":                                true,
+		"INSERT INTO loose SELECT id, name FROM item LIMIT 3":                                false,
+		"INSERT INTO loose SELECT id, name FROM item WHERE id > 1 LIMIT 9223372036854775807": false,
+	} {
+		_, reason, seen := tw.sources(text)
+		if got := slices.Contains(seen["item"], Lacking); got != lacks {
+			t.Errorf("%s tells %q (%s)", text, seen["item"], reason)
+		}
+	}
+}
+
+// TestTheFirstErrorOfAnInsertIsTheClients has queries that fail for a row behind one that may not be inserted.
+func TestTheFirstErrorOfAnInsertIsTheClients(t *testing.T) {
+	tw := newTwins(t)
+	for _, text := range []string{
+		"INSERT INTO kv SELECT 'z', note FROM orders WHERE 6 / (4 - id) < 100",
+		"INSERT INTO kv SELECT 'z', o.note FROM orders o JOIN item i ON 6 / (4 - o.id) < 100",
+		"INSERT INTO kv SELECT 'z', note FROM orders WHERE note IN (SELECT b FROM loose WHERE 6 / (4 - orders.id) < 100) OR true",
+	} {
+		if d := tw.difference(text); d != "" {
+			t.Error(d)
+		}
 	}
 }

@@ -139,7 +139,7 @@ func failing(subqueries bool, parts ...ast.Node) (may bool) {
 			may = may || subqueries || !pgtree.Missing(n.Testexpr) && failing(true, n.Testexpr)
 			return false
 		case *ast.FuncCall:
-			may = true
+			may = may || !neverFails(n)
 		case *ast.TypeCast:
 			_, literal := bare(n.Arg).(*ast.A_Const)
 			may = may || !literal
@@ -156,6 +156,13 @@ func failing(subqueries bool, parts ...ast.Node) (may bool) {
 		return true
 	}, parts...)
 	return may || !whole
+}
+
+// neverFails reports whether a call, whatever its arguments are, is of an aggregate that cannot fail.
+func neverFails(n *ast.FuncCall) bool {
+	names := nodes(n.Funcname)
+	last, ok := names[len(names)-1].(*ast.String)
+	return ok && len(names) == 1 && slices.Contains([]string{"count", "min", "max"}, last.SVal) && n.Over == nil
 }
 
 // An index that gives rows by their distance may have to compute it anew from the row. Where the index alone would

@@ -29,6 +29,8 @@ type write struct {
 	merges bool
 	// values says that the statement ends with the rows of VALUES.
 	values bool
+	// inserted is the query of an INSERT whose rows are told.
+	inserted *ast.SelectStmt
 }
 
 // A column is one that a RETURNING clause gets beside the identities of the rows written: text that holds parts of
