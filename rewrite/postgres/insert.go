@@ -302,8 +302,8 @@ func (st *statement) limitAt(q *ast.SelectStmt, from, to int) (limit int, ok boo
 	return limit, limit > 0 && limit+1 == to && st.toks[limit].Kind == pgtoken.Number
 }
 
-// unlessMore begins what is shown of a query with a LIMIT, FROM and WHERE of which are the tokens [from, to): only if it
-// leaves out no row it is known which ones it read.
+// unlessMore begins what is shown of a query with a LIMIT, FROM and WHERE of which are the tokens [from, to): only if
+// it leaves out no row it is known which ones it read.
 func (st *statement) unlessMore(c *column, from, to, limit int) {
 	quote := func(from, to int) {
 		c.edits = append(c.edits, edit{from: st.toks[from].Start, to: st.toks[to-1].End})
