@@ -42,7 +42,7 @@ func (pl *planner) readAside(refused error) error {
 	}
 	tree, err := parse(pl.readable(pl.st.source()))
 	n, ok := tree.(*ast.SelectStmt)
-	if !pl.runsSubqueriesAgain() || len(pl.parts) > 0 || pl.st.reserved() != nil || err != nil || !ok ||
+	if !pl.runsSubqueriesAgain() || pl.session.Serializable || len(pl.parts) > 0 || pl.st.reserved() != nil || err != nil || !ok ||
 		n.Op == ast.SETOP_NONE && n.HavingClause == nil && len(nodes(n.DistinctClause)) == 0 {
 		return refused
 	}

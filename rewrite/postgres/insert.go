@@ -148,7 +148,7 @@ func leavesOut(q *ast.SelectStmt) bool {
 // RETURNING shows what they read with the first row.
 func (w *write) readsInArms(n *ast.InsertStmt) {
 	q, ok := n.SelectStmt.(*ast.SelectStmt)
-	if !ok || n.WithClause != nil || !w.runsSubqueriesAgain() || w.holdsUnlogged() || !hasSubquery(q) ||
+	if !ok || n.WithClause != nil || !w.runsSubqueriesAgain() || w.session.Serializable || w.holdsUnlogged() || !hasSubquery(q) ||
 		n.OnConflictClause != nil && hasSubquery(n.OnConflictClause) ||
 		slices.ContainsFunc(w.client, hasSubquery) {
 		return

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/isotap/isotap/history"
 )
 
 // plans are settings by which the server chooses other plans.
@@ -50,6 +52,35 @@ func TestReadsTakeTheSamePredicateLocks(t *testing.T) {
 	}
 	if changed < 30 {
 		t.Errorf("only %d texts were compared", changed)
+	}
+}
+
+// TestSubqueriesRunAgainTakeTheSamePredicateLocks has those that are, and others that must not be.
+func TestSubqueriesRunAgainTakeTheSamePredicateLocks(t *testing.T) {
+	tw := newTwins(t)
+	tw.session.Serializable = true
+	for _, c := range []struct {
+		text  string
+		exact bool
+	}{
+		{"SELECT id, name FROM item WHERE id = 1 AND EXISTS (SELECT FROM loose WHERE a = item.id)", true},
+		{"SELECT id, name FROM item WHERE id IN (SELECT a FROM loose WHERE b = 'x')", true},
+		{"SELECT id, name, (SELECT count(*) FROM loose l, loose m WHERE l.a = m.a AND l.a = item.id) FROM item WHERE id < 3", true},
+		{"SELECT id, name FROM item WHERE id NOT IN (SELECT a FROM loose) AND id > (SELECT min(a) FROM loose)", true},
+		{"UPDATE item SET name = 'x' WHERE id = (SELECT max(a) FROM loose)", true},
+		{"DELETE FROM kv WHERE NOT EXISTS (SELECT FROM loose WHERE b = k)", true},
+		{"SELECT id, name FROM item WHERE id = 1 AND EXISTS (SELECT FROM orders WHERE item_id = item.id)", false},
+		{"SELECT id, name FROM item WHERE id = (SELECT max(id) FROM orders)", false},
+		{"SELECT id, name FROM item WHERE EXISTS (SELECT FROM loose l WHERE l.ctid = '(0,1)')", false},
+		{"SELECT id, name FROM item WHERE EXISTS (SELECT FROM part WHERE a = item.id)", false},
+	} {
+		script := tw.rewriter.Plan(c.text, tw.session)
+		if got := script.Statements[0]; (got.Observation == history.Exact) != c.exact {
+			t.Errorf("%s: %v: %s", c.text, got.Observation, got.Reason)
+		}
+		for _, settings := range plans {
+			tw.sameLocks(settings, c.text, string(script.Append(nil)))
+		}
 	}
 }
 

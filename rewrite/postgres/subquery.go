@@ -97,7 +97,7 @@ func (pl *planner) readsNothing(at link) bool {
 
 // runsSubqueriesAgain reports whether subqueries of the statement may be run a second time.
 func (pl *planner) runsSubqueriesAgain() bool {
-	return pl.part == nil && !pl.masked && !pl.session.Serializable && !pl.session.Narrow &&
+	return pl.part == nil && !pl.masked && !pl.session.Narrow &&
 		!pl.rewriter.options.StrictPlans && pl.plan.Session.Cursor == nil
 }
 
@@ -230,7 +230,7 @@ func (l *looker) look(at link, around []*relation, depth int) (*subquery, bool) 
 			return nil, false
 		}
 	}
-	if !l.place(q) || !l.behind && !l.typed(q) || !q.fixed() {
+	if !l.place(q) || !l.behind && !l.typed(q) || !q.fixed() || l.session.Serializable && !l.scansAll(q) {
 		return nil, false
 	}
 	inner := q.relations()
@@ -251,6 +251,22 @@ func (l *looker) look(at link, around []*relation, depth int) (*subquery, bool) 
 	q.whole = !refersTo(n, q.own(), around)
 	l.compare(q, at)
 	return q, true
+}
+
+// scansAll reports whether the server can read the tables of a subquery by scans of all of them alone. Each locks its
+// table, at SERIALIZABLE, and so a second one locks nothing that the first has not. By an index it may be other rows.
+func (l *looker) scansAll(q *subquery) bool {
+	tids := false
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		if ref, ok := n.(*ast.ColumnRef); ok {
+			names := fields(ref)
+			tids = tids || isSystemColumn(names[len(names)-1])
+		}
+		return true
+	}, q.query)
+	return whole && !tids && len(q.common) == 0 && !slices.ContainsFunc(q.tables, func(s *source) bool {
+		return len(l.indexesOf(s.table)) > 0 || len(s.table.Leaves) > 0 || s.table.Partitioned
+	})
 }
 
 // harmless reports whether a subquery within one cannot fail for any of that one's rows.
