@@ -25,6 +25,7 @@ func (pl *planner) insert(n *ast.InsertStmt) error {
 		w.keepsWith(n.WithClause)
 		w.readsInArms(n)
 	}
+	assigned := w.readsInConflict(n)
 	if err := w.settle(n.SelectStmt, n.OnConflictClause); err != nil {
 		return err
 	}
@@ -32,7 +33,9 @@ func (pl *planner) insert(n *ast.InsertStmt) error {
 	w.inserts()
 	w.values = endsWithValues(n)
 	if c := n.OnConflictClause; c != nil && c.Action == ast.ONCONFLICT_UPDATE {
-		err = w.conflict(c)
+		if err = w.conflict(c); err == nil {
+			w.tellAssigned(assigned)
+		}
 	} else {
 		w.left()
 	}
@@ -95,6 +98,53 @@ func (w *write) conflict(n *ast.OnConflictClause) error {
 	}
 	w.keyed(w.assigns(nodes(n.TargetList)))
 	return nil
+}
+
+// readsInConflict looks into the subqueries of what ON CONFLICT assigns, which hang on neither row, and returns the
+// columns that show what they read.
+func (w *write) readsInConflict(n *ast.InsertStmt) []*besides {
+	c := n.OnConflictClause
+	if c == nil || c.Action != ast.ONCONFLICT_UPDATE || !hasSubquery(c.TargetList) || hasSubquery(c.WhereClause) ||
+		n.WithClause != nil || hasSubquery(n.SelectStmt) || slices.ContainsFunc(w.client, hasSubquery) ||
+		w.target.tagged || !w.runsSubqueriesAgain() {
+		return nil
+	}
+	var links []link
+	for _, a := range nodes(c.TargetList) {
+		if t, ok := a.(*ast.ResTarget); !ok || !certain(t.Val, &links) {
+			return nil
+		}
+	}
+	around := []*relation{{ref: w.target.ref, base: &w.target}, {ref: "excluded", base: &w.target}}
+	l := &looker{reading: newReading(w.planner, nil, nil), behind: true, block: &block{rels: around}}
+	for _, link := range links {
+		if w.readsNothing(link) {
+			continue
+		}
+		q, ok := l.look(link, around, 1)
+		if !ok || !q.whole {
+			return nil
+		}
+		l.columns(nil, q)
+	}
+	if len(l.found) > maxBesideColumns {
+		return nil
+	}
+	w.looked = true
+	return l.found
+}
+
+// tellAssigned shows what subqueries read that ON CONFLICT evaluates for the rows that are updated.
+func (w *write) tellAssigned(found []*besides) {
+	updated := slices.Index(w.id.items, ItemInserted)
+	for _, c := range found {
+		b := &block{}
+		s := append(spelling{{text: "CASE WHEN NOT " + w.id.exprs[updated] + " THEN "}}, c.spell(&reading{planner: w.planner}, b)...)
+		s.text(" END")
+		shown := c.source(b)
+		shown.Whole = false
+		w.columns = append(w.columns, column{edits: s, text: s.in(w.st), sources: []Source{shown}})
+	}
 }
 
 // INSERT ... SELECT returns what it wrote. What it read a query in its RETURNING clause tells: that has the FROM and

@@ -124,6 +124,8 @@ func TestSubqueriesOfWritesTellTheirRows(t *testing.T) {
 		{"WITH gone AS (DELETE FROM line RETURNING order_id) UPDATE item SET stock = (SELECT count(*) FROM gone) WHERE 0 < (SELECT count(*) FROM orders)",
 			"orders", "true"},
 		{"DELETE FROM item WHERE NOT EXISTS (SELECT FROM orders WHERE item_id = item.id)", "orders", "false"},
+		{"INSERT INTO kv VALUES ('a', 'n') ON CONFLICT (k) DO UPDATE SET v = COALESCE((SELECT max(o.note) || 'v' FROM orders o WHERE o.qty > 1), 'b')", "orders", "qty > 1"},
+		{"INSERT INTO kv VALUES ('new row', 'n2') ON CONFLICT (k) DO UPDATE SET v = (SELECT max(note) FROM orders) RETURNING v", "orders", "false"},
 		{"UPDATE orders SET qty = 7 WHERE 1 <> (SELECT min(o.qty) FROM orders o WHERE o.id BETWEEN 0 AND 2 AND o.item_id = orders.item_id)",
 			"orders", "id < 3"},
 		{"UPDATE item SET stock = COALESCE((SELECT max(a.stock) FROM item a WHERE a.id = item.id), 7) WHERE id = 3", "item", "id = 3"},
@@ -148,6 +150,9 @@ func TestSubqueriesOfWritesTellTheirRows(t *testing.T) {
 		"UPDATE item SET stock = 3 WHERE EXISTS (SELECT FROM item x WHERE x.ctid = item.ctid)",
 		"UPDATE item i SET stock = 3 WHERE stock IN (SELECT o.qty FROM orders o)",
 		"UPDATE gen SET a = 3 WHERE EXISTS (SELECT FROM orders o WHERE o.id <> twice)",
+		"INSERT INTO kv VALUES ('a', 'n3') ON CONFLICT (k) DO UPDATE SET v = (SELECT max(note) FROM orders WHERE note <> excluded.v)",
+		"INSERT INTO kv VALUES ('a', 'n4') ON CONFLICT (k) DO UPDATE SET v = (SELECT max(note) FROM orders WHERE note <> kv.v)",
+		"INSERT INTO kv VALUES ('a', 'n5') ON CONFLICT (k) DO UPDATE SET v = 'o' WHERE EXISTS (SELECT FROM orders)",
 		"UPDATE trig SET a = 1 WHERE EXISTS (SELECT FROM item i WHERE i.id = trig.id)",
 		"DELETE FROM kv WHERE k = 'a' RETURNING (SELECT max(id) FROM item)",
 	} {
