@@ -73,6 +73,7 @@ func TestSubqueriesRunAgainTakeTheSamePredicateLocks(t *testing.T) {
 		{"SELECT id, name FROM item WHERE id = (SELECT max(id) FROM orders)", false},
 		{"SELECT id, name FROM item WHERE EXISTS (SELECT FROM loose l WHERE l.ctid = '(0,1)')", false},
 		{"SELECT id, name FROM item WHERE EXISTS (SELECT FROM part WHERE a = item.id)", false},
+		{"WITH w AS (SELECT a FROM loose) SELECT id, name FROM item WHERE id IN (SELECT a FROM w)", false},
 	} {
 		script := tw.rewriter.Plan(c.text, tw.session)
 		if got := script.Statements[0]; (got.Observation == history.Exact) != c.exact {

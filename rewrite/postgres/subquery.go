@@ -264,7 +264,7 @@ func (l *looker) scansAll(q *subquery) bool {
 		}
 		return true
 	}, q.query)
-	return whole && !tids && len(q.common) == 0 && !slices.ContainsFunc(q.tables, func(s *source) bool {
+	return whole && !tids && !slices.ContainsFunc(q.tables, func(s *source) bool {
 		return len(l.indexesOf(s.table)) > 0 || len(s.table.Leaves) > 0 || s.table.Partitioned
 	})
 }
@@ -323,7 +323,7 @@ func (l *looker) tables(q *subquery, item ast.Node, at link) bool {
 // subquery stopped.
 func (l *looker) named(q *subquery, c *common, n *ast.RangeVar, at link) bool {
 	query, ok := c.def.Ctequery.(*ast.SelectStmt)
-	if !ok || c.recursive || takesAll(q.query) || !l.reads(l.sc, at) {
+	if !ok || c.recursive || l.session.Serializable || takesAll(q.query) || !l.reads(l.sc, at) {
 		return false
 	}
 	w := &walker{reading: l.reading, sc: l.sc, filters: true, joined: true}
