@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strconv"
@@ -195,9 +196,10 @@ func (l *looker) wrap(n *ast.SelectStmt) error {
 	var columns spelling
 	result := Result{Reply: rewrite.Trimmed, Tag: "SELECT ", Sources: []Source{{Present: true}}}
 	for i, c := range l.found {
-		columns.text(", ")
+		// What took the client long would take as long again.
+		columns.text(", (SELECT CASE WHEN " + l.elapsed("<", cmp.Or(l.rewriter.options.CollectFor, collectFor)) + " THEN ")
 		columns = append(columns, c.spell(l.reading, l.block)...)
-		columns.text(" AS " + rewrite.NamePrefix + strconv.Itoa(i+1))
+		columns.text(" ELSE " + lacking + " END) AS " + rewrite.NamePrefix + strconv.Itoa(i+1))
 		result.Sources = append(result.Sources, c.source(l.block))
 	}
 	const head = "SELECT " + asideRows + ".*"
