@@ -43,8 +43,8 @@ func (pl *planner) readAside(refused error) error {
 	}
 	tree, err := parse(pl.readable(pl.st.source()))
 	n, ok := tree.(*ast.SelectStmt)
-	if !pl.runsSubqueriesAgain() || pl.session.Serializable || len(pl.parts) > 0 || pl.st.reserved() != nil || err != nil || !ok ||
-		n.Op == ast.SETOP_NONE && n.HavingClause == nil && len(nodes(n.DistinctClause)) == 0 {
+	if !pl.runsSubqueriesAgain() || pl.session.Serializable || len(pl.parts) > 0 || pl.st.reserved() != nil ||
+		err != nil || !ok || n.Op == ast.SETOP_NONE && n.HavingClause == nil && len(nodes(n.DistinctClause)) == 0 {
 		return refused
 	}
 	plan, q := *pl.plan, *pl
@@ -98,8 +98,9 @@ func (l *looker) aPart(n *ast.SelectStmt) bool {
 	}
 	at, placed := l.places.queries[n]
 	u, err := l.inspect(n.TargetList, n.HavingClause, n.SortClause)
-	if !placed || err != nil || len(nodes(n.TargetList)) == 0 || !l.st.is(at.from, "SELECT") || mayFail(n.FromClause) ||
-		hasSubquery(n.GroupClause) || hasSubquery(n.DistinctClause) || n.WindowClause != nil && hasSubquery(n.WindowClause) {
+	if !placed || err != nil || len(nodes(n.TargetList)) == 0 || !l.st.is(at.from, "SELECT") ||
+		mayFail(n.FromClause) || hasSubquery(n.GroupClause) || hasSubquery(n.DistinctClause) ||
+		n.WindowClause != nil && hasSubquery(n.WindowClause) {
 		return false
 	}
 	grouped := u.aggregate || n.GroupClause != nil || n.HavingClause != nil
@@ -197,7 +198,8 @@ func (l *looker) wrap(n *ast.SelectStmt) error {
 	result := Result{Reply: rewrite.Trimmed, Tag: "SELECT ", Sources: []Source{{Present: true}}}
 	for i, c := range l.found {
 		// What took the client long would take as long again.
-		columns.text(", (SELECT CASE WHEN " + l.elapsed("<", cmp.Or(l.rewriter.options.CollectFor, collectFor)) + " THEN ")
+		intime := l.elapsed("<", cmp.Or(l.rewriter.options.CollectFor, collectFor))
+		columns.text(", (SELECT CASE WHEN " + intime + " THEN ")
 		columns = append(columns, c.spell(l.reading, l.block)...)
 		columns.text(" ELSE " + lacking + " END) AS " + rewrite.NamePrefix + strconv.Itoa(i+1))
 		result.Sources = append(result.Sources, c.source(l.block))

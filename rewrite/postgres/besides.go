@@ -217,7 +217,8 @@ func (w *write) changes(at link, q *subquery, assignments []ast.Node) (may bool)
 	}
 	changed := func(name string) bool {
 		i := slices.Index(w.target.names, name)
-		return isSystemColumn(name) || name == "*" || i >= 0 && len(assignments) > 0 && w.target.table.Columns[i].Generated ||
+		computed := i >= 0 && len(assignments) > 0 && w.target.table.Columns[i].Generated
+		return isSystemColumn(name) || name == "*" || computed ||
 			anyAssigned(assignments, func(column string) bool { return column == name })
 	}
 	refers := func(own []*relation) func(n ast.Node) bool {

@@ -139,7 +139,8 @@ func (w *write) tellAssigned(found []*besides) {
 	updated := slices.Index(w.id.items, ItemInserted)
 	for _, c := range found {
 		b := &block{}
-		s := append(spelling{{text: "CASE WHEN NOT " + w.id.exprs[updated] + " THEN "}}, c.spell(&reading{planner: w.planner}, b)...)
+		s := append(spelling{{text: "CASE WHEN NOT " + w.id.exprs[updated] + " THEN "}},
+			c.spell(&reading{planner: w.planner}, b)...)
 		s.text(" END")
 		shown := c.source(b)
 		shown.Whole = false
@@ -198,8 +199,8 @@ func leavesOut(q *ast.SelectStmt) bool {
 // RETURNING shows what they read with the first row.
 func (w *write) readsInArms(n *ast.InsertStmt) {
 	q, ok := n.SelectStmt.(*ast.SelectStmt)
-	if !ok || n.WithClause != nil || !w.runsSubqueriesAgain() || w.session.Serializable || w.holdsUnlogged() || !hasSubquery(q) ||
-		n.OnConflictClause != nil && hasSubquery(n.OnConflictClause) ||
+	if !ok || n.WithClause != nil || !w.runsSubqueriesAgain() || w.session.Serializable || w.holdsUnlogged() ||
+		!hasSubquery(q) || n.OnConflictClause != nil && hasSubquery(n.OnConflictClause) ||
 		slices.ContainsFunc(w.client, hasSubquery) {
 		return
 	}
