@@ -234,6 +234,9 @@ func (l *looker) look(at link, around []*relation, depth int) (*subquery, bool) 
 		return nil, false
 	}
 	inner := q.relations()
+	if misnames(n, inner) {
+		return nil, false // the copy comes first, and so would its error
+	}
 	var links []link
 	if !conjuncts(n.WhereClause, &links) || failing(false, n.WhereClause) {
 		return nil, false
@@ -267,6 +270,20 @@ func (l *looker) scansAll(q *subquery) bool {
 	return whole && !tids && !slices.ContainsFunc(q.tables, func(s *source) bool {
 		return len(l.indexesOf(s.table)) > 0 || len(s.table.Leaves) > 0 || s.table.Partitioned
 	})
+}
+
+// misnames reports whether a query names a column that one of its relations surely does not have.
+func misnames(n *ast.SelectStmt, rels []*relation) (found bool) {
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		if ref, ok := n.(*ast.ColumnRef); ok {
+			names := fields(ref)
+			found = found || len(names) == 2 && names[1] != "*" && slices.ContainsFunc(rels, func(rel *relation) bool {
+				return rel.ref == names[0] && !rel.has(names[1]) && !isSystemColumn(names[1])
+			})
+		}
+		return !found
+	}, n)
+	return found || !whole
 }
 
 // harmless reports whether a subquery within one cannot fail for any of that one's rows.

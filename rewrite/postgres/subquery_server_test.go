@@ -94,6 +94,10 @@ func TestSubqueriesThatMayNotBeEvaluatedAreLeftAlone(t *testing.T) {
 			t.Errorf("%s is exact", text)
 		}
 	}
+	wrong := "WITH w AS (SELECT a FROM loose) SELECT a.id FROM item a WHERE a.id = (SELECT max(w.id) FROM w, orders) AND EXISTS (SELECT 1 FROM w WHERE w.id = a.id)"
+	if d := tw.difference(wrong); d != "" {
+		t.Error(d)
+	}
 	tw.session.Serializable = true
 	script := tw.rewriter.Plan("SELECT id FROM item WHERE id IN (SELECT item_id FROM orders)", tw.session)
 	if script.Statements[0].Observation == history.Exact {
