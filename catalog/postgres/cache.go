@@ -161,8 +161,9 @@ const freshShare = 20
 
 // Arrive returns what a session that begins now calls before it rests on the catalog: a function that waits until that
 // was read anew; nil where it was just before. A database may have been dropped and made again since its last session,
-// and anything defined past isotap. What cannot be read is read when a statement asks for it.
-func (c *Cache) Arrive() (wait func()) {
+// and anything defined past isotap. While it returns an error, the catalog is not known to the session. It waits once:
+// after an error it reports what others have read since.
+func (c *Cache) Arrive() (wait func() error) {
 	arrived := time.Now()
 	fresh := func() bool { return c.began.After(arrived) || arrived.Sub(c.began) < freshShare*c.took }
 	if c.mu.TryLock() { // else it is being read
@@ -171,17 +172,23 @@ func (c *Cache) Arrive() (wait func()) {
 			return nil
 		}
 	}
-	return func() {
-		c.mu.Lock()
+	var failure error
+	return func() error {
+		if failure == nil {
+			c.mu.Lock()
+		} else if !c.mu.TryLock() {
+			return failure
+		}
 		defer c.mu.Unlock()
 		if fresh() {
-			return
+			return nil
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), settleLimit)
-		defer cancel()
-		if c.reload(ctx) != nil {
-			c.touch(nil)
+		if failure == nil {
+			ctx, cancel := context.WithTimeout(context.Background(), settleLimit)
+			defer cancel()
+			failure = c.reload(ctx)
 		}
+		return failure
 	}
 }
 

@@ -98,7 +98,7 @@ func TestADatabaseMadeAgainIsReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	arrive(c)
+	arrive(t, c)
 	if c.Table("public", "after") == nil || c.Table("public", "before") != nil {
 		t.Error("the cache is that of the old database")
 	}
@@ -178,7 +178,7 @@ func TestWhoArrivesWaitsForWhatPassedByIsotap(t *testing.T) {
 		if c, err = d.Open(t.Context(), database); err != nil {
 			t.Fatal(err)
 		}
-		arrive(c)
+		arrive(t, c)
 		if got := len(c.Table("public", "plain").Columns); got != i+2 {
 			t.Fatalf("%d columns, of %d", got, i+2)
 		}
@@ -186,9 +186,12 @@ func TestWhoArrivesWaitsForWhatPassedByIsotap(t *testing.T) {
 }
 
 // arrive waits as a session that begins does.
-func arrive(c *Cache) {
+func arrive(t *testing.T, c *Cache) {
+	t.Helper()
 	if wait := c.Arrive(); wait != nil {
-		wait()
+		if err := wait(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -221,7 +224,7 @@ func TestDefinitionsDuringAReadingAreNotedByWhatItFinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	arrived := make(chan struct{})
-	go func() { defer close(arrived); arrive(c) }()
+	go func() { defer close(arrived); arrive(t, c) }()
 	for looking := false; !looking; {
 		time.Sleep(time.Millisecond)
 		c.marks.Lock()
@@ -238,5 +241,42 @@ func TestDefinitionsDuringAReadingAreNotedByWhatItFinds(t *testing.T) {
 		if got := len(c.Table("public", table).Columns); got != 2 {
 			t.Errorf("%s has %d columns", table, got)
 		}
+	}
+}
+
+// TestWhoArrivesAtAnUnreadableCatalogKnowsNothingOfIt: and others go on with what they know.
+func TestWhoArrivesAtAnUnreadableCatalogKnowsNothingOfIt(t *testing.T) {
+	database, db := newDatabase(t, "CREATE TABLE plain (a int)")
+	d := databases(t, target(t))
+	d.Enter(database)
+	c, err := d.Open(t.Context(), database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitStale(c)
+	lock, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lock.Exec("LOCK TABLE pg_catalog.pg_attribute IN ACCESS EXCLUSIVE MODE"); err != nil {
+		t.Fatal(err)
+	}
+	wait := c.Arrive()
+	for range 2 { // the second does not wait for another reading
+		if err := wait(); err == nil {
+			t.Error("it was read under a lock")
+		}
+	}
+	if known := c.Table("public", "plain"); known == nil || known.Unread {
+		t.Errorf("those who came before have %v", known)
+	}
+	if err := lock.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := wait(); err != nil {
+		t.Errorf("after somebody else's reading: %v", err)
 	}
 }

@@ -131,7 +131,7 @@ func (b *postgresBackend) plannerOf(database string) postgresproxy.Planner {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if p := b.planners[database]; p != nil {
-		return &arriving{p.planner, p.catalog.Arrive()}
+		return &arriving{p.planner, p.catalog.Arrive(), sqlpostgres.New(unread{p.catalog}, b.options)}
 	}
 	return nil
 }
@@ -140,7 +140,8 @@ func (b *postgresBackend) plannerOf(database string) postgresproxy.Planner {
 // tables, as a restore or a migration does, need not wait for that.
 type arriving struct {
 	*sqlpostgres.Cache
-	wait func() // nil: it is fresh
+	wait  func() error          // nil: it is fresh
+	blind *sqlpostgres.Rewriter // knows of no table
 }
 
 // Plan returns the script of a text. One that rests on tables waits for the catalog, and so do all behind it.
@@ -150,11 +151,25 @@ func (a *arriving) Plan(text []byte, s sqlpostgres.Session) *sqlpostgres.Script 
 		if script := a.Rewriter().Plan(string(text), s); !script.RestsOnTables() {
 			return script
 		}
-		a.wait()
+		if a.wait() != nil {
+			return a.blind.Plan(string(text), s)
+		}
 		a.wait = nil
 	}
 	return a.Cache.Plan(text, s)
 }
+
+// An unread catalog is one of which nothing is known, though there may be anything in it.
+type unread struct{ *catalogpostgres.Cache }
+
+// Table is any.
+func (unread) Table(string, string) *sqlpostgres.Table { return &sqlpostgres.Table{Unread: true} }
+
+// Functions do anything.
+func (unread) Functions(string) sqlpostgres.FunctionKind { return sqlpostgres.MixedFunction }
+
+// ReadsCursors reports whether functions may read cursors.
+func (unread) ReadsCursors() bool { return true }
 
 func (b *postgresBackend) describe(info *history.Info) {
 	info.Server, info.Horizon, info.Recent = b.facts.Server, b.facts.Horizon, b.facts.Recent
