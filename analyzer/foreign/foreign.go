@@ -32,6 +32,8 @@ type Resolver struct {
 	chains map[history.Row]*chain
 	// deleted are the rows that recorded transactions deleted, among the chains', and by which statement.
 	deleted map[history.Row]history.Tag
+	// unobserved are the statements of recorded transactions that may have written unseen, by their numbers.
+	unobserved map[history.TxnID][]uint32
 	// recorded are the times of the committed transactions that the log is held against.
 	recorded map[history.TxnID]times
 	unseen   unseen.Writers
@@ -78,7 +80,7 @@ type effect struct {
 // New returns a resolver that knows nothing.
 func New() *Resolver {
 	return &Resolver{numOf: make(map[history.Run]int), chains: make(map[history.Row]*chain),
-		deleted: make(map[history.Row]history.Tag), recorded: make(map[history.TxnID]times),
+		deleted: make(map[history.Row]history.Tag), unobserved: make(map[history.TxnID][]uint32), recorded: make(map[history.TxnID]times),
 		added: make(map[logPlace]bool), effects: make(map[history.TxnID][]effect)}
 }
 
@@ -128,6 +130,9 @@ func (r *Resolver) Collect(t *history.Txn) error {
 	}
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
+		if mayWriteUnseen(*s) {
+			r.unobserved[t.ID] = append(r.unobserved[t.ID], s.Num)
+		}
 		for j := range s.Accesses {
 			if a := &s.Accesses[j]; a.Op == history.DeleteRow && !s.Void && r.chains[a.Row] != nil {
 				r.deleted[a.Row] = history.Tag{Txn: t.ID, Stmt: s.Num}
@@ -203,7 +208,7 @@ func (r *Resolver) Settle() {
 		}
 	}
 	r.past = slices.DeleteFunc(r.past, func(t *history.Txn) bool { return !r.keepWhole(t) })
-	r.added, r.deleted, r.logged = nil, nil, nil
+	r.added, r.deleted, r.unobserved, r.logged = nil, nil, nil, nil
 }
 
 // keepWhole leaves out of a transaction past isotap the rows whose versions are in no order, and reports whether

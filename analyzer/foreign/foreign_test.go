@@ -1,6 +1,7 @@
 package foreign_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/isotap/isotap/analyzer/foreign"
@@ -86,6 +87,54 @@ func TestTransactionsPastIsotapReplaceWhatTheyFound(t *testing.T) {
 	if len(past) != 1 || past[0].Stmts[0].Accesses[0].Version != tag(1, 1) ||
 		next.Stmts[0].Accesses[0].Version != (history.Tag{Txn: past[0].ID, Stmt: 1}) {
 		t.Errorf("past isotap %+v, then %+v", past, next.Stmts[0].Accesses)
+	}
+}
+
+// TestUnseenWritesOfWhoOnlyDeletesAreTheUnobservedStatements: nothing but the deletion says whose the log's transaction
+// is.
+func TestUnseenWritesOfWhoOnlyDeletesAreTheUnobservedStatements(t *testing.T) {
+	other := history.Row{Table: row.Table, ID: "s"}
+	deleted := history.LoggedWrite{Op: history.DeleteRow, Row: row, Old: tag(1, 1)}
+	for _, c := range []struct {
+		name       string
+		unobserved history.Observation // of the third statement
+		writes     []history.LoggedWrite
+		want       uint32 // the statement that wrote other
+	}{
+		{"before the deletion", history.Opaque, []history.LoggedWrite{
+			{Op: history.UpdateRow, Row: row, Old: tag(1, 1), New: tag(1, 1)},
+			{Op: history.UpdateRow, Row: other, Old: tag(1, 2), New: tag(1, 2)}, deleted}, 3},
+		{"by a trigger of the deletion", history.Exact, []history.LoggedWrite{
+			{Op: history.UpdateRow, Row: row, Old: tag(1, 1), New: tag(1, 1)}, deleted,
+			{Op: history.UpdateRow, Row: other, Old: tag(1, 2), New: tag(1, 2)}}, 4},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			txn := &history.Txn{ID: id(2), Level: history.ReadCommitted, Status: history.Committed, Start: 40, End: 70,
+				Stmts: []history.Stmt{{Num: 1, Kind: history.Begin, Start: 40, End: 41},
+					{Num: 2, Kind: history.Select, Observation: history.Exact, Start: 42, End: 43,
+						Accesses: []history.Access{{Row: row, Version: tag(1, 1)}, {Row: other, Version: tag(1, 2)}}},
+					{Num: 3, Kind: history.Update, Observation: c.unobserved, Start: 44, End: 45},
+					{Num: 4, Kind: history.Delete, Observation: history.Exact, Start: 46, End: 47,
+						Accesses: []history.Access{{Row: row, Op: history.DeleteRow, Version: tag(1, 1)}}},
+					{Num: 5, Kind: history.Commit, Start: 60, End: 70}}}
+			logged := &history.LoggedTxn{Status: history.Committed, Position: 3, From: 61, To: 70, Seen: 70, Writes: c.writes}
+			r := resolver(t, []*history.LoggedTxn{update(1, history.Tag{}, tag(1, 1), 10, 20), logged}, txn)
+			r.Resolve(txn)
+			var writers []uint32
+			for _, s := range txn.Stmts {
+				for _, a := range s.Accesses {
+					if a.Row == other && a.Op == history.UpdateRow {
+						writers = append(writers, s.Num)
+					}
+				}
+			}
+			if !slices.Equal(writers, []uint32{c.want}) {
+				t.Errorf("statements %v wrote the other row, want %d", writers, c.want)
+			}
+			if len(txn.Stmts[0].Accesses) > 0 {
+				t.Errorf("BEGIN wrote %v", txn.Stmts[0].Accesses)
+			}
+		})
 	}
 }
 

@@ -1,6 +1,8 @@
 package foreign
 
 import (
+	"slices"
+
 	"github.com/isotap/isotap/history"
 )
 
@@ -27,7 +29,7 @@ func (r *Resolver) write(x *loggedTxn) {
 		switch {
 		case x.owner == 0:
 			p.add(a)
-		case untagged(w) && w.Op != history.DeleteRow:
+		case untagged(w) && w.Op != history.DeleteRow && tag.Txn == x.owner:
 			r.stats.Effects++
 			r.effects[x.owner] = append(r.effects[x.owner], effect{tag.Stmt, w.Row, w.Op, before})
 		}
@@ -58,7 +60,28 @@ func (r *Resolver) tagOf(writes []history.LoggedWrite, i int, owner history.TxnI
 			return after.New
 		}
 	}
-	return history.Tag{}
+	return r.besideDeletions(writes, i, owner)
+}
+
+// besideDeletions is [Resolver.tagOf] in a transaction that left no tag, and is known by what it deleted: its last
+// statement before a deletion that may have written unseen, or else the one that deleted.
+func (r *Resolver) besideDeletions(writes []history.LoggedWrite, i int, owner history.TxnID) (deletion history.Tag) {
+	before := false // the deletion is before the write
+	for j := range writes {
+		deleted, ours := r.deleted[writes[j].Row]
+		if writes[j].Op != history.DeleteRow || !ours || deleted.Txn != owner {
+			continue
+		}
+		if deletion, before = deleted, j < i; !before {
+			break
+		}
+	}
+	for _, num := range slices.Backward(r.unobserved[owner]) {
+		if !deletion.Initial() && (before && num > deletion.Stmt || !before && num < deletion.Stmt) {
+			return history.Tag{Txn: owner, Stmt: num}
+		}
+	}
+	return deletion
 }
 
 // A pastTxn is a transaction past isotap that is being made. Its statements are not known: what it did to one table in
