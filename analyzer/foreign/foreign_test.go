@@ -90,9 +90,7 @@ func TestTransactionsPastIsotapReplaceWhatTheyFound(t *testing.T) {
 	}
 }
 
-// TestUnseenWritesOfWhoOnlyDeletesAreTheUnobservedStatements: nothing but the deletion says whose the log's transaction
-// is.
-func TestUnseenWritesOfWhoOnlyDeletesAreTheUnobservedStatements(t *testing.T) {
+func TestUnseenWritesAreTheUnobservedStatements(t *testing.T) {
 	other := history.Row{Table: row.Table, ID: "s"}
 	deleted := history.LoggedWrite{Op: history.DeleteRow, Row: row, Old: tag(1, 1)}
 	for _, c := range []struct {
@@ -107,6 +105,16 @@ func TestUnseenWritesOfWhoOnlyDeletesAreTheUnobservedStatements(t *testing.T) {
 		{"by a trigger of the deletion", history.Exact, []history.LoggedWrite{
 			{Op: history.UpdateRow, Row: row, Old: tag(1, 1), New: tag(1, 1)}, deleted,
 			{Op: history.UpdateRow, Row: other, Old: tag(1, 2), New: tag(1, 2)}}, 4},
+		{"behind a write of an earlier statement", history.Opaque, []history.LoggedWrite{
+			{Op: history.InsertRow, Row: history.Row{Table: row.Table, ID: "t"}, New: tag(2, 1)},
+			{Op: history.UpdateRow, Row: other, Old: tag(1, 2), New: tag(1, 2)}, deleted}, 3},
+		{"behind the unobserved statement's own", history.Opaque, []history.LoggedWrite{
+			{Op: history.InsertRow, Row: history.Row{Table: row.Table, ID: "t"}, New: tag(2, 3)},
+			{Op: history.UpdateRow, Row: other, Old: tag(1, 2), New: tag(1, 2)}}, 3},
+		{"by a trigger between two statements", history.Exact, []history.LoggedWrite{
+			{Op: history.InsertRow, Row: history.Row{Table: row.Table, ID: "t"}, New: tag(2, 3)},
+			{Op: history.UpdateRow, Row: other, Old: tag(1, 2), New: tag(1, 2)},
+			{Op: history.InsertRow, Row: history.Row{Table: row.Table, ID: "u"}, New: tag(2, 4)}}, 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			txn := &history.Txn{ID: id(2), Level: history.ReadCommitted, Status: history.Committed, Start: 40, End: 70,

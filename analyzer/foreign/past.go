@@ -42,46 +42,43 @@ func (r *Resolver) write(x *loggedTxn) {
 
 // tagOf returns the tag of a write of the log: its own, or that of the statement that had it as an effect; the initial
 // one where that is not known.
+//
+// The log has a transaction's writes in the order in which they were made. So an effect is of a statement between those
+// that are known to have made the writes before and behind it: of the last one there that was not observed, or else,
+// as a trigger's, of the one behind, if there is one. Which of several it was is open. The last is taken, since what
+// its transaction read before may not have had the effect.
 func (r *Resolver) tagOf(writes []history.LoggedWrite, i int, owner history.TxnID) history.Tag {
-	w := &writes[i]
+	if tag := r.leftBy(&writes[i], owner); !tag.Initial() || owner == 0 {
+		return tag
+	}
+	var before, behind history.Tag
+	for j := i - 1; j >= 0 && before.Initial(); j-- {
+		before = r.leftBy(&writes[j], owner)
+	}
+	for j := i + 1; j < len(writes) && behind.Initial(); j++ {
+		behind = r.leftBy(&writes[j], owner)
+	}
+	for _, num := range slices.Backward(r.unobserved[owner]) {
+		if num >= before.Stmt && (behind.Initial() || num <= behind.Stmt) {
+			return history.Tag{Txn: owner, Stmt: num}
+		}
+	}
+	if behind.Initial() {
+		return before
+	}
+	return behind
+}
+
+// leftBy returns the tag of the statement that is known to have made a write of a transaction; the initial one where
+// none is.
+func (r *Resolver) leftBy(w *history.LoggedWrite, owner history.TxnID) history.Tag {
 	if deleted, ours := r.deleted[w.Row]; w.Op == history.DeleteRow && ours && deleted.Txn == owner {
 		return deleted
 	}
 	if !untagged(w) {
 		return w.New
 	}
-	for j := i - 1; j >= 0; j-- {
-		if before := &writes[j]; !untagged(before) {
-			return before.New
-		}
-	}
-	for j := i + 1; j < len(writes); j++ {
-		if after := &writes[j]; !untagged(after) {
-			return after.New
-		}
-	}
-	return r.besideDeletions(writes, i, owner)
-}
-
-// besideDeletions is [Resolver.tagOf] in a transaction that left no tag, and is known by what it deleted: its last
-// statement before a deletion that may have written unseen, or else the one that deleted.
-func (r *Resolver) besideDeletions(writes []history.LoggedWrite, i int, owner history.TxnID) (deletion history.Tag) {
-	before := false // the deletion is before the write
-	for j := range writes {
-		deleted, ours := r.deleted[writes[j].Row]
-		if writes[j].Op != history.DeleteRow || !ours || deleted.Txn != owner {
-			continue
-		}
-		if deletion, before = deleted, j < i; !before {
-			break
-		}
-	}
-	for _, num := range slices.Backward(r.unobserved[owner]) {
-		if !deletion.Initial() && (before && num > deletion.Stmt || !before && num < deletion.Stmt) {
-			return history.Tag{Txn: owner, Stmt: num}
-		}
-	}
-	return deletion
+	return history.Tag{}
 }
 
 // A pastTxn is a transaction past isotap that is being made. Its statements are not known: what it did to one table in
