@@ -42,6 +42,7 @@ type Resolver struct {
 	// effects are the writes of recorded statements that the log alone knows.
 	effects map[history.TxnID][]effect
 	past    []*history.Txn
+	unknown uint32 // transactions of the log that may be recorded ones
 	stats   Stats
 }
 

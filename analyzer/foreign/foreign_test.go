@@ -160,3 +160,17 @@ func TestWhoMayBeRecordedIsNotPastIsotap(t *testing.T) {
 		t.Errorf("it was read as %v", v)
 	}
 }
+
+func TestWritesOfUnknownWritersAreDifferentVersions(t *testing.T) {
+	call := &history.Txn{ID: id(9), Status: history.Committed, Start: 40, End: 70,
+		Stmts: []history.Stmt{{Num: 1, Kind: history.Call, Observation: history.Opaque, Start: 40, End: 70}}}
+	log := []*history.LoggedTxn{update(1, history.Tag{}, tag(1, 1), 10, 20), update(2, tag(1, 1), tag(1, 1), 45, 50),
+		update(3, tag(1, 1), tag(1, 1), 55, 60), update(4, tag(1, 1), tag(2, 1), 80, 90)}
+	next := one(2, history.Update, history.UpdateRow, tag(1, 1), 75, 85)
+	resolver(t, log, call, next).Resolve(next)
+	a := next.Stmts[0].Accesses[0]
+	if len(a.Prior) != 2 || a.Prior[0] != tag(1, 1) || a.Prior[1] == a.Version ||
+		a.Prior[1].Txn.Run() != history.Unrecorded || a.Version.Txn.Run() != history.Unrecorded {
+		t.Errorf("it replaced %v, behind %v", a.Version, a.Prior)
+	}
+}

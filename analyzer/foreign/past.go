@@ -12,7 +12,8 @@ func (r *Resolver) write(x *loggedTxn) {
 	p := pastTxn{run: x.run, id: history.MakeTxnID(pastRun(x.run), uint32(len(r.past)+1))}
 	if x.owner == 0 && r.unseen.MayBe(r.runs[x.run].Run, x.from, x.to) {
 		p.unknown = true
-		p.id = history.MakeTxnID(history.Unrecorded, uint32(len(r.past)+1))
+		r.unknown++
+		p.id = history.MakeTxnID(history.Unrecorded, r.unknown)
 	}
 	for i := range x.writes {
 		w := &x.writes[i]
