@@ -35,7 +35,7 @@ Exit status:
 func fuzzCommand() *cobra.Command {
 	o := fuzz.Options{Dir: "isotap-fuzz", Duration: time.Minute, Reduce: 3, Lanes: 2}
 	var on servers
-	seen := observing{itemsMode, systemIdentity}
+	seen := observing{mode: itemsMode, identity: systemIdentity}
 	var isolation, profile string
 	c := &cobra.Command{
 		Use:   "fuzz",

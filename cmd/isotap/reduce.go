@@ -39,7 +39,7 @@ type reducing struct {
 }
 
 func reduceCommand() *cobra.Command {
-	o := reducing{seen: observing{predicatesMode, columnsIdentity}}
+	o := reducing{seen: observing{mode: predicatesMode, identity: columnsIdentity}}
 	c := &cobra.Command{
 		Use:   "reduce FILE|DIR",
 		Short: "Make a scenario small that shows an anomaly",

@@ -53,7 +53,7 @@ const (
 type script []*scenario.Scenario
 
 func replayCommand() *cobra.Command {
-	o := replaying{seen: observing{predicatesMode, columnsIdentity}}
+	o := replaying{seen: observing{mode: predicatesMode, identity: columnsIdentity}}
 	c := &cobra.Command{
 		Use:   "replay FILE...",
 		Short: "Play interleaved scripts, and say what they show",

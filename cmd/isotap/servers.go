@@ -10,10 +10,11 @@ import (
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/engine"
 	"github.com/isotap/isotap/scenario/runner"
+	"github.com/isotap/isotap/serverlog"
 )
 
 // An observing says how isotap's own clients are observed; settings of the same names say it of a proxy.
-type observing struct{ mode, identity string }
+type observing struct{ mode, identity, log string }
 
 // flags adds the flags that say so; what o holds is the default.
 func (o *observing) flags(c *cobra.Command) {
@@ -21,6 +22,10 @@ func (o *observing) flags(c *cobra.Command) {
 		"items records row reads and writes, predicates also what conditions did not find (on TiDB it is items)")
 	c.Flags().StringVar(&o.identity, "row-identity", o.identity,
 		"what PostgreSQL's row versions are known by: system (its system columns) or columns (isotap's)")
+	o.log = "auto"
+	c.Flags().StringVar(&o.log, "server-log", o.log,
+		"what the server's own log says of writes is recorded: auto, where isotap can read it; require; off")
+	complete(c, "server-log", "auto", "require", "off")
 	complete(c, "mode", itemsMode, predicatesMode)
 	complete(c, "row-identity", systemIdentity, columnsIdentity)
 }
@@ -40,6 +45,10 @@ func (o *observing) options() (runner.Options, error) {
 	}
 	if !s.Columns && o.identity != systemIdentity {
 		return s, fmt.Errorf("--row-identity: %q is neither %s nor %s", o.identity, systemIdentity, columnsIdentity)
+	}
+	var err error
+	if s.ServerLog, err = serverlog.ParseUse(o.log); err != nil {
+		return s, fmt.Errorf("--server-log: %w", err)
 	}
 	return s, nil
 }

@@ -25,8 +25,7 @@ func binlogServer(t *testing.T) *testdb.Server {
 	if testdb.EngineName() == "mysql" {
 		return testdb.Current(t) // it does by itself
 	}
-	server, err := testdb.Start(t.Context(), testdb.Options{Args: []string{"--log-bin=log", "--server-id=1",
-		"--binlog-format=ROW", "--sync-binlog=0"}})
+	server, err := testdb.Start(t.Context(), testdb.Options{Args: testdb.BinaryLog})
 	if err != nil {
 		t.Fatal(err)
 	}

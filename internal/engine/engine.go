@@ -92,7 +92,7 @@ func (e *Engine) Ready(ctx context.Context, target dsn.Target, columns bool) err
 }
 
 func startMariaDB(ctx context.Context) (Server, error) {
-	return testdb.Start(ctx, testdb.Options{})
+	return testdb.Start(ctx, testdb.Options{Args: testdb.BinaryLog})
 }
 
 func startPostgreSQL(ctx context.Context) (Server, error) {

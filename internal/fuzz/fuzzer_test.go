@@ -15,6 +15,7 @@ import (
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/scenario"
 	"github.com/isotap/isotap/scenario/runner"
+	"github.com/isotap/isotap/serverlog"
 	"github.com/isotap/isotap/workload"
 	"github.com/isotap/isotap/workload/random"
 )
@@ -32,7 +33,7 @@ func openStage(t *testing.T, url string) *runner.Runner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := runner.Open(t.Context(), target, runner.Options{Predicates: true})
+	s, err := runner.Open(t.Context(), target, runner.Options{Predicates: true, ServerLog: serverlog.Auto})
 	if err != nil {
 		t.Fatal(err)
 	}

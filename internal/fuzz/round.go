@@ -45,7 +45,7 @@ func (h *fuzzer) round(ctx context.Context, r *round) (err error) {
 	r.recording = filepath.Join(dir, "recording")
 	seen := h.runner.Options()
 	o := tempdb.Options{Database: database, Recording: r.recording, Patience: h.Patience,
-		Columns: seen.Columns, Predicates: seen.Predicates, Version: h.Version}
+		Columns: seen.Columns, Predicates: seen.Predicates, ServerLog: seen.ServerLog, Version: h.Version}
 	if r.result, err = tempdb.Run(ctx, h.runner.Target(), o,
 		func(ctx context.Context, dsn string) error { return h.transact(ctx, r, dsn) }); err != nil {
 		if ctx.Err() != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/engine"
 	"github.com/isotap/isotap/internal/proxyserver"
+	"github.com/isotap/isotap/serverlog"
 	"github.com/isotap/isotap/workload/shop"
 )
 
@@ -85,7 +86,7 @@ func openShop(ctx context.Context, e *engine.Engine, server engine.Server, colum
 func trade(ctx context.Context, o DemoOptions, target dsn.Target, recording string) error {
 	srv, err := proxyserver.Start(ctx, proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0",
 		Recording: recording, Columns: o.Columns, Args: true,
-		Drain: time.Second, Version: o.Version})
+		Drain: time.Second, ServerLog: serverlog.Auto, Version: o.Version})
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/proxyserver"
+	"github.com/isotap/isotap/serverlog"
 	"github.com/isotap/isotap/workload"
 )
 
@@ -36,7 +37,8 @@ type Options struct {
 	Predicates bool // see proxyserver.Options
 	// Definitions: see proxyserver.Options.
 	Definitions bool
-	Version     string // isotap's own
+	ServerLog   serverlog.Use // see proxyserver.Options
+	Version     string        // isotap's own
 	// Patience is how long making and dropping the database may take; 0: a minute.
 	Patience time.Duration
 }
@@ -91,7 +93,8 @@ func record(ctx context.Context, target dsn.Target, o Options,
 	target.Database = database
 	srv, err := proxyserver.Start(context.WithoutCancel(ctx),
 		proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: o.Recording, Args: true,
-			Drain: drain, Columns: o.Columns, Predicates: o.Predicates, Definitions: o.Definitions, Version: o.Version})
+			Drain: drain, Columns: o.Columns, Predicates: o.Predicates, Definitions: o.Definitions,
+			ServerLog: o.ServerLog, Version: o.Version})
 	if err != nil {
 		return run, err
 	}

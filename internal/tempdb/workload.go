@@ -8,6 +8,7 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/internal/dsn"
+	"github.com/isotap/isotap/serverlog"
 	"github.com/isotap/isotap/workload"
 	"github.com/isotap/isotap/workload/known"
 )
@@ -42,7 +43,7 @@ func RunWorkload(ctx context.Context, target dsn.Target, o WorkloadOptions) (*Wo
 	}
 	r := &WorkloadRun{Workload: o.Workload}
 	r.Result, err = Run(ctx, target, Options{Database: workloadDatabase, Recording: o.Recording,
-		Definitions: o.Recording != "", Version: o.Version}, func(ctx context.Context, dsn string) (err error) {
+		Definitions: o.Recording != "", ServerLog: serverlog.Auto, Version: o.Version}, func(ctx context.Context, dsn string) (err error) {
 		if err := setUp(ctx, dsn, w); err != nil {
 			return err
 		}

@@ -35,6 +35,10 @@ type Options struct {
 // methods may be called from several goroutines.
 type Server struct{ instance }
 
+// BinaryLog are the Args of a MariaDB or MySQL whose binary log holds all rows that are written, for isotap to read.
+var BinaryLog = []string{"--log-bin=log", "--server-id=1", "--binlog-format=ROW", "--binlog-row-image=FULL",
+	"--sync-binlog=0"}
+
 // Start prepares a data directory, starts a server on it and waits until it answers. The caller
 // ends it with [Server.Stop]; ctx only bounds the start. When MariaDB is not there the error wraps
 // [ErrNotInstalled].

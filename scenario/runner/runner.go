@@ -20,15 +20,18 @@ import (
 	"github.com/isotap/isotap/internal/proxyserver"
 	"github.com/isotap/isotap/scenario"
 	"github.com/isotap/isotap/scenario/replay"
+	"github.com/isotap/isotap/serverlog"
 	"github.com/isotap/isotap/workload"
 )
 
 // Options say how a Runner plays.
 type Options struct {
-	Direct     bool   // play on the server itself: nothing is recorded, and so nothing found
-	Columns    bool   // see proxyserver.Options
-	Predicates bool   // see proxyserver.Options; of no effect on TiDB
-	Version    string // isotap's own
+	Direct     bool // play on the server itself: nothing is recorded, and so nothing found
+	Columns    bool // see proxyserver.Options
+	Predicates bool // see proxyserver.Options; of no effect on TiDB
+	// ServerLog says whether the server's own log is recorded, too: see proxyserver.Options.
+	ServerLog serverlog.Use
+	Version   string // isotap's own
 	// Settings are made in every session, after its level.
 	Settings scenario.Settings
 }
@@ -122,7 +125,8 @@ const drain = 10 * time.Second
 func (s *Runner) record(ctx context.Context, p *Result, recording string) (run history.Run, err error) {
 	srv, err := proxyserver.Start(ctx, proxyserver.Options{Upstream: s.target, Listen: "127.0.0.1:0",
 		Recording: recording, Args: true, Drain: drain,
-		Columns: s.options.Columns, Predicates: s.options.Predicates, Version: s.options.Version})
+		Columns: s.options.Columns, Predicates: s.options.Predicates, ServerLog: s.options.ServerLog,
+		Version: s.options.Version})
 	if err != nil {
 		return run, err
 	}

@@ -38,8 +38,7 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) int {
 	logged.url, logged.engine = os.Getenv("ISOTAP_BINLOG_URL"), dbms.MariaDB
 	if logged.url == "" {
-		server, err := testdb.Start(context.Background(), testdb.Options{Args: []string{"--log-bin=log", "--server-id=7",
-			"--binlog-format=ROW", "--sync-binlog=0"}})
+		server, err := testdb.Start(context.Background(), testdb.Options{Args: testdb.BinaryLog})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
