@@ -81,8 +81,9 @@ type effect struct {
 // New returns a resolver that knows nothing.
 func New() *Resolver {
 	return &Resolver{numOf: make(map[history.Run]int), chains: make(map[history.Row]*chain),
-		deleted: make(map[history.Row]history.Tag), unobserved: make(map[history.TxnID][]uint32), recorded: make(map[history.TxnID]times),
-		added: make(map[logPlace]bool), effects: make(map[history.TxnID][]effect)}
+		deleted: make(map[history.Row]history.Tag), unobserved: make(map[history.TxnID][]uint32),
+		recorded: make(map[history.TxnID]times),
+		added:    make(map[logPlace]bool), effects: make(map[history.TxnID][]effect)}
 }
 
 // AddRun adds a run whose log was read.

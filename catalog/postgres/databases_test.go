@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"maps"
 	"slices"
@@ -204,6 +205,23 @@ func awaitStale(c *Cache) {
 	}
 }
 
+// lockCatalog keeps everybody from reading a database's catalog until the function that it returns is called.
+func lockCatalog(t *testing.T, db *sql.DB) (unlock func()) {
+	t.Helper()
+	lock, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lock.Exec("LOCK TABLE pg_catalog.pg_attribute IN ACCESS EXCLUSIVE MODE"); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := lock.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestDefinitionsDuringAReadingAreNotedByWhatItFinds: a table that came past isotap inherits from one that is altered
 // while isotap reads of the first.
 func TestDefinitionsDuringAReadingAreNotedByWhatItFinds(t *testing.T) {
@@ -216,13 +234,7 @@ func TestDefinitionsDuringAReadingAreNotedByWhatItFinds(t *testing.T) {
 	}
 	awaitStale(c)
 	run(t, db, "CREATE TABLE child () INHERITS (parent)")
-	lock, err := db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := lock.Exec("LOCK TABLE pg_catalog.pg_attribute IN ACCESS EXCLUSIVE MODE"); err != nil {
-		t.Fatal(err)
-	}
+	unlock := lockCatalog(t, db)
 	arrived := make(chan struct{})
 	go func() { defer close(arrived); arrive(t, c) }()
 	for looking := false; !looking; {
@@ -232,9 +244,7 @@ func TestDefinitionsDuringAReadingAreNotedByWhatItFinds(t *testing.T) {
 		c.marks.Unlock()
 	}
 	c.Touch([]rewrite.SchemaChange{{Named: []rewrite.TableName{{Schema: "public", Table: "parent"}}}})
-	if err := lock.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	unlock()
 	<-arrived
 	run(t, db, "ALTER TABLE parent ADD COLUMN b int")
 	for _, table := range []string{"child", "parent"} {
@@ -254,13 +264,7 @@ func TestWhoArrivesAtAnUnreadableCatalogKnowsNothingOfIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitStale(c)
-	lock, err := db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := lock.Exec("LOCK TABLE pg_catalog.pg_attribute IN ACCESS EXCLUSIVE MODE"); err != nil {
-		t.Fatal(err)
-	}
+	unlock := lockCatalog(t, db)
 	wait := c.Arrive()
 	for range 2 { // the second does not wait for another reading
 		if err := wait(); err == nil {
@@ -270,9 +274,7 @@ func TestWhoArrivesAtAnUnreadableCatalogKnowsNothingOfIt(t *testing.T) {
 	if known := c.Table("public", "plain"); known == nil || known.Unread {
 		t.Errorf("those who came before have %v", known)
 	}
-	if err := lock.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	unlock()
 	if err := c.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}

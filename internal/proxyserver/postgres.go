@@ -136,8 +136,8 @@ func (b *postgresBackend) plannerOf(database string) postgresproxy.Planner {
 	return nil
 }
 
-// An arriving planner is that of a session, which has not waited yet for the catalog to be fresh. Who comes to define
-// tables, as a restore or a migration does, need not wait for that.
+// An arriving is the planner of one session. It waits until the catalog is fresh, but only with the first text that
+// rests on tables: a restore or a migration begins with others.
 type arriving struct {
 	*sqlpostgres.Cache
 	wait  func() error          // nil: it is fresh
@@ -162,13 +162,13 @@ func (a *arriving) Plan(text []byte, s sqlpostgres.Session) *sqlpostgres.Script 
 // An unread catalog is one of which nothing is known, though there may be anything in it.
 type unread struct{ *catalogpostgres.Cache }
 
-// Table is any.
+// Table returns a table of which nothing is known, whatever its name is.
 func (unread) Table(string, string) *sqlpostgres.Table { return &sqlpostgres.Table{Unread: true} }
 
-// Functions do anything.
+// Functions returns that functions may be of any kind.
 func (unread) Functions(string) sqlpostgres.FunctionKind { return sqlpostgres.MixedFunction }
 
-// ReadsCursors reports whether functions may read cursors.
+// ReadsCursors reports whether functions may read cursors: they may.
 func (unread) ReadsCursors() bool { return true }
 
 func (b *postgresBackend) describe(info *history.Info) {

@@ -43,7 +43,8 @@ func RunWorkload(ctx context.Context, target dsn.Target, o WorkloadOptions) (*Wo
 	}
 	r := &WorkloadRun{Workload: o.Workload}
 	r.Result, err = Run(ctx, target, Options{Database: workloadDatabase, Recording: o.Recording,
-		Definitions: o.Recording != "", ServerLog: serverlog.Auto, Version: o.Version}, func(ctx context.Context, dsn string) (err error) {
+		Definitions: o.Recording != "", ServerLog: serverlog.Auto, Version: o.Version,
+	}, func(ctx context.Context, dsn string) (err error) {
 		if err := setUp(ctx, dsn, w); err != nil {
 			return err
 		}
