@@ -56,7 +56,7 @@ func (c *coverageCount) countCondition(family dbms.Family, s *history.Stmt) {
 		c.Conditions++
 		if !slices.ContainsFunc(s.Predicates, func(p history.Predicate) bool { return !p.Wide }) {
 			c.Wide++
-			if cause := c.causeOf(family, s); cause != Timed && cause != OfSession || !toldThen(s) {
+			if cause := c.causeOf(family, s); !told(s, cause) {
 				c.wide[cause]++
 			}
 		}
@@ -65,11 +65,18 @@ func (c *coverageCount) countCondition(family dbms.Family, s *history.Stmt) {
 	c.without[c.causeOf(family, s)]++
 }
 
-// toldThen reports whether a condition of a statement has what this asked for: the time, or its user.
-func toldThen(s *history.Stmt) bool {
-	return slices.ContainsFunc(s.Predicates, func(p history.Predicate) bool {
-		return strings.Contains(p.Where, history.Then)
-	})
+// told reports whether a condition of a statement has the value of what is a cause for others to be wide.
+func told(s *history.Stmt, cause NoCondition) bool {
+	var asked history.Asked
+	switch cause {
+	case Timed:
+		asked = history.AskedTime
+	case OfSession:
+		asked = history.AskedUser
+	default:
+		return false
+	}
+	return slices.ContainsFunc(s.Predicates, func(p history.Predicate) bool { return p.Told.Has(asked) })
 }
 
 // causeOf returns why a statement left no condition, or a wide one.

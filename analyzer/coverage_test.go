@@ -1,6 +1,7 @@
 package analyzer
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/isotap/isotap/dbms"
@@ -65,6 +66,36 @@ func TestEachStatementWithoutConditionHasACause(t *testing.T) {
 	} {
 		if got := noConditionOf(dbms.MySQLFamily, c.shape, c.observed); got != c.want {
 			t.Errorf("%s (%v): %s, want %s", c.shape, c.observed, got, c.want)
+		}
+	}
+}
+
+// TestWhatWasToldIsNoCauseOfAWideCondition: a statement's condition that has the time is wide for another reason, and
+// one that lacks it for that.
+func TestWhatWasToldIsNoCauseOfAWideCondition(t *testing.T) {
+	const timed, ofUser = "SELECT 1 FROM a JOIN b ON a.x = b.x WHERE a.till > NOW()", "SELECT 1 FROM a, b WHERE a.who = USER()"
+	for _, c := range []struct {
+		shape string
+		told  history.Asked
+		want  map[NoCondition]int
+	}{
+		{timed, 0, map[NoCondition]int{Timed: 1}},
+		{timed, history.AskedTime, map[NoCondition]int{}},
+		{timed, history.AskedUser, map[NoCondition]int{Timed: 1}},
+		{ofUser, history.AskedUser, map[NoCondition]int{}},
+		{ofUser, history.AskedTime, map[NoCondition]int{OfSession: 1}},
+	} {
+		info := scriptInfo()
+		info.Mode = "predicates"
+		s := history.Stmt{Num: 1, Kind: history.Select, Observation: history.Exact, Shape: c.shape,
+			Predicates: []history.Predicate{{Table: "shop.a", Where: "till > 5 /* then */", Wide: true, Told: c.told}}}
+		r, err := Analyze([]history.Info{info}, []*history.Txn{{ID: history.MakeTxnID(info.Run, 1), Session: 1,
+			Status: history.Committed, Stmts: []history.Stmt{s}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Coverage.Widened; !maps.Equal(got, c.want) {
+			t.Errorf("%s, told %d: widened by %v, want %v", c.shape, c.told, got, c.want)
 		}
 	}
 }

@@ -167,7 +167,7 @@ type VersionRef struct {
 // of the run names it is not known.
 type Matches struct {
 	Database  string    // as Session.Database
-	Predicate Predicate // never Wide: whether a version matches hangs on Where alone
+	Predicate Predicate // as [Predicate.Condition] returns it
 	Versions  []VersionRef
 }
 
@@ -287,9 +287,10 @@ type Predicate struct {
 	Of string
 	// As is the name by which Where refers to it, likewise.
 	As string
-	// Where is the condition; empty for all rows. What asked for the time in it, or for its user, is what it got, and
-	// [Then].
+	// Where is the condition; empty for all rows.
 	Where string
+	// Told is what the statement's text asks for and Where has as the value that it got.
+	Told Asked
 	// Settings are those of the session that the meaning of Where's literals hangs on.
 	Settings LiteralSettings
 	// Wide says that more than Where decided which rows of the table the statement chose, as in a join. Rows that match
@@ -297,8 +298,24 @@ type Predicate struct {
 	Wide bool
 }
 
-// Then is a comment of SQL behind what stands in [Predicate].Where for a function that the statement called.
-const Then = "/* then */"
+// Condition returns the predicate alone that rows are held against, as [Matches] names it.
+func (p Predicate) Condition() Predicate {
+	p.Wide, p.Told = false, 0
+	return p
+}
+
+// Asked says what else than rows the meaning of a condition hangs on. Values of it can be joined by |.
+type Asked uint8
+
+const (
+	// AskedTime: it asks for the time.
+	AskedTime Asked = 1 << iota
+	// AskedUser: it asks for the user.
+	AskedUser
+)
+
+// Has reports whether all that another value says is asked for.
+func (a Asked) Has(b Asked) bool { return a&b == b }
 
 // LiteralSettings are the session's settings by which a condition's literals are read.
 type LiteralSettings struct {

@@ -78,7 +78,7 @@ func drawStmt(t *rapid.T, own history.TxnID) history.Stmt {
 		Num:         rapid.Uint32().Draw(t, "num"),
 		Kind:        history.Kind(rapid.Byte().Draw(t, "kind")),
 		Locking:     history.Locking(rapid.Byte().Draw(t, "locking")),
-		Observation: history.Observation(rapid.Byte().Draw(t, "observation")),
+		Observation: history.Observation(rapid.ByteMax(127).Draw(t, "observation")),
 		Void:        rapid.Bool().Draw(t, "void"),
 		Reason:      history.ParseReason(drawText(t, "reason")),
 		Shape:       drawText(t, "shape"),
@@ -121,7 +121,7 @@ func drawPredicate(t *rapid.T) (p history.Predicate) {
 	for _, text := range append([]*string{&p.Table, &p.Of, &p.As, &p.Where}, p.Settings.Texts()...) {
 		*text = drawText(t, "predicate")
 	}
-	p.Wide = rapid.Bool().Draw(t, "wide")
+	p.Wide, p.Told = rapid.Bool().Draw(t, "wide"), history.Asked(rapid.Byte().Draw(t, "told"))
 	return p
 }
 

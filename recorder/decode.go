@@ -93,7 +93,8 @@ func (d *decoder) stmt(s *history.Stmt, at, num int64, accesses []history.Access
 	s.Num = uint32(num + in.varint())
 	s.Kind = history.Kind(in.byte())
 	s.Locking = history.Locking(in.byte())
-	s.Observation = history.Observation(in.byte())
+	observation := in.byte()
+	s.Observation = history.Observation(observation &^ toldFlag)
 	flags := in.byte()
 	s.Void = flags&flagVoid != 0
 	if flags&flagReason != 0 {
@@ -145,6 +146,9 @@ func (d *decoder) stmt(s *history.Stmt, at, num int64, accesses []history.Access
 	if flags&flagWide != 0 {
 		d.wide(s.Predicates)
 	}
+	if observation&toldFlag != 0 {
+		d.told(s.Predicates)
+	}
 	if flags&flagXID != 0 {
 		s.XID = uint32(in.uvarint())
 	}
@@ -177,13 +181,30 @@ func (d *decoder) predicates(s *history.Stmt) {
 // wide decodes which of a statement's predicates are wide.
 func (d *decoder) wide(all []history.Predicate) {
 	for range d.in.count(1) {
-		i := d.in.uvarint()
-		if i >= uint64(len(all)) {
-			d.in.fail(fmt.Errorf("says that predicate %d of %d is wide", i, len(all)))
-			return
+		if p := d.among(all); p != nil {
+			p.Wide = true
 		}
-		all[i].Wide = true
 	}
+}
+
+// told decodes what is told in which of a statement's predicates.
+func (d *decoder) told(all []history.Predicate) {
+	for range d.in.count(2) {
+		p, told := d.among(all), history.Asked(d.in.byte())
+		if p != nil {
+			p.Told = told
+		}
+	}
+}
+
+// among decodes the place of one among predicates; nil where it is none of them.
+func (d *decoder) among(all []history.Predicate) *history.Predicate {
+	i := d.in.uvarint()
+	if i >= uint64(len(all)) {
+		d.in.fail(fmt.Errorf("tells something of predicate %d of %d", i, len(all)))
+		return nil
+	}
+	return &all[i]
 }
 
 // accesses decodes groups of accesses until the list has the wanted length.

@@ -24,6 +24,9 @@ const (
 	// flagXID says that the id of the transaction follows at the end.
 	flagXID = 1 << 7
 
+	// toldFlag stands above a statement's observation: what is told in which of the predicates follows them.
+	toldFlag = 1 << 7
+
 	flagInexact  = 1 << 0 // of an access group; its row id form stands above it
 	formShift    = 1
 	flagSameTag  = 0 // of a row id in the tag form: the tag is the previous id's
@@ -129,15 +132,19 @@ func (e *encoder) stmt(b []byte, s *history.Stmt, at int64, num uint32) []byte {
 	if s.Predicates != nil || s.Images != nil {
 		flags |= flagPredicates
 	}
-	wide := wideAmong(s.Predicates)
+	wide, told := placesOf(s.Predicates, isWide), placesOf(s.Predicates, isTold)
 	if wide != nil {
 		flags |= flagWide
+	}
+	observation := byte(s.Observation)
+	if told != nil {
+		observation |= toldFlag
 	}
 	if s.XID != 0 {
 		flags |= flagXID
 	}
 	b = binary.AppendVarint(b, int64(s.Num)-int64(num))
-	b = append(b, byte(s.Kind), byte(s.Locking), byte(s.Observation), flags)
+	b = append(b, byte(s.Kind), byte(s.Locking), observation, flags)
 	if !s.Reason.IsZero() {
 		b = e.dict.append(b, s.Reason.String())
 	}
@@ -172,16 +179,25 @@ func (e *encoder) stmt(b []byte, s *history.Stmt, at int64, num uint32) []byte {
 			b = binary.AppendUvarint(b, uint64(i))
 		}
 	}
+	if told != nil {
+		b = binary.AppendUvarint(b, uint64(len(told)))
+		for _, i := range told {
+			b = append(binary.AppendUvarint(b, uint64(i)), byte(s.Predicates[i].Told))
+		}
+	}
 	if s.XID != 0 {
 		b = binary.AppendUvarint(b, uint64(s.XID))
 	}
 	return b
 }
 
-// wideAmong returns the places of the wide ones among predicates.
-func wideAmong(all []history.Predicate) (places []int) {
+func isWide(p *history.Predicate) bool { return p.Wide }
+func isTold(p *history.Predicate) bool { return p.Told != 0 }
+
+// placesOf returns the places of some among predicates.
+func placesOf(all []history.Predicate, some func(*history.Predicate) bool) (places []int) {
 	for i := range all {
-		if all[i].Wide {
+		if some(&all[i]) {
 			places = append(places, i)
 		}
 	}

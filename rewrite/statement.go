@@ -43,8 +43,6 @@ type Predicate struct {
 	Params        []int
 	Limit         *Limit // nil: there is none
 	Wide          bool   // see history.Predicate
-	// Timed says that functions in Where ask for the [Moment].
-	Timed bool
 	// Instead says that the predicate counts only where the one before it cannot be closed: it is what is left of that
 	// one where what it asks for is not known.
 	Instead bool
@@ -97,9 +95,22 @@ func Closed(all []Predicate, with Literals, rows uint64, last []string) iter.Seq
 	}
 }
 
-// AsksForTime reports whether one of some predicates is Timed.
+// Asks returns what functions in Where ask for.
+func (p *Predicate) Asks() (all history.Asked) {
+	for _, param := range p.Params {
+		switch param {
+		case Moment:
+			all |= history.AskedTime
+		case User:
+			all |= history.AskedUser
+		}
+	}
+	return all
+}
+
+// AsksForTime reports whether one of some predicates asks for the time.
 func AsksForTime(all []Predicate) bool {
-	return slices.ContainsFunc(all, func(p Predicate) bool { return p.Timed })
+	return slices.ContainsFunc(all, func(p Predicate) bool { return p.Asks().Has(history.AskedTime) })
 }
 
 // Literals are what stands in the places of parameters: the client's own, empty where a value is not known, and of what

@@ -106,8 +106,7 @@ func (m *Matcher) Add(database string, t *history.Txn) {
 		s := &t.Stmts[i]
 		m.worked += s.End - s.Start
 		for _, p := range s.Predicates {
-			p.Wide = false
-			m.beyond += m.table(database, p.Table).addPredicate(p, t)
+			m.beyond += m.table(database, p.Table).addPredicate(p.Condition(), t)
 		}
 		if t.Status == history.Aborted || s.Void {
 			continue

@@ -253,7 +253,7 @@ func (r *Resolver) Resolve(t *history.Txn) {
 			if p.Wide {
 				continue
 			}
-			r.resolve(t, s, subject{t.ID.Run(), database, p}, found, written)
+			r.resolve(t, s, subject{t.ID.Run(), database, p.Condition()}, found, written)
 		}
 		r.resolveWide(t, i, database, written)
 		found.add(observed, s.Predicates)

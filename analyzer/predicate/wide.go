@@ -26,8 +26,7 @@ func (r *Resolver) resolveWide(t *history.Txn, i int, database string, written m
 		if !p.Wide {
 			continue
 		}
-		p.Wide = false
-		rows := near(r.rows[subject{t.ID.Run(), database, p}], t)
+		rows := near(r.rows[subject{t.ID.Run(), database, p.Condition()}], t)
 		for j := range rows {
 			m := &rows[j]
 			if found[m.row] || written[m.row] {

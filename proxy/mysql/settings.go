@@ -227,7 +227,7 @@ func (in *settings) predicates(o *pendingStatement, last []string, moment string
 			continue
 		}
 		out = append(out, history.Predicate{Table: open.Table, Of: open.Of, As: open.As, Where: where,
-			Settings: in.literals.LiteralSettings, Wide: wide || open.Wide})
+			Told: open.Asks(), Settings: in.literals.LiteralSettings, Wide: wide || open.Wide})
 	}
 	return out
 }

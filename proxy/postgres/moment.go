@@ -79,13 +79,13 @@ func closedWith(all []rewrite.Predicate, with rewrite.Literals, rows uint64, las
 		where, ok := p.CloseFor(with, rows, last)
 		switch {
 		case !p.Instead:
-			closed, open = ok, ok && p.Timed
+			closed, open = ok, ok && p.Asks().Has(history.AskedTime)
 		case open:
 			where = insteadOf + where
 		}
 		if ok {
 			out = append(out, history.Predicate{Table: p.Table, Of: p.Of, As: p.As, Where: where, Settings: settings,
-				Wide: p.Wide})
+				Told: p.Asks(), Wide: p.Wide})
 		}
 	}
 	return out

@@ -131,6 +131,8 @@ type condition struct {
 	SQLMode       text `json:"sql_mode,omitempty"`
 	Collation     text `json:"collation,omitempty"`
 	Wide          bool `json:"wide,omitempty"`
+	// Told has the words of history.Asked.
+	Told []string `json:"told,omitempty"`
 }
 
 type matches struct {

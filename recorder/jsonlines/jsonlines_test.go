@@ -127,7 +127,7 @@ func fill(v reflect.Value, n *int) {
 		*at = history.MakeTxnID(7, uint32(*n))
 		return
 	case *history.Status, *history.Level, *history.Conflicts, *history.Kind, *history.Locking,
-		*history.Observation, *history.Op:
+		*history.Observation, *history.Op, *history.Asked:
 		v.SetUint(1)
 		return
 	}
@@ -179,7 +179,7 @@ func TestEveryFieldOfTheModelComesBack(t *testing.T) {
 	}
 	dir := t.TempDir()
 	was, is := filepath.Join(dir, "was"), filepath.Join(dir, "is")
-	matches.Predicate.Wide = false
+	matches.Predicate = matches.Predicate.Condition()
 	want := txn // the recorder owns what it is given, but does not change it
 	save(t, was, info, []history.Session{session}, []*history.Txn{&txn}, []history.Matches{matches},
 		[]*history.LoggedTxn{&logged}, definition)

@@ -2,6 +2,7 @@ package jsonlines
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/isotap/isotap/history"
 )
@@ -10,12 +11,38 @@ func writeCondition(p *history.Predicate) condition {
 	return condition{Table: text(p.Table), Of: text(p.Of), As: text(p.As), Where: text(p.Where),
 		TimeZone: text(p.Settings.TimeZone), DateStyle: text(p.Settings.DateStyle),
 		IntervalStyle: text(p.Settings.IntervalStyle),
-		SQLMode:       text(p.Settings.SQLMode), Collation: text(p.Settings.Collation), Wide: p.Wide}
+		SQLMode:       text(p.Settings.SQLMode), Collation: text(p.Settings.Collation), Wide: p.Wide,
+		Told: writeAsked(p.Told)}
+}
+
+// askedWords are what history.Asked says, in words.
+var askedWords = []struct {
+	asked history.Asked
+	word  string
+}{{history.AskedTime, "time"}, {history.AskedUser, "user"}}
+
+func writeAsked(a history.Asked) (words []string) {
+	for _, of := range askedWords {
+		if a.Has(of.asked) {
+			words = append(words, of.word)
+		}
+	}
+	return words
+}
+
+// readAsked takes words, of which later versions may know more.
+func readAsked(words []string) (a history.Asked) {
+	for _, of := range askedWords {
+		if slices.Contains(words, of.word) {
+			a |= of.asked
+		}
+	}
+	return a
 }
 
 func readCondition(x *condition) history.Predicate {
 	return history.Predicate{Table: string(x.Table), Of: string(x.Of), As: string(x.As), Where: string(x.Where),
-		Wide: x.Wide, Settings: history.LiteralSettings{TimeZone: string(x.TimeZone), DateStyle: string(x.DateStyle),
+		Wide: x.Wide, Told: readAsked(x.Told), Settings: history.LiteralSettings{TimeZone: string(x.TimeZone), DateStyle: string(x.DateStyle),
 			IntervalStyle: string(x.IntervalStyle),
 			SQLMode:       string(x.SQLMode), Collation: string(x.Collation)}}
 }

@@ -60,7 +60,7 @@ func (pl *planner) predicates() []rewrite.Predicate {
 	for _, c := range pl.chosen {
 		p := rewrite.Predicate{Table: c.source.table.Name, Of: c.source.of, As: quoted(c.source.name),
 			Wide: c.wide || pl.plan.Observation != history.Exact || pl.st.skipsRows(c.limit), Order: c.order,
-			Timed: c.timed(), Instead: c.instead}
+			Instead: c.instead}
 		var known bool
 		if p.Limit, known = pl.st.limitOf(c.limit); !known {
 			continue

@@ -3,12 +3,8 @@ package mysql
 import (
 	"strings"
 
-	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
-
-// then stands behind the moment.
-const then = " " + history.Then
 
 // An asking is how a function that gives the time, to the second, is written for a statement that began at a given
 // moment: before and after stand around that in seconds since 1970. It is of the function's own type.
@@ -21,19 +17,19 @@ type asking struct {
 // timeFunctions are those that give when the statement began, which another session can be told. With an argument they
 // give fractions of a second; these are none.
 var timeFunctions = map[string]*asking{
-	"now":               {before: "FROM_UNIXTIME(", after: then + ")"},
-	"current_timestamp": {before: "FROM_UNIXTIME(", after: then + ")", bare: true},
-	"localtime":         {before: "FROM_UNIXTIME(", after: then + ")", bare: true},
-	"localtimestamp":    {before: "FROM_UNIXTIME(", after: then + ")", bare: true},
-	"curdate":           {before: "DATE(FROM_UNIXTIME(", after: then + "))"},
-	"current_date":      {before: "DATE(FROM_UNIXTIME(", after: then + "))", bare: true},
-	"curtime":           {before: "TIME(FROM_UNIXTIME(", after: then + "))", clock: true},
-	"current_time":      {before: "TIME(FROM_UNIXTIME(", after: then + "))", bare: true, clock: true},
-	"utc_timestamp":     {before: "(TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ", after: then + " SECOND)", bare: true},
-	"utc_date":          {before: "DATE(TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ", after: then + " SECOND)", bare: true},
-	"utc_time": {before: "TIME(TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ", after: then + " SECOND)", bare: true,
+	"now":               {before: "FROM_UNIXTIME(", after: ")"},
+	"current_timestamp": {before: "FROM_UNIXTIME(", after: ")", bare: true},
+	"localtime":         {before: "FROM_UNIXTIME(", after: ")", bare: true},
+	"localtimestamp":    {before: "FROM_UNIXTIME(", after: ")", bare: true},
+	"curdate":           {before: "DATE(FROM_UNIXTIME(", after: "))"},
+	"current_date":      {before: "DATE(FROM_UNIXTIME(", after: "))", bare: true},
+	"curtime":           {before: "TIME(FROM_UNIXTIME(", after: "))", clock: true},
+	"current_time":      {before: "TIME(FROM_UNIXTIME(", after: "))", bare: true, clock: true},
+	"utc_timestamp":     {before: "(TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ", after: " SECOND)", bare: true},
+	"utc_date":          {before: "DATE(TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ", after: " SECOND)", bare: true},
+	"utc_time": {before: "TIME(TIMESTAMP'1970-01-01 00:00:00' + INTERVAL ", after: " SECOND)", bare: true,
 		clock: true},
-	"unix_timestamp": {before: "(", after: then + ")"},
+	"unix_timestamp": {before: "(", after: ")"},
 }
 
 // asksForTime returns what stands at a token if it is a call of one of the timeFunctions, and the token behind it.

@@ -201,7 +201,7 @@ func render(p *Plan, full bool) string {
 		for _, f := range []struct {
 			name string
 			set  bool
-		}{{" wide", c.Wide}, {" timed", c.Timed}, {" instead", c.Instead}} {
+		}{{" wide", c.Wide}, {" timed", c.Asks().Has(history.AskedTime)}, {" instead", c.Instead}} {
 			if f.set {
 				b.WriteString(f.name)
 			}

@@ -128,7 +128,6 @@ func (c *conditions) choosesOf(s *selection, t *chosen) {
 		p := rewrite.Predicate{Table: t.table.Name, Of: t.table.Spelled, As: quoted(t.ref), Limit: s.limit, Wide: true,
 			Instead: len(all) < len(parts)+len(asking)}
 		p.Where, p.Params = (&statement{text: text, toks: toks}).cutAtParams(0, len(toks))
-		p.Timed = timed(p.Params)
 		if s.order.of == t {
 			p.Order = s.order.keys
 		}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
-	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
@@ -76,18 +75,12 @@ func (st *statement) countAsks(from, to int) (n int) {
 	return n
 }
 
-// then stands behind the literal.
-const then = " " + history.Then
-
 // around returns what stands around the literal.
 func (a *asking) around() (before, behind string) {
-	return "(", a.after + then + ")"
+	return "(", a.after + ")"
 }
 
 // asksFor reports whether one of a condition's parameters is none of the client's.
 func asksFor(params []int) bool {
 	return slices.ContainsFunc(params, func(p int) bool { return p == rewrite.Moment || p == rewrite.User })
 }
-
-// timed reports whether one of a condition's parameters is the moment.
-func timed(params []int) bool { return slices.Contains(params, rewrite.Moment) }

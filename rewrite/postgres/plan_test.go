@@ -270,7 +270,7 @@ func renderPlan(b *strings.Builder, p *Plan) {
 		for _, f := range []struct {
 			name string
 			set  bool
-		}{{" wide", c.Wide}, {" timed", c.Timed}, {" instead", c.Instead}} {
+		}{{" wide", c.Wide}, {" timed", c.Asks().Has(history.AskedTime)}, {" instead", c.Instead}} {
 			if f.set {
 				b.WriteString(f.name)
 			}

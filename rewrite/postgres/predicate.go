@@ -148,7 +148,6 @@ func (pl *planner) choose(s *source, where ast.Node, limit *rewrite.Limit, befor
 			return
 		}
 		p.Where, p.Params = pl.st.cutAtParams(from+1, to)
-		p.Timed = timed(p.Params)
 	}
 	pl.plan.Predicates = append(pl.plan.Predicates, p)
 }
