@@ -44,7 +44,7 @@ func (r *Resolver) leaveOutMoved() {
 		sets := moved[l.run.server.number]
 		in := ""
 		if len(sets) > 0 {
-			in = "@" + r.nameOf(l.database)
+			in = "@" + r.databases[l.database]
 		}
 		for j, at := range l.nodes {
 			n, w := &r.nodes[at], &l.writes[j]
@@ -55,15 +55,6 @@ func (r *Resolver) leaveOutMoved() {
 			n.torn = n.torn || anew
 		}
 	}
-}
-
-func (r *Resolver) nameOf(database int32) string {
-	for name, n := range r.names {
-		if n == database {
-			return name
-		}
-	}
-	return ""
 }
 
 // named reports whether it is known which row a version is of.
@@ -103,11 +94,7 @@ func (r *Resolver) makePast(l *logged) {
 		Start: l.from})
 	t.End = l.to
 	r.past, r.pastOf = append(r.past, t), append(r.pastOf, l.run)
-	for name, n := range r.names {
-		if n == l.database {
-			r.sessions[sessionKey{t.ID.Run(), t.Session}] = name
-		}
-	}
+	r.sessions[sessionKey{t.ID.Run(), t.Session}] = r.databases[l.database]
 }
 
 // statement is what is said of a statement that nobody saw, and of who ran it.

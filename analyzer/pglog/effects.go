@@ -18,21 +18,21 @@ func (r *Resolver) Complete(t *history.Txn) {
 	if e, ok := r.ends[t.ID]; ok {
 		t.Status, t.End = e.status, e.at
 	}
-	effects := r.effects[t.ID]
-	if len(effects) == 0 {
+	if len(r.effects[t.ID]) == 0 {
 		return
 	}
 	end := len(t.Stmts)
 	for end > 0 && t.Stmts[end-1].Kind == history.Commit {
 		end--
 	}
+	effects := slices.Clone(r.effects[t.ID]) // others may read it now
+	slices.SortStableFunc(effects, func(a, b effect) int { return cmp.Compare(a.before, b.before) })
 	all := make([]history.Stmt, 0, len(t.Stmts)+len(effects))
 	for i := range len(t.Stmts) + 1 {
 		from := len(all)
-		for k := range effects {
-			if e := &effects[k]; min(int(e.before), end) == i {
-				all = e.tell(all, from)
-			}
+		for len(effects) > 0 && min(int(effects[0].before), end) <= i {
+			all = effects[0].tell(all, from)
+			effects = effects[1:]
 		}
 		if i < len(t.Stmts) {
 			all = append(all, t.Stmts[i])
@@ -74,46 +74,26 @@ type effect struct {
 // atEnd is behind all statements.
 const atEnd = math.MaxInt32
 
-// A meeting is that of a recorded transaction's statement, by its index, with a version, which it read, replaced, left
-// or deleted.
-type meeting struct {
-	node, stmt int32
-	deleted    bool
-}
-
 // complete finds what a recorded transaction wrote that it was not seen to. Of a row that its statements wrote as well,
 // or of which they read what it wrote unseen, the versions that they met tell what came between what. Where they do
 // not, that is counted, and left out.
 func (r *Resolver) complete(logged int32) {
 	l := &r.logged[logged]
-	rows := make(map[history.Row][]int32) // the writes of a row, in the order of the log
-	var order []history.Row
-	for i, at := range l.nodes {
-		n := &r.nodes[at]
-		if !n.named() {
-			continue
-		}
-		if rows[n.row] == nil {
-			order = append(order, n.row)
-		}
-		rows[n.row] = append(rows[n.row], int32(i))
-	}
-	for _, row := range order {
-		writes := rows[row]
-		slices.SortStableFunc(writes, func(a, b int32) int {
-			return cmp.Compare(l.writes[a].TupleID.LSN, l.writes[b].TupleID.LSN)
-		})
+	rows := r.rowsOf(l)
+	meetings := r.met(l, rows, r.meetings[logged])
+	for i := range rows {
+		of := &rows[i]
 		unseen := 0
-		for _, i := range writes {
-			if !r.told(l, i) {
+		for _, w := range of.writes {
+			if !r.told(l, w) {
 				unseen++
 			}
 		}
 		r.stats.Effects += unseen
-		if unseen == 0 || l.cut || r.blind[l.owner] || r.lost[l.owner][row.ID] {
+		if unseen == 0 || l.cut || r.blind[l.owner] || r.lost[l.owner][of.row.ID] {
 			continue
 		}
-		if effects, ok := r.placed(l, writes, r.meetings[logged]); ok {
+		if effects, ok := r.placed(l, of, meetings); ok {
 			r.stats.Told += unseen
 			r.effects[l.owner] = append(r.effects[l.owner], effects...)
 		}
@@ -123,7 +103,8 @@ func (r *Resolver) complete(logged int32) {
 // placed returns what the writes of a row were that no statement told, each where it comes among the statements. Those
 // that follow each other, and of which nobody met what the first ones left, are one. Ok is false where it is not known
 // what came between what.
-func (r *Resolver) placed(l *logged, writes []int32, met []meeting) (effects []effect, ok bool) {
+func (r *Resolver) placed(l *logged, of *rowWrites, met map[int32]bool) (effects []effect, ok bool) {
+	writes := of.writes
 	for from := 0; from < len(writes); {
 		to := from + 1
 		if r.told(l, writes[from]) {
@@ -133,8 +114,8 @@ func (r *Resolver) placed(l *logged, writes []int32, met []meeting) (effects []e
 			from = to
 			continue
 		}
-		for to < len(writes) && !r.told(l, writes[to]) && !r.isMet(l, writes[to-1], met) &&
-			l.writes[writes[to-1]].Op != history.DeleteRow {
+		for to < len(writes) && !r.told(l, writes[to]) && l.writes[writes[to-1]].Op != history.DeleteRow &&
+			!met[l.nodes[writes[to-1]]] {
 			to++
 		}
 		for i := from; i < to; i++ {
@@ -142,56 +123,16 @@ func (r *Resolver) placed(l *logged, writes []int32, met []meeting) (effects []e
 				return nil, false
 			}
 		}
-		after, before := r.bounds(l, writes, to, met)
-		if after >= before {
+		if of.after[to] >= of.before[to] {
 			return nil, false
 		}
 		if e, any := r.effect(l, writes[from:to]); any {
-			e.before = before
+			e.before = of.before[to]
 			effects = append(effects, e)
 		}
 		from = to
 	}
 	return effects, true
-}
-
-// bounds returns between which statements the last of a row's first n writes came: behind all that met a version from
-// before it, and before all that met what it left, or a later one.
-func (r *Resolver) bounds(l *logged, writes []int32, n int, met []meeting) (after, before int32) {
-	after, before = -1, atEnd
-	for _, m := range met {
-		switch at := r.position(l, writes, m); {
-		case at < 0:
-		case at < n:
-			after = max(after, m.stmt)
-		default:
-			before = min(before, m.stmt)
-		}
-	}
-	return after, before
-}
-
-// position returns how many of a row's writes had been done when a statement had met a version. Below 0: the version is
-// none of theirs.
-func (r *Resolver) position(l *logged, writes []int32, m meeting) int {
-	for i, w := range writes {
-		at := l.nodes[w]
-		deletes := l.writes[w].Op == history.DeleteRow
-		switch {
-		case m.deleted && deletes && at == m.node, !m.deleted && !deletes && at == m.node:
-			return i + 1
-		case m.deleted:
-		case deletes && at == m.node, !deletes && m.node != none && r.nodes[at].before == m.node:
-			return i
-		}
-	}
-	return -1
-}
-
-// isMet reports whether a statement of the transaction met what a write left.
-func (r *Resolver) isMet(l *logged, i int32, met []meeting) bool {
-	return l.writes[i].Op != history.DeleteRow &&
-		slices.ContainsFunc(met, func(m meeting) bool { return m.node == l.nodes[i] })
 }
 
 // told reports whether a statement of the transaction told a write of the log.

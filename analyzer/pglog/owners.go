@@ -18,7 +18,7 @@ func (r *Resolver) Observe(t *history.Txn) error {
 	database := r.database(r.sessions[sessionKey{t.ID.Run(), t.Session}])
 	mayHide, wrote := false, true
 	block := false
-	r.met, r.ours = r.met[:0], r.ours[:0]
+	r.metBy, r.ours = r.metBy[:0], r.ours[:0]
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
 		block = block || s.Kind == history.Begin
@@ -65,27 +65,39 @@ func (r *Resolver) observeOwn(x *run, database int32, t *history.Txn) {
 			}
 		}
 	}
-	for _, n := range r.ours {
+	wrote := r.untoldBy(r.ours)
+	for _, m := range r.metBy {
+		for _, n := range wrote[m.node] {
+			r.meetings[n] = append(r.meetings[n], m)
+		}
+	}
+}
+
+// untoldBy returns, by the versions that they left, replaced or deleted, those of the transactions of the log that
+// committed and of which some write is untold.
+func (r *Resolver) untoldBy(ours []int32) map[int32][]int32 {
+	wrote := make(map[int32][]int32)
+	for _, n := range ours {
 		l := &r.logged[n]
 		untold := false
 		for i := range l.nodes {
 			untold = untold || !r.told(l, int32(i))
 		}
-		if !untold {
+		if !untold || !l.committed {
 			continue
 		}
-		written := make(map[int32]bool)
-		for i, at := range l.nodes {
-			if written[at] = true; l.writes[i].Op == history.UpdateRow {
-				written[r.nodes[at].before] = true
+		add := func(at int32) {
+			if of := wrote[at]; len(of) == 0 || of[len(of)-1] != n {
+				wrote[at] = append(of, n)
 			}
 		}
-		for _, m := range r.met {
-			if written[m.node] {
-				r.meetings[n] = append(r.meetings[n], m)
+		for i, at := range l.nodes {
+			if add(at); l.writes[i].Op == history.UpdateRow {
+				add(r.nodes[at].before)
 			}
 		}
 	}
+	return wrote
 }
 
 // version returns the node of a version that the log has the write of.
@@ -120,7 +132,7 @@ func (r *Resolver) observe(x *run, database int32, t *history.Txn, stmt int32, i
 			if deletes {
 				n.deletedBy = t.ID
 			}
-			r.met = append(r.met, meeting{at, stmt, deletes})
+			r.metBy = append(r.metBy, meeting{at, stmt, deletes})
 		} else if a.Op == history.DeleteRow {
 			r.lose(t, a)
 		}
@@ -142,7 +154,7 @@ func (r *Resolver) observe(x *run, database int32, t *history.Txn, stmt int32, i
 	switch {
 	case ok:
 		r.nodes[n].left = true
-		r.met = append(r.met, meeting{node: n, stmt: stmt})
+		r.metBy = append(r.metBy, meeting{node: n, stmt: stmt})
 		r.see(x, database, &r.nodes[n], a.Row)
 	case t.Status == history.Committed && !s.Void && !a.Inexact && r.vouches(x, database, t, a, p):
 		r.stats.Disputed++

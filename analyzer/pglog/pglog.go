@@ -18,8 +18,8 @@
 //
 // pglog.go takes in what there is, chains.go makes the chains, lives.go takes from them the names that
 // other rows took, owners.go tells whose a transaction of the log is, outcomes.go how one of unknown end ended,
-// complete.go makes the transactions past isotap, and effects.go finds what recorded ones wrote unseen, and where among
-// their statements.
+// complete.go makes the transactions past isotap, effects.go finds what recorded ones wrote unseen, and meetings.go
+// where among their statements.
 package pglog
 
 import (
@@ -38,6 +38,8 @@ type Resolver struct {
 	servers  map[serverKey]*server
 	sessions map[sessionKey]string // databases
 	names    map[string]int32      // of databases
+	// databases are the names, by number.
+	databases []string
 
 	logged []logged
 	nodes  []node
@@ -52,9 +54,9 @@ type Resolver struct {
 	// effects are what recorded transactions wrote unseen, in the order of the log.
 	effects map[history.TxnID][]effect
 	// meetings are those of the recorded transactions that a transaction of the log is of which some write is untold;
-	// met are those of the one in hand, and ours the transactions of the log that it is.
+	// metBy are those of the one in hand, and ours the transactions of the log that it is.
 	meetings map[int32][]meeting
-	met      []meeting
+	metBy    []meeting
 	ours     []int32
 	// blind are recorded transactions that deleted rows of which they do not tell the versions.
 	blind map[history.TxnID]bool
@@ -212,6 +214,7 @@ func (r *Resolver) database(name string) int32 {
 	if !ok {
 		n = int32(len(r.names))
 		r.names[name] = n
+		r.databases = append(r.databases, name)
 	}
 	return n
 }

@@ -31,6 +31,64 @@ func BenchmarkSettle(b *testing.B) {
 	}
 }
 
+// BenchmarkComplete has one transaction write n rows unseen, each of which a statement of its own had read.
+func BenchmarkComplete(b *testing.B) {
+	for _, n := range []int{1_000, 10_000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			log, txn := large(n)
+			for b.Loop() {
+				completeLarge(b, log, txn)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/row")
+		})
+	}
+}
+
+// TestLargeTransactionsTakeTimeInProportion has sixteen times as many rows be written in one transaction: what looks at
+// all rows for each takes 256 times as long.
+func TestLargeTransactionsTakeTimeInProportion(t *testing.T) {
+	took := func(n int) time.Duration {
+		log, txn := large(n)
+		least := time.Hour
+		for range 5 {
+			began := time.Now()
+			completeLarge(t, log, txn)
+			least = min(least, time.Since(began))
+		}
+		return least
+	}
+	const few, times = 1_000, 16
+	if a, b := took(few), took(times*few); b > 5*times*a {
+		t.Errorf("%d rows take %v, %d take %v", few, a, times*few, b)
+	}
+}
+
+// large returns a transaction that wrote n rows unseen, as the log has it, and as it was recorded.
+func large(n int) (*history.LoggedTxn, *history.Txn) {
+	const xid = 30
+	var writes []history.LoggedWrite
+	var stmts []history.Stmt
+	for i := range uint64(n) {
+		w := update(xid, i+1, uint64(n)+i+1)
+		w.TupleID.LSN = 100 + i
+		writes = append(writes, w)
+		s := saw(5, i+1)
+		s.Accesses[0].Row.ID = fmt.Sprint(i)
+		stmts = append(stmts, s)
+	}
+	return committed(xid, 120, 130, writes...), recorded(1, append(stmts, told(xid))...)
+}
+
+func completeLarge(t tester, log *history.LoggedTxn, txn *history.Txn) {
+	t.Helper()
+	r := settled(t, []*history.LoggedTxn{log}, []*history.Txn{txn})
+	c := *txn
+	r.Complete(&c)
+	if got, want := len(c.Stmts), len(txn.Stmts)+len(log.Writes); got != want || r.Stats().Told != len(log.Writes) {
+		t.Fatal(got, "statements instead of", want)
+	}
+}
+
 // half returns a log of n transactions, and every second of them as it was recorded. They write a thousand rows by
 // turns.
 func half(n int) (log []*history.LoggedTxn, txns []*history.Txn) {
