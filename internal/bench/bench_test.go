@@ -117,6 +117,20 @@ func TestDDLRatiosAreMediansOfRounds(t *testing.T) {
 	}
 }
 
+func TestDDLProgramsTellTheirDefinitionsApart(t *testing.T) {
+	m := ddlMeter{took: make(map[string][]map[string]float64)}
+	m.noteProgram(program{name: "a dump of tables"}, "", map[string][]took{
+		pathDirect: {{"connecting", 4}, {"CREATE TABLE", 1}, {"INSERT INTO", 8}, {"DROP TABLE", 2}},
+		pathItems:  {{"connecting", 9}, {"CREATE TABLE", 2}, {"INSERT INTO", 9}, {"DROP TABLE", 4}},
+	})
+	if got := m.took["  definitions of dump"][0]; got[pathDirect] != 3 || got[pathItems] != 6 {
+		t.Errorf("the definitions took %v", got)
+	}
+	if got := m.took["a dump of tables"][0]; got[pathDirect] != 15 || got[pathItems] != 24 {
+		t.Errorf("the whole took %v", got)
+	}
+}
+
 func TestDDLProgramsLeaveNothingBehind(t *testing.T) {
 	for _, e := range engines {
 		for _, p := range ddlPrograms {

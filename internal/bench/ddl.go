@@ -299,10 +299,9 @@ func (m *ddlMeter) pass(ctx context.Context, client *sql.DB, took map[string][]f
 	return nil
 }
 
-// roundOf measures a program once through each path, and if it is asked for, each kind of its statements.
+// roundOf measures a program once through each path.
 func (m *ddlMeter) roundOf(ctx context.Context, p program, turns []int) error {
-	whole, kinds := make(map[string]float64), make(map[string]map[string]float64)
-	var order []string
+	round := make(map[string][]took)
 	for _, i := range turns {
 		name := m.paths[i].name
 		took, err := m.run(ctx, m.paths[i], p)
@@ -310,21 +309,37 @@ func (m *ddlMeter) roundOf(ctx context.Context, p program, turns []int) error {
 			return fmt.Errorf("%s: %s: %w", name, p.name, err)
 		}
 		m.noteLeast(p.name, name, took)
-		for _, t := range took {
-			whole[name] += t.ms
+		round[name] = took
+	}
+	m.noteProgram(p, "", round)
+	return nil
+}
+
+// noteProgram keeps what a program's statements took by path: in all, the definitions among them, and if it is asked
+// for, each kind.
+func (m *ddlMeter) noteProgram(p program, suffix string, round map[string][]took) {
+	whole, definitions, kinds := make(map[string]float64), make(map[string]float64), make(map[string]map[string]float64)
+	var order []string
+	for _, path := range ddlPaths {
+		for _, t := range round[path] {
+			whole[path] += t.ms
+			if t.defines() {
+				definitions[path] += t.ms
+			}
 			if kinds[t.kind] == nil {
 				kinds[t.kind], order = make(map[string]float64), append(order, t.kind)
 			}
-			kinds[t.kind][name] += t.ms
+			kinds[t.kind][path] += t.ms
 		}
 	}
-	m.note(p.name, whole)
+	of := " of " + strings.Fields(p.name)[1] + suffix
+	m.note(p.name+suffix, whole)
+	m.note("  definitions"+of, definitions)
 	if m.kinds {
 		for _, kind := range order {
-			m.note("  "+kind+" of "+strings.Fields(p.name)[1], kinds[kind])
+			m.note("  "+kind+of, kinds[kind])
 		}
 	}
-	return nil
 }
 
 // noteLeast keeps how long each statement of a program took through a path when it took the least.
@@ -346,26 +361,7 @@ func (m *ddlMeter) noteLeast(program, path string, all []took) {
 // machine with other work that is less noisy than any whole.
 func (m *ddlMeter) sumLeast() {
 	for _, p := range ddlPrograms {
-		whole, kinds := make(map[string]float64), make(map[string]map[string]float64)
-		var order []string
-		for path, all := range m.least[p.name] {
-			for _, t := range all {
-				whole[path] += t.ms
-				if kinds[t.kind] == nil {
-					kinds[t.kind] = make(map[string]float64)
-				}
-				if !slices.Contains(order, t.kind) {
-					order = append(order, t.kind)
-				}
-				kinds[t.kind][path] += t.ms
-			}
-		}
-		m.note(p.name+", least", whole)
-		if m.kinds {
-			for _, kind := range order {
-				m.note("  "+kind+" of "+strings.Fields(p.name)[1]+", least", kinds[kind])
-			}
-		}
+		m.noteProgram(p, ", least", m.least[p.name])
 	}
 }
 
@@ -373,6 +369,12 @@ func (m *ddlMeter) sumLeast() {
 type took struct {
 	kind string
 	ms   float64
+}
+
+// defines reports whether the statement defines something, rather than fill a table or set the session.
+func (t took) defines() bool {
+	verb, _, _ := strings.Cut(t.kind, " ")
+	return slices.Contains([]string{"CREATE", "ALTER", "DROP", "RENAME", "TRUNCATE"}, verb)
 }
 
 // kindOf returns the first words of a statement that are the language's own.
