@@ -183,11 +183,7 @@ func (r *Resolver) find(x *run, database int32, leaf, xid uint32, ctid uint64, a
 }
 
 // see takes in that an access calls a version's row so.
-func (r *Resolver) see(x *run, database int32, n *node, row history.Row) {
-	if n.table != row.Table {
-		// A partition, whose rows go by its own name, by that of its parent, and from one to another.
-		r.files[tableKey{x.server.number, database, n.leaf}] = 0
-	}
+func (r *Resolver) see(n *node, row history.Row) {
 	if n.seen && n.row.ID != row.ID {
 		n.torn = true
 	}

@@ -15,6 +15,7 @@ import (
 // the numbers of their places. Call Complete once for each reading of a transaction, after [Resolver.Settle] and before
 // versions are resolved.
 func (r *Resolver) Complete(t *history.Txn) {
+	r.identify(t)
 	if e, ok := r.ends[t.ID]; ok {
 		t.Status, t.End = e.status, e.at
 	}
@@ -90,7 +91,7 @@ func (r *Resolver) complete(logged int32) {
 			}
 		}
 		r.stats.Effects += unseen
-		if unseen == 0 || l.cut || r.blind[l.owner] || r.lost[l.owner][of.row.ID] {
+		if unseen == 0 || l.cut || r.blind[l.owner] || r.lost[l.owner][of.id] {
 			continue
 		}
 		if effects, ok := r.placed(l, of, meetings); ok {

@@ -3,15 +3,16 @@ package pglog
 import (
 	"cmp"
 	"slices"
-
-	"github.com/isotap/isotap/history"
 )
 
-// A databaseRow names a row of a database.
-type databaseRow struct {
-	in  inDatabase
-	row history.Row
+// A tableRow names a row by the table that holds it, whatever that is called.
+type tableRow struct {
+	in   inDatabase
+	leaf uint32
+	id   string
 }
+
+func (n *node) tableRow() tableRow { return tableRow{n.in, n.leaf, n.row.ID} }
 
 // A life is from the first to the last write of those versions of a chain that bear one row's name.
 type life struct {
@@ -24,16 +25,16 @@ type life struct {
 // and from there on its versions are of a row of another name. Where a chain ends before another begins, a row was
 // deleted and made again.
 func (r *Resolver) leaveOutTaken() {
-	lives := make(map[databaseRow][]life)
+	lives := make(map[tableRow][]life)
 	r.eachChain(func(chain []int32) {
 		for _, at := range chain {
 			r.live(lives, chain[0], at)
 		}
 	})
-	taken := make(map[int32][]history.Row) // by the chain's first version
+	taken := make(map[int32][]string) // keys, by the chain's first version
 	for k, of := range lives {
 		for _, l := range overlapping(of) {
-			taken[l.first] = append(taken[l.first], k.row)
+			taken[l.first] = append(taken[l.first], k.id)
 		}
 	}
 	r.eachChain(func(chain []int32) {
@@ -43,18 +44,18 @@ func (r *Resolver) leaveOutTaken() {
 		}
 		for _, at := range chain {
 			n := &r.nodes[at]
-			n.torn = n.torn || !n.seen && slices.Contains(rows, n.row)
+			n.torn = n.torn || !n.seen && slices.Contains(rows, n.row.ID)
 		}
 	})
 }
 
 // live adds a version of a chain to its row's lives.
-func (r *Resolver) live(lives map[databaseRow][]life, first, at int32) {
+func (r *Resolver) live(lives map[tableRow][]life, first, at int32) {
 	n := &r.nodes[at]
 	if !n.named() || n.logged != none && !r.logged[n.logged].committed {
 		return
 	}
-	k := databaseRow{n.in, n.row}
+	k := n.tableRow()
 	written := uint64(0)
 	if n.logged != none {
 		written = r.logged[n.logged].writes[n.write].TupleID.LSN

@@ -16,7 +16,7 @@ type meeting struct {
 
 // A rowWrites has the writes of a row by a transaction of the log, by their numbers, in the log's order.
 type rowWrites struct {
-	row    history.Row
+	id     string
 	writes []int32
 	// after[n] and before[n] are between which statements the last of the first n writes came: behind all that met a
 	// version from before it (-1: none did), and before all that met what it left, or a later one (atEnd).
@@ -26,17 +26,17 @@ type rowWrites struct {
 // rowsOf returns the rows whose names are known that a transaction of the log wrote, in its order.
 func (r *Resolver) rowsOf(l *logged) []rowWrites {
 	var rows []rowWrites
-	numbers := make(map[history.Row]int)
+	numbers := make(map[tableRow]int)
 	for i, at := range l.nodes {
 		n := &r.nodes[at]
 		if !n.named() {
 			continue
 		}
-		of, ok := numbers[n.row]
+		of, ok := numbers[n.tableRow()]
 		if !ok {
 			of = len(rows)
-			numbers[n.row] = of
-			rows = append(rows, rowWrites{row: n.row})
+			numbers[n.tableRow()] = of
+			rows = append(rows, rowWrites{id: n.row.ID})
 		}
 		rows[of].writes = append(rows[of].writes, int32(i))
 	}

@@ -127,7 +127,7 @@ func (r *Resolver) observe(x *run, database int32, t *history.Txn, stmt int32, i
 	if p.XID != 0 && p.CTID != 0 {
 		if at := r.find(x, database, p.Leaf, p.XID, p.CTID, s.Start); at != none {
 			n := &r.nodes[at]
-			r.see(x, database, n, a.Row)
+			r.see(n, a.Row)
 			deletes := a.Op == history.DeleteRow && !s.Void
 			if deletes {
 				n.deletedBy = t.ID
@@ -137,17 +137,24 @@ func (r *Resolver) observe(x *run, database int32, t *history.Txn, stmt int32, i
 			r.lose(t, a)
 		}
 	}
-	switch {
-	case a.Op == history.Read, a.Op == history.DeleteRow:
+	if a.Op == history.Read || a.Op == history.DeleteRow {
 		return
-	case p.NewXID == 0, p.NewID == 0: // of a partition, behind a savepoint
+	}
+	xid := p.NewXID
+	if xid == 0 {
+		if r.byPlace == nil {
+			r.indexPlaces()
+		}
+		xid = r.writerAt(x, database, t, p)
+	}
+	if xid == 0 || p.NewID == 0 {
 		r.lose(t, a)
 		return
 	}
-	if l, ok := r.byXID[xidKey{x.server.number, p.NewXID}]; ok {
+	if l, ok := r.byXID[xidKey{x.server.number, xid}]; ok {
 		r.own(l, t.ID)
 	}
-	n, ok := r.version(x, database, p.Leaf, p.NewXID, p.NewID)
+	n, ok := r.version(x, database, p.Leaf, xid, p.NewID)
 	if !ok {
 		r.lose(t, a)
 	}
@@ -155,7 +162,7 @@ func (r *Resolver) observe(x *run, database int32, t *history.Txn, stmt int32, i
 	case ok:
 		r.nodes[n].left = true
 		r.metBy = append(r.metBy, meeting{node: n, stmt: stmt})
-		r.see(x, database, &r.nodes[n], a.Row)
+		r.see(&r.nodes[n], a.Row)
 	case t.Status == history.Committed && !s.Void && !a.Inexact && r.vouches(x, database, t, a, p):
 		r.stats.Disputed++
 		if r.stats.Example == "" {
@@ -204,11 +211,13 @@ func (r *Resolver) vouches(x *run, database int32, t *history.Txn, a *history.Ac
 		// Of a transaction that the log does not have at all all tables may be unlogged.
 		return false
 	}
-	covered := false
-	for i := range x.info.Log {
-		covered = covered || x.info.Log[i].Covers(t.Start, t.End)
-	}
-	return covered && r.isLogged(x, database, p.Leaf)
+	return x.covers(t) && r.isLogged(x, database, p.Leaf)
+}
+
+// covers reports whether the log was read while a transaction ran.
+func (x *run) covers(t *history.Txn) bool {
+	return t.Start > 0 && t.End > 0 &&
+		slices.ContainsFunc(x.info.Log, func(s history.LogStretch) bool { return s.Covers(t.Start, t.End) })
 }
 
 // isLogged reports whether the log has writes of a table.

@@ -13,13 +13,12 @@
 //
 // A transaction of the log is a recorded one's if it has an id that this was seen to write under. A recorded one of
 // which no id is known, and that deleted rows or may have written unseen, could be any that ended while it ran: of
-// those it is not said that they went past isotap, and they are left out. So are tables that were written anew, and
-// partitions.
+// those it is not said that they went past isotap, and they are left out. So are tables that were written anew.
 //
 // pglog.go takes in what there is, chains.go makes the chains, lives.go takes from them the names that
 // other rows took, owners.go tells whose a transaction of the log is, outcomes.go how one of unknown end ended,
-// complete.go makes the transactions past isotap, effects.go finds what recorded ones wrote unseen, and meetings.go
-// where among their statements.
+// complete.go makes the transactions past isotap, effects.go finds what recorded ones wrote unseen, meetings.go where
+// among their statements, and places.go who wrote what tells its place alone.
 package pglog
 
 import (
@@ -46,6 +45,8 @@ type Resolver struct {
 	byID   map[versionKey]int32 // nodes by the version that they are
 	roots  map[rootKey]int32
 	byXID  map[xidKey]int32 // transactions of the log
+	// byPlace are nodes in the order of the log, by their place, once one was asked for.
+	byPlace map[versionKey][]int32
 
 	// unseen are recorded transactions that may have written unseen, and have no id that is known.
 	unseen map[inDatabase]*unseen.Writers
@@ -68,8 +69,7 @@ type Resolver struct {
 	ends  map[history.TxnID]end
 	stats Stats
 	// files is where the tables are that the log has writes of: 0 for those that were written anew while the log was
-	// read, and for partitions. Such a copy looks as if it had been written row by row, and places become those of
-	// other versions.
+	// read. Such a copy looks as if it had been written row by row, and places become those of other versions.
 	files map[tableKey]uint32
 }
 

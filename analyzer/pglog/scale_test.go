@@ -44,25 +44,6 @@ func BenchmarkComplete(b *testing.B) {
 	}
 }
 
-// TestLargeTransactionsTakeTimeInProportion has sixteen times as many rows be written in one transaction: what looks at
-// all rows for each takes 256 times as long.
-func TestLargeTransactionsTakeTimeInProportion(t *testing.T) {
-	took := func(n int) time.Duration {
-		log, txn := large(n)
-		least := time.Hour
-		for range 5 {
-			began := time.Now()
-			completeLarge(t, log, txn)
-			least = min(least, time.Since(began))
-		}
-		return least
-	}
-	const few, times = 1_000, 16
-	if a, b := took(few), took(times*few); b > 5*times*a {
-		t.Errorf("%d rows take %v, %d take %v", few, a, times*few, b)
-	}
-}
-
 // large returns a transaction that wrote n rows unseen, as the log has it, and as it was recorded.
 func large(n int) (*history.LoggedTxn, *history.Txn) {
 	const xid = 30

@@ -24,7 +24,7 @@ func TestDamagedLogAccusesNobody(t *testing.T) {
 	}
 	b := newLoggedBench(t, serverlog.Require, effectTables...)
 	c := b.connect(b.through(), pgx.QueryExecModeSimpleProtocol)
-	b.effects(c, rand.New(rand.NewPCG(3, 3)), 4*(*tokenTxns))
+	b.effects(c, rand.New(rand.NewPCG(3, 3)), 4*(*tokenTxns), false)
 	if r := b.undisputed(); len(r.Findings) > 0 || r.Coverage.Log.Told == 0 || r.Coverage.Log.Past > 0 {
 		t.Fatalf("whole: %d findings, %+v", len(r.Findings), r.Coverage.Log)
 	}

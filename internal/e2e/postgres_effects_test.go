@@ -41,6 +41,16 @@ var effectTables = []string{
 		WHERE id = a; UPDATE loose SET v = v + 1 WHERE g = a % 3; END $$ LANGUAGE plpgsql`,
 	`CREATE PROCEDURE halves(a int) AS $$ BEGIN UPDATE counter SET v = v + 1 WHERE id = a; COMMIT;
 		UPDATE counter SET v = v + 1 WHERE id = a % 6 + 1; END $$ LANGUAGE plpgsql`,
+	"CREATE TABLE part (id int PRIMARY KEY, v int NOT NULL DEFAULT 0) PARTITION BY RANGE (id)",
+	"CREATE TABLE part_low PARTITION OF part FOR VALUES FROM (0) TO (10)",
+	"CREATE TABLE part_high PARTITION OF part FOR VALUES FROM (10) TO (200) PARTITION BY LIST (id)",
+	"CREATE TABLE part_odd PARTITION OF part_high FOR VALUES IN (11, 13, 15)",
+	"CREATE TABLE part_even PARTITION OF part_high DEFAULT",
+	"INSERT INTO part SELECT i FROM generate_series(1, 6) i",
+	"CREATE TABLE part_spare (id int PRIMARY KEY, v int NOT NULL DEFAULT 0)", "INSERT INTO part_spare SELECT id FROM part",
+	"CREATE TABLE shelf (region int, v int) PARTITION BY LIST (region)",
+	"CREATE TABLE shelf_one PARTITION OF shelf FOR VALUES IN (1)", "CREATE TABLE shelf_rest PARTITION OF shelf DEFAULT",
+	"INSERT INTO shelf SELECT i % 3, 0 FROM generate_series(1, 6) i",
 }
 
 // effectStatements are what clients run: $a and $b stand for rows, $k for a kind.
@@ -66,10 +76,27 @@ var effectStatements = []string{
 	"WITH a AS (UPDATE counter SET v = v + 1 WHERE id = $a RETURNING id) INSERT INTO event (counter) SELECT $b FROM a",
 	"COPY event (counter) FROM STDIN", "COPY counter (id, v) FROM STDIN",
 	"SAVEPOINT s", "ROLLBACK TO s", "RELEASE s",
+	"SELECT v FROM part WHERE id IN ($a, $a + 10)", "SELECT v FROM part_low WHERE id = $a", "SELECT count(*) FROM shelf",
+	"UPDATE part SET v = v + 1 WHERE id = $a", "UPDATE part SET v = v + 1 WHERE id = $a + 10",
+	"UPDATE part_low SET v = v + 1 WHERE id = $a", "UPDATE part SET id = id + 10 WHERE id = $a",
+	"UPDATE part SET id = id - 10 WHERE id = $a + 10", "DELETE FROM part WHERE id IN ($a, $b + 10)",
+	"INSERT INTO part VALUES ($a) ON CONFLICT DO NOTHING", "UPDATE shelf SET region = $b WHERE region = $k",
+	"DO $$ BEGIN UPDATE part SET v = v + 1 WHERE id IN ($a, $a + 10); END $$",
+	"DO $$ BEGIN UPDATE part SET id = id + 10 WHERE id = $a; END $$",
+	"DO $$ BEGIN UPDATE part SET id = id - 10, v = v + 1 WHERE id = $a + 10; UPDATE part SET v = v + 1 WHERE id = $a; END $$",
+	"DO $$ BEGIN UPDATE shelf SET region = $b WHERE region = $k; END $$",
 }
 
-// effects runs one client's transactions: what the server refuses ends one.
-func (b *postgresBench) effects(c *pgx.Conn, r *rand.Rand, txns int) {
+// effectDefinitions swap partitions and take them out and back: of a table that is taken out others see no rows, at
+// SERIALIZABLE too.
+var effectDefinitions = []string{
+	"ALTER TABLE part DETACH PARTITION part_low; ALTER TABLE part ATTACH PARTITION part_spare FOR VALUES FROM (0) TO (10); " +
+		"ALTER TABLE part_low RENAME TO z; ALTER TABLE part_spare RENAME TO part_low; ALTER TABLE z RENAME TO part_spare",
+	"ALTER TABLE part_high DETACH PARTITION part_odd; ALTER TABLE part_high ATTACH PARTITION part_odd FOR VALUES IN (11, 13, 15)",
+}
+
+// effects runs one client's transactions: what the server refuses ends one. With definitions, some define tables.
+func (b *postgresBench) effects(c *pgx.Conn, r *rand.Rand, txns int, definitions bool) {
 	for range txns {
 		block := r.IntN(4) > 0
 		if block {
@@ -78,6 +105,9 @@ func (b *postgresBench) effects(c *pgx.Conn, r *rand.Rand, txns int) {
 		ok := true
 		for range 1 + r.IntN(5) {
 			text := effectStatements[r.IntN(len(effectStatements))]
+			if definitions && r.IntN(30) == 0 {
+				text = effectDefinitions[r.IntN(len(effectDefinitions))]
+			}
 			if !block && r.IntN(12) == 0 {
 				text = "CALL halves($a)"
 			}
@@ -109,6 +139,14 @@ func (b *postgresBench) effect(c *pgx.Conn, r *rand.Rand, text string) error {
 		_, err := c.PgConn().CopyFrom(b.t.Context(), strings.NewReader(row), text)
 		return err
 	}
+	if strings.HasPrefix(text, "ALTER") {
+		for definition := range strings.SplitSeq(text, "; ") {
+			if _, err := c.Exec(b.t.Context(), definition); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	_, err := c.Exec(b.t.Context(), text)
 	return err
 }
@@ -132,7 +170,7 @@ func TestUnseenWritersAreNotAccused(t *testing.T) {
 		for n := range clients {
 			c := b.connect(b.through(), postgresModes[n], "default_transaction_isolation", isolation,
 				"deadlock_timeout", "20ms")
-			all.Go(func() { b.effects(c, rand.New(rand.NewPCG(seed, uint64(n))), *tokenTxns) })
+			all.Go(func() { b.effects(c, rand.New(rand.NewPCG(seed, uint64(n))), *tokenTxns, level == "serial") })
 		}
 		all.Wait()
 		r := b.undisputed()
