@@ -176,7 +176,9 @@ func (a *Analyzer) AddTxn(t *history.Txn) error {
 	if err := a.store.add(t); err != nil {
 		return fmt.Errorf("adding transaction %s: %w", t.ID, err)
 	}
-	if !t.ID.Run().Past() {
+	if t.ID.Run().Past() {
+		a.coverageCount.countImageless(t)
+	} else {
 		a.coverageCount.count(t)
 	}
 	if a.opts.Load == nil {

@@ -16,8 +16,12 @@ type coverageCount struct {
 	// families are those of the runs in mode predicates. causes keeps what was worked out for their shapes.
 	families map[history.Run]dbms.Family
 	causes   map[shapeObserved]NoCondition
-	without  [noConditions]int
-	wide     [noConditions]int
+	// conditioned are the tables that conditions were about, and imageless counts the versions of each table that rows
+	// were left in without their values.
+	conditioned map[string]bool
+	imageless   map[string]int
+	without     [noConditions]int
+	wide        [noConditions]int
 }
 
 // A shapeObserved is a shape whose statements were observed so well.
@@ -29,7 +33,8 @@ type shapeObserved struct {
 func newCoverageCount() *coverageCount {
 	return &coverageCount{Coverage: Coverage{Reasons: make(map[history.Reason]int),
 		Causes: make(map[history.Reason]Observed)},
-		families: make(map[history.Run]dbms.Family), causes: make(map[shapeObserved]NoCondition)}
+		families: make(map[history.Run]dbms.Family), causes: make(map[shapeObserved]NoCondition),
+		conditioned: make(map[string]bool), imageless: make(map[string]int)}
 }
 
 // began takes in a run, before its transactions.
@@ -52,6 +57,11 @@ func (c *coverageCount) countCondition(family dbms.Family, s *history.Stmt) {
 		return
 	}
 	c.Looked++
+	for i := range s.Predicates {
+		if table := s.Predicates[i].Table; !c.conditioned[table] {
+			c.conditioned[strings.Clone(table)] = true
+		}
+	}
 	if len(s.Predicates) > 0 {
 		c.Conditions++
 		if !slices.ContainsFunc(s.Predicates, func(p history.Predicate) bool { return !p.Wide }) {
@@ -63,6 +73,26 @@ func (c *coverageCount) countCondition(family dbms.Family, s *history.Stmt) {
 		return
 	}
 	c.without[c.causeOf(family, s)]++
+}
+
+// countImageless counts the versions that a transaction left of which no condition can say whether they match.
+func (c *coverageCount) countImageless(t *history.Txn) {
+	if t.Status == history.Aborted {
+		return
+	}
+	for i := range t.Stmts {
+		s := &t.Stmts[i]
+		for j := range s.Accesses {
+			a := &s.Accesses[j]
+			if s.Void || a.Op != history.InsertRow && a.Op != history.UpdateRow || j < len(s.Images) && s.Images[j] != "" {
+				continue
+			}
+			if _, known := c.imageless[a.Row.Table]; !known {
+				c.imageless[strings.Clone(a.Row.Table)] = 0
+			}
+			c.imageless[a.Row.Table]++
+		}
+	}
 }
 
 // told reports whether a condition of a statement has the value of what is a cause for others to be wide.
@@ -104,6 +134,9 @@ func (c *coverageCount) coverage(infos []history.Info) Coverage {
 		all.Log.Stretches = append(all.Log.Stretches, infos[i].Log...)
 		all.Damaged = all.Damaged || infos[i].Damaged
 	}
+	for table := range c.conditioned {
+		all.Imageless += c.imageless[table]
+	}
 	if all.Looked > 0 {
 		all.Without, all.Widened = make(map[NoCondition]int), make(map[NoCondition]int)
 	}
@@ -143,7 +176,10 @@ func (c *coverageCount) count(t *history.Txn) {
 	}
 	before := c.Statements
 	family, conditions := c.families[t.ID.Run()]
-	if !conditions && insertsUnfound(t) {
+	switch {
+	case conditions:
+		c.countImageless(t)
+	case insertsUnfound(t):
 		c.LookedAndInserted++
 	}
 	for i := range t.Stmts {

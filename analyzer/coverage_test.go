@@ -99,3 +99,45 @@ func TestWhatWasToldIsNoCauseOfAWideCondition(t *testing.T) {
 		}
 	}
 }
+
+// TestVersionsThatNoConditionIsHeldAgainstAreCounted: of a table that a condition is about.
+func TestVersionsThatNoConditionIsHeldAgainstAreCounted(t *testing.T) {
+	write := func(op history.Op, table string) history.Access {
+		return history.Access{Row: history.Row{Table: table, ID: "1"}, Op: op}
+	}
+	left := []history.Access{write(history.InsertRow, "shop.a"), write(history.UpdateRow, "shop.a"),
+		write(history.DeleteRow, "shop.a"), write(history.Read, "shop.a"), write(history.InsertRow, "shop.b")}
+	looks := history.Stmt{Num: 1, Kind: history.Select, Observation: history.Exact, Shape: "SELECT 1 FROM a WHERE x = ?",
+		Predicates: []history.Predicate{{Table: "shop.a", Where: "x = 5"}}}
+	for _, c := range []struct {
+		what   string
+		stmt   history.Stmt
+		status history.Status
+		mode   string
+		want   int
+	}{
+		{"no values", history.Stmt{Accesses: left}, history.Committed, "predicates", 2},
+		{"perhaps committed", history.Stmt{Accesses: left}, history.Indeterminate, "predicates", 2},
+		{"written beside the client's statement", history.Stmt{Accesses: left, Unseen: true}, history.Committed, "predicates", 2},
+		{"values of one", history.Stmt{Accesses: left, Images: []string{"(1)", "", "", "", ""}}, history.Committed, "predicates", 1},
+		{"undone", history.Stmt{Accesses: left, Void: true}, history.Committed, "predicates", 0},
+		{"aborted", history.Stmt{Accesses: left}, history.Aborted, "predicates", 0},
+		{"in another mode", history.Stmt{Accesses: left}, history.Committed, "items", 0},
+	} {
+		info := scriptInfo()
+		info.Mode = c.mode
+		c.stmt.Num, c.stmt.Kind, c.stmt.Observation = 2, history.Insert, history.Exact
+		stmts := []history.Stmt{looks, c.stmt}
+		if c.mode == "items" {
+			stmts[0].Predicates = nil
+		}
+		r, err := Analyze([]history.Info{info}, []*history.Txn{{ID: history.MakeTxnID(info.Run, 1), Session: 1,
+			Status: c.status, Stmts: stmts}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Coverage.Imageless; got != c.want {
+			t.Errorf("%s: %d versions are said not to be tested, want %d", c.what, got, c.want)
+		}
+	}
+}

@@ -204,6 +204,9 @@ type Coverage struct {
 	// Untested are the conditions that were not held against all the versions that they should have been
 	// ([history.Info].Untested).
 	Untested int
+	// Imageless are the versions of rows, of tables that conditions are about, whose values are not known, so that no
+	// condition was held against them.
+	Imageless int
 	// Beyond are those of the Untested that there were too many of ([history.Info].Beyond).
 	Beyond int
 	// LookedAndInserted are the transactions of other modes that inserted a row after a SELECT had found none: what it

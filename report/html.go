@@ -163,6 +163,10 @@ func newPageCoverage(c *analyzer.Coverage) pageCoverage {
 	if c.Untested > 0 {
 		out.Facts = append(out.Facts, fact{number(c.Untested), "conditions that were not tested", untested(c)})
 	}
+	if c.Imageless > 0 {
+		out.Facts = append(out.Facts, fact{number(c.Imageless), "row versions that no condition was held against",
+			imageless(c)})
+	}
 	if c.UnseenOrigins > 0 {
 		out.Facts = append(out.Facts, fact{number(c.UnseenOrigins), "reads of versions that nobody was seen to write",
 			"written past isotap, or by statements that it did not observe"})

@@ -155,6 +155,9 @@ func (t *terminal) coverage(c *analyzer.Coverage) {
 	if c.Untested > 0 {
 		t.text("           ", untested(c), "")
 	}
+	if c.Imageless > 0 {
+		t.text("           ", imageless(c), "")
+	}
 	if c.LookedAndInserted > 0 {
 		t.text("           ", plural(c.LookedAndInserted, "transaction")+
 			" looked for rows, found none, and inserted: run with --mode predicates to know what they missed", "")
@@ -236,6 +239,12 @@ func untested(c *analyzer.Coverage) string {
 		text += " (where run had no time for it, run with --mode predicates)"
 	}
 	return text
+}
+
+// imageless says how many versions no condition was held against.
+func imageless(c *analyzer.Coverage) string {
+	return plural(c.Imageless, "row version") + " could not be held against conditions, since the values are not known: " +
+		"who missed them is not known"
 }
 
 // kindList says for each kind of statements how many of them were observed exactly.
