@@ -22,7 +22,7 @@ type stopwatch struct {
 }
 
 func (s *stopwatch) Test(ctx context.Context, database string, predicates []history.Predicate,
-	images []string) ([][]int, error) {
+	images []string) ([][]int, []bool, error) {
 	s.now += s.takes
 	return s.grep.Test(ctx, database, predicates, images)
 }
@@ -128,8 +128,8 @@ func TestPredicatesBeyondTheBoundAreCounted(t *testing.T) {
 // refusing tests nothing.
 type refusing struct{}
 
-func (refusing) Test(ctx context.Context, _ string, _ []history.Predicate, _ []string) ([][]int, error) {
-	return nil, context.Cause(ctx)
+func (refusing) Test(ctx context.Context, _ string, _ []history.Predicate, _ []string) ([][]int, []bool, error) {
+	return nil, nil, context.Cause(ctx)
 }
 
 // TestGentleFindsTheSame holds a matcher that is gentle against one that is not: what statements of random clients at

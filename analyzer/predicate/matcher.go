@@ -35,10 +35,11 @@ const (
 )
 
 // A Tester says which of some rows of a table in a database match predicates over it: for each of these the rows'
-// places in images, in order. A row is as [history.Stmt].Images has it.
+// places in images, in order, and whether some images lack a column that it names, so that it could not be held against
+// them. A row is as [history.Stmt].Images has it.
 type Tester interface {
 	Test(ctx context.Context, database string, predicates []history.Predicate, images []string) (matching [][]int,
-		err error)
+		lacking []bool, err error)
 }
 
 // A Sink takes what was found out. It may wait.
@@ -62,6 +63,7 @@ type Matcher struct {
 	tables map[table]*tests
 	worked int64 // nanoseconds that clients' statements took
 	beyond int   // predicates that were let go of before they had been tested whole, as there was too much
+	partly int   // predicates that were forgotten, and had not been tested whole since the server or images could not
 
 	spent int64 // nanoseconds that tests took; of Run
 }
@@ -91,6 +93,8 @@ type test struct {
 	tested int // so many images, the dropped ones among them
 	uses   uses
 	failed bool // the server could not test it
+	// lacked says that images it should have been held against lack a column that it names.
+	lacked bool
 }
 
 // NewMatcher returns a Matcher that keeps nothing yet.
@@ -131,10 +135,10 @@ func (m *Matcher) Add(database string, t *history.Txn) {
 func (m *Matcher) Untested() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := m.beyond
+	n := m.beyond + m.partly
 	for _, t := range m.tables {
 		for _, x := range t.predicates {
-			if x.failed {
+			if x.partly() {
 				n++
 			}
 		}
@@ -228,8 +232,11 @@ func (t *tests) abandon() int {
 	return n
 }
 
-// forget lets go of what is older than the window.
-func (t *tests) forget(now int64) {
+// partly reports whether the predicate was not held against all that it should have been.
+func (x *test) partly() bool { return x.failed || x.lacked }
+
+// forget lets go of what is older than the window. It returns how many predicates of it were tested partly.
+func (t *tests) forget(now int64) (partly int) {
 	old := now - int64(window)
 	n := slices.IndexFunc(t.images, func(i image) bool { return i.at >= old })
 	if n < 0 {
@@ -239,6 +246,9 @@ func (t *tests) forget(now int64) {
 	for p, x := range t.predicates {
 		if x.uses.last() < old {
 			delete(t.predicates, p)
+			if x.partly() {
+				partly++
+			}
 		}
 		x.tested = max(x.tested, t.dropped)
 	}
@@ -247,6 +257,7 @@ func (t *tests) forget(now int64) {
 			delete(t.rows, id)
 		}
 	}
+	return partly
 }
 
 // Run tests what comes in until ctx ends, and then what is left, for as long as rest allows and work goes on. now is
@@ -343,7 +354,7 @@ func (m *Matcher) due(now int64) (tasks []task) {
 			}
 			tasks = append(tasks, due)
 		}
-		t.forget(now)
+		m.partly += t.forget(now)
 	}
 	return tasks
 }
@@ -405,7 +416,7 @@ func (m *Matcher) test(ctx context.Context, t task) {
 	for i := range t.images {
 		texts[i] = t.images[i].text
 	}
-	matching, err := m.tester.Test(ctx, t.database, predicates, texts)
+	matching, lacking, err := m.tester.Test(ctx, t.database, predicates, texts)
 	switch {
 	case err == nil:
 	case len(predicates) > 1 && ctx.Err() == nil:
@@ -415,13 +426,16 @@ func (m *Matcher) test(ctx context.Context, t task) {
 		return
 	default:
 		for _, p := range predicates {
-			m.fail(t.database, p)
+			m.mark(t.database, p, func(x *test) { x.failed = true })
 		}
 		m.log.Info("a condition cannot be tested: what it did not find is not known",
 			zap.String("table", predicates[0].Table), zap.Int("conditions", len(predicates)), zap.Error(err))
 		return
 	}
 	for i, matched := range matching {
+		if lacking[i] {
+			m.mark(t.database, predicates[i], func(x *test) { x.lacked = true })
+		}
 		found := history.Matches{Database: t.database, Predicate: predicates[i]}
 		for _, at := range matched {
 			if t.of[i].wants(t.places[at]) {
@@ -437,11 +451,11 @@ func (m *Matcher) test(ctx context.Context, t task) {
 	}
 }
 
-// fail gives a predicate up.
-func (m *Matcher) fail(database string, p history.Predicate) {
+// mark takes note of something about the test of a predicate.
+func (m *Matcher) mark(database string, p history.Predicate, what func(*test)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if t := m.tables[table{database, p.Table}]; t != nil && t.predicates[p] != nil {
-		t.predicates[p].failed = true
+		what(t.predicates[p])
 	}
 }

@@ -19,20 +19,22 @@ type grep struct {
 	found map[history.Predicate][]history.VersionRef
 }
 
-func (g *grep) Test(_ context.Context, _ string, predicates []history.Predicate, images []string) ([][]int, error) {
+func (g *grep) Test(_ context.Context, _ string, predicates []history.Predicate, images []string) (matching [][]int,
+	lacking []bool, err error) {
 	g.asked++
-	matching := make([][]int, len(predicates))
+	matching, lacking = make([][]int, len(predicates)), make([]bool, len(predicates))
 	for i, p := range predicates {
 		if p.Where == "error" {
-			return nil, errors.New("no such thing")
+			return nil, nil, errors.New("no such thing")
 		}
 		for j, image := range images {
+			lacking[i] = lacking[i] || strings.HasPrefix(image, "without "+p.Where)
 			if strings.Contains(image, p.Where) {
 				matching[i] = append(matching[i], j)
 			}
 		}
 	}
-	return matching, nil
+	return matching, lacking, nil
 }
 
 func (g *grep) Matches(_ context.Context, m history.Matches) error {
@@ -175,5 +177,26 @@ func TestWhatIsLeftAtTheEndIsTested(t *testing.T) {
 	m.Run(ctx, t.Context(), time.Minute, func() int64 { return 3 })
 	if len(g.found[where("a")]) != 1 {
 		t.Error("what came last was not tested")
+	}
+}
+
+// TestWhatCouldNotBeTestedStaysCounted: a condition that the server refuses, and one of a column that an image lacks,
+// are counted also when they were forgotten.
+func TestWhatCouldNotBeTestedStaysCounted(t *testing.T) {
+	g, m := newGrep()
+	m.Add("", wrote(1, "(a)", "without c (a)"))
+	m.Add("", reads(2, "a", "c", "error"))
+	for _, at := range []int64{3, 3 + 2*int64(window)} {
+		m.round(t.Context(), at)
+		if got := m.Untested(); got != 2 || m.Beyond() != 0 {
+			t.Errorf("at %d: %d conditions are said not to be tested, %d of them beyond the bound; want 2 and 0", at, got,
+				m.Beyond())
+		}
+	}
+	if got := g.found[where("a")]; len(got) != 2 {
+		t.Errorf("%v match a condition that was tested whole", got)
+	}
+	if n := len(m.tables[table{"", "t"}].predicates); n != 0 {
+		t.Errorf("%d conditions are still known", n)
 	}
 }

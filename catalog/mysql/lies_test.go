@@ -81,7 +81,7 @@ func uses(database string) map[string]func(context.Context, dsn.Target) error {
 			of := quote(database) + ".`parent`"
 			p := history.Predicate{Table: database + ".parent", Of: of, As: "parent", Where: "id > 1",
 				Settings: history.LiteralSettings{TimeZone: "SYSTEM", Collation: "utf8mb4_general_ci"}}
-			_, err = m.Test(ctx, database, []history.Predicate{p}, []string{",`id`)" + sqlmysql.ImageValues + "1)",
+			_, _, err = m.Test(ctx, database, []history.Predicate{p}, []string{",`id`)" + sqlmysql.ImageValues + "1)",
 				",`id`)" + sqlmysql.ImageValues + "2)"})
 			return errors.Join(err, m.Close())
 		},

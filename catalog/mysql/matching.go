@@ -62,27 +62,32 @@ const (
 	maxFill = 256 << 10
 )
 
-// Test returns for each predicate, all over the same table, the places in images of the rows that match. Where an image
-// lacks a column of the condition it is not known to match.
+// Test returns for each predicate, all over the same table, the places in images of the rows that match, and whether an
+// image lacks a column of the condition: it is then not known to match.
 func (m *Matching) Test(ctx context.Context, _ string, predicates []history.Predicate,
-	images []string) ([][]int, error) {
-	matching := make([][]int, len(predicates))
-	failures := make([]error, len(predicates))
-	alike := groupImages(images)
-	for _, g := range alike {
-		if err := m.testGroup(ctx, g, predicates, matching, failures); err != nil {
-			return nil, fmt.Errorf("test predicates over %s: %w", predicates[0].Table, err)
+	images []string) (matching [][]int, lacking []bool, err error) {
+	found := outcomes{make([][]int, len(predicates)), make([]bool, len(predicates)), make([]error, len(predicates))}
+	for _, g := range groupImages(images) {
+		if err := m.testGroup(ctx, g, predicates, &found); err != nil {
+			return nil, nil, fmt.Errorf("test predicates over %s: %w", predicates[0].Table, err)
 		}
 	}
-	for i, err := range failures {
-		if err != nil && matching[i] == nil {
-			return nil, fmt.Errorf("test a predicate over %s: %w", predicates[i].Table, err)
+	for i, err := range found.failures {
+		if err != nil && found.matching[i] == nil {
+			return nil, nil, fmt.Errorf("test a predicate over %s: %w", predicates[i].Table, err)
 		}
 	}
-	for i := range matching {
-		slices.Sort(matching[i])
+	for i := range found.matching {
+		slices.Sort(found.matching[i])
 	}
-	return matching, nil
+	return found.matching, found.lacking, nil
+}
+
+// Outcomes say of each predicate what matches it, whether an image lacked a column of it, and the server's error.
+type outcomes struct {
+	matching [][]int
+	lacking  []bool
+	failures []error
 }
 
 // A group are images of the same columns.
@@ -106,9 +111,8 @@ func groupImages(images []string) (groups []*group) {
 	return groups
 }
 
-// testGroup adds what matches of a group. Failures gets the errors of conditions.
-func (m *Matching) testGroup(ctx context.Context, g *group, predicates []history.Predicate, matching [][]int,
-	failures []error) error {
+// testGroup adds what it finds out about a group.
+func (m *Matching) testGroup(ctx context.Context, g *group, predicates []history.Predicate, found *outcomes) error {
 	schema, table, ok := splitName(predicates[0].Of)
 	if !ok {
 		return fmt.Errorf("%s is no name of a table", predicates[0].Of)
@@ -119,15 +123,16 @@ func (m *Matching) testGroup(ctx context.Context, g *group, predicates []history
 		return err
 	}
 	for _, together := range groupPredicates(predicates) {
-		err := m.hold(ctx, rows, g, predicates, together, matching)
+		err := m.hold(ctx, rows, g, predicates, together, found.matching)
 		if isServerError(err) {
 			err = nil
 			for i, place := range together {
-				failed := m.hold(ctx, rows, g, predicates, together[i:i+1], matching)
+				failed := m.hold(ctx, rows, g, predicates, together[i:i+1], found.matching)
 				switch {
 				case lacksColumn(failed, of): // other images may have it
+					found.lacking[place] = true
 				case isServerError(failed):
-					failures[place] = failed
+					found.failures[place] = failed
 				case failed != nil:
 					err = failed
 				}

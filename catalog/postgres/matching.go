@@ -79,12 +79,13 @@ func (c *Conn) Matching(ctx context.Context, predicates []history.Predicate, ima
 	return matching, nil
 }
 
-// Test is [Conn.Matching] in a database.
+// Test is [Conn.Matching] in a database. No image lacks a column.
 func (d *Databases) Test(ctx context.Context, database string, predicates []history.Predicate,
-	images []string) ([][]int, error) {
+	images []string) (matching [][]int, lacking []bool, err error) {
 	cache, err := d.Open(ctx, database)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return cache.conn.Matching(ctx, predicates, images)
+	matching, err = cache.conn.Matching(ctx, predicates, images)
+	return matching, make([]bool, len(predicates)), err
 }
