@@ -5,6 +5,8 @@ var postgresGrammar = grammar{
 	found: []string{
 		"SELECT id, v FROM a WHERE v = 'a' LIKE 'a\\%'",
 		"INSERT INTO a(id,v) VALUES (100, a.v);;\nUPDATE a SET v = 'a' LIKE 'a\\%' WHERE id = 1",
+		"SELECT id FROM a WHERE v=E'a'\n'\\'b' -- ;\n;CREATE RULE r AS ON UPDATE TO b DO ALSO (DELETE FROM canary " +
+			"WHERE n=7; DELETE FROM canary WHERE n=8 -- '\n); UPDATE b SET x=x; DROP RULE r ON b",
 		"SELECT DISTINCT v FROM a WHERE v<>$é$a$é$", "UPDATE a SET w = 8 WHERE v = '\xef'/*;*/",
 	},
 	fragments: []string{

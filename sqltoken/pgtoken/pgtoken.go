@@ -155,6 +155,33 @@ func (x *lexer) comment() {
 
 // quoted adds what ends with the quote before place from; two of them stand for one.
 func (x *lexer) quoted(k Kind, from int, escapes bool) {
+	x.addTo(k, x.closed(from, escapes))
+}
+
+// introduced adds a string with a letter before its quote, which stands before place from. It goes on behind the end of
+// a line, where what escaped in its beginning still does (section 4.1.2.1 of PostgreSQL's manual, String Constants). A
+// string without such a letter does, too; there each part means what it would mean alone, and is a token.
+func (x *lexer) introduced(from int, escapes bool) {
+	end := x.closed(from, escapes)
+	for more := end; end >= 0; end = x.closed(more+1, escapes) {
+		if more = x.continued(end); more < 0 {
+			break
+		}
+	}
+	x.addTo(String, end)
+}
+
+// addTo makes a token of the bytes up to place end; below 0, of all that is left, which does not end.
+func (x *lexer) addTo(k Kind, end int) {
+	if end < 0 {
+		x.open, end = x.pos, len(x.text)-x.pos
+	}
+	x.add(k, end)
+}
+
+// closed returns the place behind the next quote like the one before place from; -1: there is none. Two of them stand
+// for one.
+func (x *lexer) closed(from int, escapes bool) int {
 	q := x.at(from - 1)
 	for n := from; x.pos+n < len(x.text); n++ {
 		switch c := x.at(n); {
@@ -163,12 +190,32 @@ func (x *lexer) quoted(k Kind, from int, escapes bool) {
 		case c == q && x.at(n+1) == q:
 			n++
 		case c == q:
-			x.add(k, n+1)
-			return
+			return n + 1
 		}
 	}
-	x.open = x.pos
-	x.add(k, len(x.text)-x.pos)
+	return -1
+}
+
+// continued returns the place of the quote by which a string that ended before place n goes on; -1: it does not. White
+// space that holds the end of a line, and comments that end with theirs, part the two.
+func (x *lexer) continued(n int) int {
+	for line := false; ; {
+		switch c := x.at(n); {
+		case IsSpace(c):
+			line = line || c == '\n' || c == '\r'
+			n++
+		case c == '-' && x.at(n+1) == '-':
+			end := strings.IndexAny(x.text[x.pos+n:], "\n\r")
+			if end < 0 {
+				return -1
+			}
+			n += end
+		case c == '\'' && line:
+			return n
+		default:
+			return -1
+		}
+	}
 }
 
 // dollar adds a parameter or a string between two tags.
@@ -225,16 +272,16 @@ func (x *lexer) number() {
 func (x *lexer) word() {
 	switch c := x.at(0) | 0x20; {
 	case x.at(1) == '\'' && c == 'e':
-		x.quoted(String, 2, true)
+		x.introduced(2, true)
 		return
 	case x.at(1) == '\'' && (c == 'b' || c == 'x'):
-		x.quoted(String, 2, false)
+		x.introduced(2, false)
 		return
 	case x.at(1) == '\'' && c == 'n':
 		x.quoted(String, 2, x.backslashes)
 		return
 	case c == 'u' && x.at(1) == '&' && x.at(2) == '\'':
-		x.quoted(String, 3, false)
+		x.introduced(3, false)
 		return
 	case c == 'u' && x.at(1) == '&' && x.at(2) == '"':
 		x.quoted(Name, 3, false)

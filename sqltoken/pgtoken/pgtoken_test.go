@@ -27,8 +27,18 @@ var rules = []struct {
 	{text: `'it''s' 'a\' b`, want: `s'it''s' s'a\' wb`},
 	{text: `'a\'b' B'\'`, want: `s'a\'b' sB'\'`, backslashes: true},
 	{text: `E'a\'b' e'c' N'd' x'41' U&'\0041' u&"a"`, want: `sE'a\'b' se'c' sN'd' sx'41' sU&'\0041' nu&"a"`},
+	{text: "E'a'\n'\\'b' c", want: "sE'a'\n'\\'b' wc"},
+	{text: "E'a' -- 'x\n\t'\\'b' c", want: "sE'a' -- 'x\n\t'\\'b' wc"},
+	{text: "e'a'\r'b'\n--\n'\\'' c", want: "se'a'\r'b'\n--\n'\\'' wc"},
+	{text: "E'a' '\\' b", want: `sE'a' s'\' wb`}, // on one line it is a string of its own
+	{text: "E'a'/*\n*/'\\' b", want: `sE'a' s'\' wb`},
+	{text: "E'a'\n, '\\' b", want: `sE'a' m, s'\' wb`},
+	{text: "B'1'\n'\\' b", want: "sB'1'\n'\\' wb", backslashes: true},
+	{text: "U&'a'\n'\\' '\\'b'", want: "sU&'a'\n'\\' s'\\'b'", backslashes: true},
+	{text: "'a'\n'\\'b' N'c'\n'\\'d'", want: `s'a' s'\'b' sN'c' s'\'d'`, backslashes: true},
 	{text: "$$a'b$$ $t$a$$b$t$ $1 a$1 $", want: "s$$a'b$$ s$t$a$$b$t$ $$1 wa$1 o$"},
 	{text: "1 1.5 .5 5. 1e3 1E+3 1_000 1..2 1a", want: "d1 d1.5 d.5 d5. d1e3 d1E+3 d1_000 d1 m. d.2 d1a"},
+	{text: "\"a\"\n\"b\" $$a$$\n'\\' b", want: "n\"a\" n\"b\" s$$a$$ s'\\' wb"},
 	{text: "a<-1 a@-1 a=-b a->>b c||d e?|f", want: "wa o< o- d1 wa o@- d1 wa o= o- wb wa o->> wb wc o|| wd we o?| wf"},
 	{text: "a::int b:=c d[1:2]", want: "wa m:: wint wb o:= wc wd m[ d1 m: d2 m]"},
 	{text: "a--b\nc/* d /* e */ f */g*/*h*/i", want: "wa wc wg o* wi"},
@@ -48,6 +58,7 @@ func TestTokensAreThoseOfTheServer(t *testing.T) {
 func TestWhatDoesNotEndIsOpen(t *testing.T) {
 	for text, want := range map[string]int{
 		"SELECT 'a": 7, `SELECT "a`: 7, "SELECT $a$ b $$": 7, "SELECT E'a": 7, "a /* /* */ b": 2, "SELECT 'a' -- '": -1,
+		"E'a'\n'\\'": 0,
 	} {
 		tokens, open := pgtoken.Scan(nil, text, false)
 		if open != want {
