@@ -30,6 +30,12 @@ const (
 // memory of this size.
 const memTableSize = 8 << 20
 
+// tableSize is how large a table becomes at most when tables are rewritten, which is done in memory.
+// Keys come in order, so that a table is never joined with others later on: a recording has as many files
+// as this makes of it, and all are open and mapped while it is written. A process has 65,530 maps
+// (vm.max_map_count): with tables of 1 MiB, what 60 GB need.
+const tableSize = 8 << 20
+
 // badgerOptions are the settings that writing and reading share.
 //
 // Everything lives in the tree, nothing in Badger's value log: values are cut to less than its
@@ -43,7 +49,7 @@ func badgerOptions(dir string, log *zap.Logger) badger.Options {
 		WithLogger(badgerLog{log}).
 		WithMemTableSize(memTableSize).
 		WithNumMemtables(2).
-		WithBaseTableSize(1 << 20). // what a compaction builds in memory
+		WithBaseTableSize(tableSize).
 		WithBaseLevelSize(32 << 20).
 		WithValueThreshold(1 << 20).
 		WithValueLogFileSize(1 << 20).
