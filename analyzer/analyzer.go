@@ -156,7 +156,7 @@ func (a *Analyzer) AddSession(s history.Session) error {
 // Logged adds what the server's own log told, for the coverage.
 func (a *Analyzer) Logged(l LogCoverage) {
 	to := &a.coverageCount.Log
-	to.Told, to.Ends = to.Told+l.Told, to.Ends+l.Ends
+	to.Told, to.Ends, to.Unlogged = to.Told+l.Told, to.Ends+l.Ends, to.Unlogged+l.Unlogged
 	to.Txns, to.Past, to.Effects, to.Disputed = to.Txns+l.Txns, to.Past+l.Past, to.Effects+l.Effects,
 		to.Disputed+l.Disputed
 	to.Example = cmp.Or(to.Example, l.Example)

@@ -230,6 +230,9 @@ type LogCoverage struct {
 	Effects   int // writes of recorded transactions that the proxy did not see
 	Told      int // of these, that are among the transactions' writes all the same
 	Ends      int // recorded transactions of which the log alone knows how they ended
+	// Unlogged are transactions past isotap that changed rows of which the log does not say which: by the action of a
+	// foreign key of MariaDB's.
+	Unlogged int
 	// Disputed are versions that recorded statements saw themselves leave and that the log lacks: there is a fault of
 	// isotap's. Example names one.
 	Disputed int

@@ -122,6 +122,7 @@ type (
 		Effects      int           `json:"unseen_writes"`
 		Told         int           `json:"unseen_writes_told"`
 		Ends         int           `json:"ends_told"`
+		Unlogged     int           `json:"unlogged"`
 		Disputed     int           `json:"disputed"`
 	}
 	jsonStretch struct {
@@ -330,7 +331,7 @@ func newJSONCoverage(c *analyzer.Coverage) jsonCoverage {
 	}
 	l := &c.Log
 	out.ServerLog = jsonLog{Stretches: make([]jsonStretch, 0), Transactions: l.Txns, Past: l.Past, Effects: l.Effects,
-		Told: l.Told, Ends: l.Ends, Disputed: l.Disputed}
+		Told: l.Told, Ends: l.Ends, Unlogged: l.Unlogged, Disputed: l.Disputed}
 	for _, s := range l.Stretches {
 		out.ServerLog.Stretches = append(out.ServerLog.Stretches, jsonStretch{s.From, s.To, s.Reason})
 	}

@@ -48,6 +48,9 @@ func doubts(c *analyzer.Coverage) []string {
 	if n := c.Log.Past; n > 0 {
 		why = append(why, plural(n, "transaction")+" went past isotap, and what they read is not known")
 	}
+	if n := c.Log.Unlogged; n > 0 {
+		why = append(why, plural(n, "transaction")+" changed rows past isotap that the server's log does not name")
+	}
 	if c.PutBack > 0 {
 		why = append(why, putBack(c))
 	}

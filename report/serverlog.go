@@ -47,6 +47,10 @@ func serverLog(c *analyzer.Coverage) string {
 	if c.Log.Ends > 0 {
 		parts = append(parts, plural(c.Log.Ends, "recorded one")+" of which it alone tells the end")
 	}
+	if c.Log.Unlogged > 0 {
+		parts = append(parts, plural(c.Log.Unlogged, "transaction")+
+			" past isotap whose foreign keys changed rows that it does not name")
+	}
 	return strings.Join(parts, ", ")
 }
 

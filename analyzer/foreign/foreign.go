@@ -30,15 +30,22 @@ type Resolver struct {
 	runs   []history.Info
 	numOf  map[history.Run]int
 	chains map[history.Row]*chain
-	// deleted are the rows that recorded transactions deleted, among the chains', and by which statement.
-	deleted map[history.Row]history.Tag
+	// deletions are, of rows of which the log has nothing but that they were deleted, how often that was, less those of
+	// recorded transactions. What remains becomes chains.
+	deletions map[history.Row]int
+	// deleted are the statements of recorded transactions that deleted rows of chains and of deletions.
+	deleted map[history.Row][]history.Tag
 	// unobserved are the statements of recorded transactions that may have written unseen, by their numbers.
 	unobserved map[history.TxnID][]uint32
-	// recorded are the times of the committed transactions that the log is held against.
+	// recorded are the times of the transactions that the log is held against.
 	recorded map[history.TxnID]times
 	unseen   unseen.Writers
 	logged   []loggedTxn
 	added    map[logPlace]bool
+	// silent are the tables of which the log says that somebody past isotap changed rows, and not which. Places are
+	// those of transactions in the log, where there are such tables.
+	silent map[string][]silentChange
+	places map[history.TxnID]int
 	// effects are the writes of recorded statements that the log alone knows.
 	effects map[history.TxnID][]effect
 	past    []*history.Txn
@@ -50,6 +57,7 @@ type Resolver struct {
 type Stats struct {
 	Txns    int // of the log, that committed
 	Effects int // writes of recorded transactions that the proxy did not see
+	Silent  int // transactions past isotap that changed rows of which the log does not say which
 }
 
 // A logPlace names a transaction of a log: those of two servers differ in what they wrote.
@@ -68,6 +76,7 @@ type loggedTxn struct {
 	seen   int64 // 0: not known
 	writes []history.LoggedWrite
 	tags   []history.Tag // of the writes; initial: it is not known
+	silent []string      // the tables that it changed rows of without a trace of which
 }
 
 // An effect is a write that a statement of a recorded transaction had without leaving its tag.
@@ -81,9 +90,10 @@ type effect struct {
 // New returns a resolver that knows nothing.
 func New() *Resolver {
 	return &Resolver{numOf: make(map[history.Run]int), chains: make(map[history.Row]*chain),
-		deleted: make(map[history.Row]history.Tag), unobserved: make(map[history.TxnID][]uint32),
-		recorded: make(map[history.TxnID]times),
-		added:    make(map[logPlace]bool), effects: make(map[history.TxnID][]effect)}
+		deletions: make(map[history.Row]int), deleted: make(map[history.Row][]history.Tag),
+		unobserved: make(map[history.TxnID][]uint32), recorded: make(map[history.TxnID]times),
+		silent: make(map[string][]silentChange), places: make(map[history.TxnID]int),
+		added: make(map[logPlace]bool), effects: make(map[history.TxnID][]effect)}
 }
 
 // AddRun adds a run whose log was read.
@@ -98,9 +108,17 @@ func (r *Resolver) Note(t *history.LoggedTxn) {
 		return
 	}
 	r.stats.Txns++
+	for _, table := range t.Unlogged {
+		r.silent[table] = nil
+	}
 	for i := range t.Writes {
-		if w := &t.Writes[i]; untagged(w) && w.Op != history.DeleteRow && r.chains[w.Row] == nil {
+		switch w := &t.Writes[i]; {
+		case r.chains[w.Row] != nil:
+		case w.Op == history.DeleteRow:
+			r.deletions[w.Row]++
+		case untagged(w):
 			r.chains[w.Row] = &chain{}
+			delete(r.deletions, w.Row)
 		}
 	}
 }
@@ -116,17 +134,33 @@ func untagged(w *history.LoggedWrite) bool {
 	return true
 }
 
-// Empty reports whether every write of the log left its tag.
-func (r *Resolver) Empty() bool { return len(r.chains) == 0 }
+// Empty reports whether every write of the log left its tag, and no row was deleted.
+func (r *Resolver) Empty() bool {
+	return len(r.chains) == 0 && len(r.deletions) == 0 && len(r.silent) == 0
+}
+
+// met reports whether the log wrote a row without a tag.
+func (r *Resolver) met(row history.Row) bool {
+	_, deleted := r.deletions[row]
+	return deleted || r.chains[row] != nil
+}
+
+// foundDeletions makes chains of the rows that the log alone knows somebody to have deleted.
+func (r *Resolver) foundDeletions() {
+	for row, n := range r.deletions {
+		if n > 0 {
+			r.chains[row] = &chain{}
+		}
+	}
+	r.deletions = nil
+}
 
 // Collect takes in a recorded transaction.
 func (r *Resolver) Collect(t *history.Txn) error {
 	if t.Status == history.Aborted {
 		return nil
 	}
-	if t.Status == history.Committed {
-		r.recorded[t.ID] = timesOf(t)
-	}
+	r.recorded[t.ID] = timesOf(t)
 	if slices.ContainsFunc(t.Stmts, mayWriteUnseen) {
 		r.unseen.Add(t)
 	}
@@ -136,12 +170,20 @@ func (r *Resolver) Collect(t *history.Txn) error {
 			r.unobserved[t.ID] = append(r.unobserved[t.ID], s.Num)
 		}
 		for j := range s.Accesses {
-			if a := &s.Accesses[j]; a.Op == history.DeleteRow && !s.Void && r.chains[a.Row] != nil {
-				r.deleted[a.Row] = history.Tag{Txn: t.ID, Stmt: s.Num}
+			if a := &s.Accesses[j]; a.Op == history.DeleteRow && !s.Void && r.met(a.Row) {
+				r.delete(t, s, a)
 			}
 		}
 	}
 	return nil
+}
+
+// delete takes in that a statement of a recorded transaction deleted a row, or may have.
+func (r *Resolver) delete(t *history.Txn, s *history.Stmt, a *history.Access) {
+	r.deleted[a.Row] = append(r.deleted[a.Row], history.Tag{Txn: t.ID, Stmt: s.Num})
+	if n, ok := r.deletions[a.Row]; ok && !a.Inexact && t.Status == history.Committed {
+		r.deletions[a.Row] = n - 1
+	}
 }
 
 // mayWriteUnseen reports whether a statement may have written rows that are not among its accesses.
@@ -155,38 +197,55 @@ func mayWriteUnseen(s history.Stmt) bool {
 
 // Add takes in a transaction of a run's log, in the log's order.
 func (r *Resolver) Add(run history.Run, t *history.LoggedTxn) {
-	if t.Status != history.Committed || len(t.Writes) == 0 {
+	if t.Status != history.Committed || len(t.Writes)+len(t.Unlogged) == 0 {
 		return
 	}
-	place := logPlace{t.File, t.Position, t.Writes[0].Row}
+	r.foundDeletions()
+	place := logPlace{file: t.File, position: t.Position}
+	if len(t.Writes) > 0 {
+		place.row = t.Writes[0].Row
+	}
 	if r.added[place] {
 		return // two proxies read one log
 	}
 	r.added[place] = true
-	x := loggedTxn{run: r.numOf[run], from: t.From, to: t.To, seen: t.Seen, owner: r.owner(t)}
+	x := loggedTxn{run: r.numOf[run], from: t.From, to: t.To, seen: t.Seen, owner: r.owner(run, t)}
 	for i, w := range t.Writes {
 		if r.chains[w.Row] != nil {
 			x.writes = append(x.writes, w)
 			x.tags = append(x.tags, r.tagOf(t.Writes, i, x.owner))
 		}
 	}
-	if len(x.writes) > 0 || x.owner != 0 {
+	if x.owner == 0 {
+		x.silent = t.Unlogged
+	}
+	if len(x.writes)+len(x.silent) > 0 || x.owner != 0 {
 		r.logged = append(r.logged, x)
 	}
 }
 
-// owner returns the transaction whose tags a transaction of the log left; zero for none.
-func (r *Resolver) owner(t *history.LoggedTxn) history.TxnID {
+// owner returns the transaction whose tags a transaction of the log left, or whose deletions it has; zero for none.
+// Rows that somebody put back carry the tags of those who wrote them once. These had ended before.
+func (r *Resolver) owner(run history.Run, t *history.LoggedTxn) history.TxnID {
 	for i := range t.Writes {
 		w := &t.Writes[i]
-		switch deleted, ours := r.deleted[w.Row]; {
-		case !untagged(w):
-			return w.New.Txn
-		case w.Op == history.DeleteRow && ours:
-			return deleted.Txn
+		if id := w.New.Txn; !untagged(w) && r.mayHaveEnded(id, run, t) {
+			return id
+		}
+		for _, deleted := range r.deleted[w.Row] {
+			if w.Op == history.DeleteRow && r.mayHaveEnded(deleted.Txn, run, t) {
+				return deleted.Txn
+			}
 		}
 	}
 	return 0
+}
+
+// mayHaveEnded reports whether a recorded transaction can have ended when one of a run's log did. Of others nothing is
+// known that speaks against it.
+func (r *Resolver) mayHaveEnded(id history.TxnID, run history.Run, t *history.LoggedTxn) bool {
+	at, known := r.recorded[id]
+	return !known || id.Run() != run || at.began <= t.To && (at.answered == 0 || at.answered >= t.From)
 }
 
 // Settle orders the versions and makes the transactions past isotap.
@@ -198,7 +257,7 @@ func (r *Resolver) Settle() {
 	r.unseen.Settle(owners)
 	r.boundTimes()
 	for i := range r.logged {
-		r.write(&r.logged[i])
+		r.place(i, r.write(&r.logged[i]))
 	}
 	for row, c := range r.chains {
 		if c.broken || len(c.versions) == 0 {

@@ -7,8 +7,8 @@ import (
 )
 
 // write puts what a transaction of the log wrote into the chains of the rows, and makes a transaction of what is
-// nobody's.
-func (r *Resolver) write(x *loggedTxn) {
+// nobody's. It returns whose tags the versions have.
+func (r *Resolver) write(x *loggedTxn) history.TxnID {
 	p := pastTxn{run: x.run, id: history.MakeTxnID(pastRun(x.run), uint32(len(r.past)+1))}
 	if x.owner == 0 && r.unseen.MayBe(r.runs[x.run].Run, x.from, x.to) {
 		p.unknown = true
@@ -30,15 +30,23 @@ func (r *Resolver) write(x *loggedTxn) {
 		switch {
 		case x.owner == 0:
 			p.add(a)
-		case untagged(w) && w.Op != history.DeleteRow && tag.Txn == x.owner:
+		case untagged(w) && tag.Txn == x.owner && !r.isObserved(w, tag):
 			r.stats.Effects++
 			r.effects[x.owner] = append(r.effects[x.owner], effect{tag.Stmt, w.Row, w.Op, before})
 		}
 	}
-	if x.owner != 0 || p.unknown || len(p.stmts) == 0 {
-		return
+	switch {
+	case x.owner != 0:
+		return x.owner
+	case !p.unknown && len(p.stmts) > 0:
+		r.past = append(r.past, p.txn(x))
 	}
-	r.past = append(r.past, p.txn(x))
+	return p.id
+}
+
+// isObserved reports whether a write is a deletion that the statement with a tag has among its accesses.
+func (r *Resolver) isObserved(w *history.LoggedWrite, tag history.Tag) bool {
+	return w.Op == history.DeleteRow && slices.Contains(r.deleted[w.Row], tag)
 }
 
 // tagOf returns the tag of a write of the log: its own, or that of the statement that had it as an effect; the initial
@@ -73,11 +81,13 @@ func (r *Resolver) tagOf(writes []history.LoggedWrite, i int, owner history.TxnI
 // leftBy returns the tag of the statement that is known to have made a write of a transaction; the initial one where
 // none is.
 func (r *Resolver) leftBy(w *history.LoggedWrite, owner history.TxnID) history.Tag {
-	if deleted, ours := r.deleted[w.Row]; w.Op == history.DeleteRow && ours && deleted.Txn == owner {
-		return deleted
-	}
-	if !untagged(w) {
+	if !untagged(w) && w.New.Txn == owner {
 		return w.New
+	}
+	for _, deleted := range r.deleted[w.Row] {
+		if w.Op == history.DeleteRow && deleted.Txn == owner {
+			return deleted
+		}
 	}
 	return history.Tag{}
 }

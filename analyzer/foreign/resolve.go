@@ -16,8 +16,12 @@ func (r *Resolver) Resolve(t *history.Txn) {
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
 		for j := range s.Accesses {
-			if c := r.chains[s.Accesses[j].Row]; c != nil {
-				v.resolve(c, s, &s.Accesses[j])
+			a := &s.Accesses[j]
+			if c := r.chains[a.Row]; c != nil {
+				v.resolve(c, s, a)
+			}
+			if changes := r.silent[a.Row.Table]; changes != nil && a.Op == history.Read && r.mayHaveChanged(changes, &v, s, a) {
+				a.Version, a.Prior = unknown(t.ID), nil
 			}
 		}
 		v.passed(s)

@@ -2,11 +2,15 @@ package foreign
 
 import "github.com/isotap/isotap/history"
 
-// times are those of a transaction's last statement, which committed it: when it was sent and answered.
-type times struct{ sent, answered int64 }
+// times are those of a transaction: when it began, and when its last statement was sent, and answered if that committed
+// it. 0: it was not.
+type times struct{ began, sent, answered int64 }
 
 func timesOf(t *history.Txn) times {
-	at := times{t.Start, t.End}
+	at := times{began: t.Start, sent: t.Start}
+	if t.Status == history.Committed {
+		at.answered = t.End
+	}
 	for i := range t.Stmts {
 		at.sent = max(at.sent, t.Stmts[i].Start)
 	}

@@ -36,6 +36,22 @@ func Explain(ctx context.Context, dirs []string, x, y history.TxnID, o analyzer.
 	return w, err
 }
 
+// Dependencies reads recordings and returns all dependencies between their transactions, and those past isotap that the
+// server's log tells of, beside what Analyze returns. All of it is in memory: it is for small recordings.
+func Dependencies(ctx context.Context, dirs []string, o analyzer.Options) (r *analyzer.Result, all []analyzer.Edge,
+	err error) {
+	r, err = analyze(ctx, dirs, o, func(history.Run) bool { return true }, func(a *analyzer.Analyzer) error {
+		for e, err := range a.Edges() {
+			if err != nil {
+				return err
+			}
+			all = append(all, e)
+		}
+		return nil
+	})
+	return r, all, err
+}
+
 // AnalyzeRun reads one run of a recording and returns what it found in it alone.
 func AnalyzeRun(ctx context.Context, dir string, run history.Run, o analyzer.Options) (*analyzer.Result, error) {
 	return analyze(ctx, []string{dir}, o, func(r history.Run) bool { return r == run }, nil)

@@ -74,6 +74,7 @@ func (s *sources) addForeign(a *analyzer.Analyzer) error {
 	}
 	stats := s.foreign.Stats()
 	_, _, past := s.foreign.Past()
-	a.Logged(analyzer.LogCoverage{Txns: stats.Txns, Past: len(past), Effects: stats.Effects, Told: stats.Effects})
+	a.Logged(analyzer.LogCoverage{Txns: stats.Txns, Past: len(past), Effects: stats.Effects, Told: stats.Effects,
+		Unlogged: stats.Silent})
 	return nil
 }

@@ -140,6 +140,24 @@ func (l *Log) Newest(statement int) []int {
 	return newest
 }
 
+// Last returns the newest token of the row that a statement was shown; false where it was shown none, or several rows.
+func (l *Log) Last(statement int) (Token, bool) {
+	if c := l.saw[statement]; len(c) == 1 && len(c[0]) > 0 {
+		return c[0][len(c[0])-1], true
+	}
+	return "", false
+}
+
+// DeletedBy returns the statement that deleted the version with a token, as far as one was shown it; 0 for none.
+func (l *Log) DeletedBy(t Token) int {
+	for n, chains := range l.deleted {
+		if slices.ContainsFunc(chains, func(c Chain) bool { return len(c) > 0 && c[len(c)-1] == t }) {
+			return n
+		}
+	}
+	return 0
+}
+
 // Foreign reports whether what a statement was shown came past isotap, newest of all in some row.
 func (l *Log) Foreign(statement int) bool {
 	return slices.ContainsFunc(l.saw[statement], func(c Chain) bool {

@@ -232,42 +232,46 @@ func (g *group) write(e *replication.RowsEvent, l *layout) {
 			g.txn.Cut = true
 			return
 		}
-		w, ok := l.write(e, i)
+		writes, ok := l.writes(e, i)
 		if !ok {
 			g.txn.Cut = true
 			continue
 		}
-		w.Row.Table = table
-		g.txn.Writes = append(g.txn.Writes, w)
+		for _, w := range writes {
+			w.Row.Table = table
+			g.txn.Writes = append(g.txn.Writes, w)
+		}
 	}
 	if len(e.Rows)%step != 0 {
 		g.txn.Cut = true
 	}
 }
 
-// write returns the write of which row i of an event is the image, or the first of two. It is false where the images
-// do not tell.
-func (l *layout) write(e *replication.RowsEvent, i int) (w history.LoggedWrite, ok bool) {
-	first, ok := l.identity(e, i)
+// writes returns the writes of which row i of an event is the image, or the first of two. It is false where the images
+// do not tell. An update after which the row is another one, as the server logs REPLACE, took one away and made one.
+func (l *layout) writes(e *replication.RowsEvent, i int) ([]history.LoggedWrite, bool) {
+	found, ok := l.identity(e, i)
 	if !ok {
-		return w, false
+		return nil, false
 	}
-	w.Row.ID = first.row
+	insert := func(left identity) history.LoggedWrite {
+		return history.LoggedWrite{Op: history.InsertRow, Row: history.Row{ID: left.row}, New: left.tag}
+	}
+	deletion := history.LoggedWrite{Op: history.DeleteRow, Row: history.Row{ID: found.row}, Old: found.tag}
 	switch e.Type() {
 	case replication.EnumRowsEventTypeInsert:
-		w.Op, w.New = history.InsertRow, first.tag
+		return []history.LoggedWrite{insert(found)}, true
 	case replication.EnumRowsEventTypeDelete:
-		w.Op, w.Old = history.DeleteRow, first.tag
+		return []history.LoggedWrite{deletion}, true
 	case replication.EnumRowsEventTypeUpdate:
 		left, ok := l.identity(e, i+1)
-		if !ok || left.row != first.row {
-			return w, false
+		if ok && left.row != found.row {
+			return []history.LoggedWrite{deletion, insert(left)}, true
 		}
-		w.Op, w.Old, w.New = history.UpdateRow, first.tag, left.tag
-	default:
-		return w, false
+		return []history.LoggedWrite{{Op: history.UpdateRow, Row: history.Row{ID: found.row}, Old: found.tag,
+			New: left.tag}}, ok
 	}
-	return w, true
+	return nil, false
 }
 
 // An identity is what isotap's columns say in an image of a row.
