@@ -156,22 +156,34 @@ func (p *Predicate) CloseFor(with Literals, rows uint64, last []string) (string,
 	return "(" + where + "\n) AND (" + before + ")", true // it may end with a comment
 }
 
-// Close returns the condition with literals in the places of its parameters; false where one of them is empty or not
-// there: its value is not known.
+// Close returns the condition with literals in the places of its parameters, as [OpenText.Close] does.
 func (p *Predicate) Close(with Literals) (string, bool) {
-	if len(p.Params) == 0 {
-		return p.Where[0], true
+	return (&OpenText{p.Where, p.Params}).Close(with)
+}
+
+// An OpenText is SQL whose parameters are open: parameter Params[i], counted from 0, stands between Texts[i] and
+// Texts[i+1].
+type OpenText struct {
+	Texts  []string
+	Params []int
+}
+
+// Close returns the text with literals in the places of its parameters; false where one of them is empty or not there:
+// its value is not known.
+func (t *OpenText) Close(with Literals) (string, bool) {
+	if len(t.Params) == 0 {
+		return t.Texts[0], true
 	}
 	var b strings.Builder
-	for i, n := range p.Params {
+	for i, n := range t.Params {
 		literal := with.of(n)
 		if literal == "" {
 			return "", false
 		}
-		b.WriteString(p.Where[i])
+		b.WriteString(t.Texts[i])
 		b.WriteString(literal)
 	}
-	b.WriteString(p.Where[len(p.Params)])
+	b.WriteString(t.Texts[len(t.Params)])
 	return b.String(), true
 }
 

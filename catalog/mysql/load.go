@@ -196,8 +196,30 @@ func (r *reading) addColumn(n name, row row) {
 			Numbered:  strings.Contains(extra, "auto_increment"),
 			Filled:    r.cache.isFilled(kind, extra, preset),
 			Refreshed: strings.Contains(strings.ToLower(extra), "on update"),
+			Preset:    r.cache.presetOf(kind, extra, preset, row[9] == "NO"),
 		})
 	}
+}
+
+// presetOf returns a column's default as a literal; empty where it is not known, or worked out for each row.
+func (c *Cache) presetOf(kind, extra, preset string, notNull bool) string {
+	textual := strings.HasSuffix(kind, "char") || kind == "enum" || kind == "set"
+	known := textual || slices.Contains([]string{"tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "float",
+		"double", "year", "date", "datetime", "time"}, kind)
+	switch {
+	case isGenerated(extra), strings.Contains(extra, "auto_increment"), c.isFilled(kind, extra, preset),
+		strings.Contains(preset, `\`):
+		return ""
+	case c.quotes && (known || preset == "NULL"):
+		return preset
+	case c.quotes:
+		return ""
+	case preset == "" && !notNull && !textual: // a text's may be an empty one
+		return "NULL"
+	case preset == "" || !known || strings.Contains(preset, "'"):
+		return ""
+	}
+	return "'" + preset + "'"
 }
 
 // isGenerated reads a column's EXTRA. MySQL says DEFAULT_GENERATED of a default that is an expression.

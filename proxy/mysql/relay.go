@@ -725,6 +725,7 @@ func (s *Session) access(o *pendingStatement, x *exchange) {
 		return
 	}
 	o.takeCounts(&x.reply, s.caps&gomysql.CLIENT_FOUND_ROWS != 0)
+	o.constant, o.insertID = s.settings.constant(o), x.ok.lastInsertID
 	o.addInserted(&s.txn.unrecorded)
 }
 

@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -230,6 +231,23 @@ func (in *settings) predicates(o *pendingStatement, last []string, moment string
 			Told: open.Asks(), Settings: in.literals.LiteralSettings, Wide: wide || open.Wide})
 	}
 	return out
+}
+
+// zoned is how a text may say a time zone, which MySQL converts from into the session's.
+var zoned = regexp.MustCompile(`[-+]\d{1,2}:\d\d'`)
+
+// constant returns the image that the text of an INSERT tells of all its rows; empty where it does not.
+func (in *settings) constant(o *pendingStatement) string {
+	c := &o.plan.Writes.Images.Constant
+	// Modes whose names begin so have the server round or cut fractions of a second.
+	if c.Columns == "" || strings.Contains(in.literals.SQLMode, "TIME_") {
+		return ""
+	}
+	values, ok := c.Values.Close(rewrite.Literals{Params: o.literals})
+	if !ok || !in.env.SameInUTF8(values) || zoned.MatchString(values) {
+		return ""
+	}
+	return c.Columns + sqlmysql.ImageValues + values + ")"
 }
 
 // widen makes the predicates of a statement wide that does not tell every row.

@@ -32,6 +32,9 @@ type pendingStatement struct {
 	// insertID is what the server numbered the first row of an INSERT with, and increment the step to the next, in
 	// mode predicates.
 	insertID, increment uint64
+	// constant is the image that all rows of an INSERT have, but for what the server numbered them with; empty where it
+	// is not known.
+	constant string
 	// numbersTold are what the server numbered rows with, as RETURNING told it, by their ids.
 	numbersTold map[string]string
 

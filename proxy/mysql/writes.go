@@ -87,6 +87,7 @@ func (o *pendingStatement) addCaptured(entries []sqlmysql.CaptureEntry) {
 	for i := range st.Accesses {
 		st.Accesses[i].Inexact = o.doubtful
 	}
+	o.addConstants(st)
 }
 
 // addFoundRows takes the entries of an UPDATE or DELETE, which finds each row once: of several entries for a
@@ -265,6 +266,25 @@ func (o *pendingStatement) addInserted(room *txnstate.Unrecorded) {
 	o.stmt.Accesses = o.insertedRows(nil)
 	for i := range o.stmt.Accesses {
 		o.stmt.Accesses[i].Inexact = o.doubtful
+	}
+	o.addConstants(&o.stmt)
+}
+
+// addConstants gives the rows that an INSERT surely made the image that they have alike.
+func (o *pendingStatement) addConstants(st *history.Stmt) {
+	if o.constant == "" || o.doubtful {
+		return
+	}
+	image := o.constant
+	if column := o.plan.Writes.Images.Constant.Numbered; column != "" && o.rowsToInsert == 1 && o.insertID > 0 {
+		columns, values, _ := strings.Cut(image, sqlmysql.ImageValues)
+		image = "(" + column + ", " + columns[1:] + sqlmysql.ImageValues + strconv.FormatUint(o.insertID, 10) + ", " + values
+	}
+	st.Images = make([]string, len(st.Accesses))
+	for i := range st.Accesses {
+		if st.Accesses[i].Op == history.InsertRow {
+			st.Images[i] = image
+		}
 	}
 }
 

@@ -89,6 +89,9 @@ type template struct {
 	edits []anchored
 	// chosen is the planner's: tokens have the same places in all statements.
 	chosen []choice
+	// constant and numbered are likewise the planner's.
+	constant []constant
+	numbered string
 	// companion makes the plans' companions; nil when they have none.
 	companion *template
 }
@@ -102,7 +105,8 @@ type anchored struct {
 
 // newTemplate makes a template of what a planner decided, before it assembles the plan.
 func newTemplate(pl *planner) *template {
-	t := &template{plan: *pl.plan, args: len(pl.plan.Args), edits: make([]anchored, len(pl.edits)), chosen: pl.chosen}
+	t := &template{plan: *pl.plan, args: len(pl.plan.Args), edits: make([]anchored, len(pl.edits)), chosen: pl.chosen,
+		constant: pl.constant, numbered: pl.numbered}
 	t.plan.Args, t.plan.Origin = nil, ""
 	for i, e := range pl.edits {
 		t.edits[i] = anchored{pl.st.anchor(e.start), pl.st.anchor(e.end), e.pieces, e.plain}
@@ -124,7 +128,8 @@ func (t *template) fill(st *statement, s *Session) *Plan {
 // planner returns what decided about the template's statement for this one.
 func (t *template) planner(st *statement, s *Session) *planner {
 	p := t.plan
-	pl := &planner{session: s, st: st, plan: &p, edits: make([]edit, len(t.edits)), chosen: t.chosen}
+	pl := &planner{session: s, st: st, plan: &p, edits: make([]edit, len(t.edits)), chosen: t.chosen,
+		constant: t.constant, numbered: t.numbered}
 	for i, e := range t.edits {
 		pl.edits[i] = edit{st.place(e.start), st.place(e.end), e.pieces, e.plain}
 	}

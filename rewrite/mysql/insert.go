@@ -247,6 +247,11 @@ func (pl *planner) insertSelect(n *ast.InsertStmt, t *Table) error {
 	if err != nil {
 		return err
 	}
+	names := columns
+	for _, name := range n.Columns {
+		names = append(names, name.Name.O)
+	}
+	pl.constants(n, sel, t, names, list)
 	pl.plan.Upstream.ListsColumns = len(columns) > 0
 	pl.plan.Writes.Inserts = Numbered
 	pl.insertAt(at.columns, text(columnList(columns, max(len(n.Columns), len(columns)), at.list)))

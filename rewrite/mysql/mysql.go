@@ -51,7 +51,7 @@
 //   - hole.go fills the pieces in when the text is sent.
 //   - In mode predicates conditions.go and joincondition.go find the conditions by which a statement and the queries in
 //     it choose rows, choice.go tells what such a condition hangs on and spells it, and image.go has writes collect the
-//     values that they leave.
+//     values that they leave. constant.go knows those that the text of an INSERT ... SELECT tells.
 //   - Afterwards the session reads with capture.go what was collected, and what SHOW WARNINGS asks for.
 //
 // A [Rewriter] and a [Cache] are safe for concurrent use.
@@ -150,6 +150,7 @@ func (pl *planner) rewrite() error {
 // finish returns the plan with its pieces.
 func (pl *planner) finish() *Plan {
 	pl.plan.Predicates = pl.predicates()
+	pl.plan.Writes.Images.Constant = pl.constantImage()
 	pl.assemble()
 	if pl.companion != nil {
 		if c := pl.companion.finish(); c.Upstream.Pieces != nil {

@@ -190,6 +190,8 @@ type ImageSpec struct {
 	// Counted says that the first of Inserted is the column that the server numbers (AUTO_INCREMENT): it is collected
 	// as 0 where the server does. Consecutive says that then the numbers of its rows follow one another.
 	Counted, Consecutive bool
+	// Constant is what all rows of the statement have alike. It collects nothing of these.
+	Constant Constants
 }
 
 // Empty reports whether no images are collected.
@@ -294,6 +296,8 @@ type Column struct {
 	// holds where an INSERT does not say it (CURRENT_TIMESTAMP, an expression), and Refreshed that it does so on each
 	// UPDATE.
 	Numbered, Filled, Refreshed bool
+	// Preset is the literal that a row has where an INSERT does not name the column; empty where it is not known.
+	Preset string
 }
 
 // Column finds a column by its name as the server spells it; nil when there is none.
@@ -379,6 +383,9 @@ type planner struct {
 	edits    []edit
 	nesting  nesting
 	chosen   []choice // the conditions by which the statement chooses rows
+	// constant are values that all rows of the statement have, and numbered is the column that the server numbers.
+	constant []constant
+	numbered string
 	order    ordering // of its rows, if they have a LIMIT
 	literal  bool     // the plan rests on the values of literals
 	// alone is the statement, if it is a SELECT that no set operation combines, besides the columns that show what its

@@ -1,0 +1,111 @@
+package mysql
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
+)
+
+// Constants are the values that all rows of an INSERT ... SELECT have alike, as its text says. They store the same again
+// in columns of the same types.
+type Constants struct {
+	// Columns are the names of their columns as SQL spells them, in parentheses; empty where nothing is known.
+	Columns string
+	// Values stand between commas.
+	Values rewrite.OpenText
+	// Numbered is the column that the server numbers, as SQL spells it; empty: there is none, or the text names it.
+	Numbered string
+}
+
+// A constant is what a column has in all rows: what a token of the text says, or the column's default.
+type constant struct {
+	column string
+	at     span
+	preset string
+}
+
+// constants takes note of what the text of an INSERT ... SELECT tells of the rows that it makes, where what the server
+// makes of a value is the same everywhere. names are the columns that the select list has values for.
+func (pl *planner) constants(n *ast.InsertStmt, sel *ast.SelectStmt, t *Table, names []string, list []item) {
+	s := pl.session
+	if !pl.rewriter.options.Predicates || t.InsertTrigger || n.IgnoreErr || len(n.OnDuplicate) > 0 || !s.Strict ||
+		s.NoBackslashEscapes || s.EmptyStringIsNull || s.Oracle || len(names) != len(list) {
+		return
+	}
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		if value, _ := imageValue(c, ""); value == "" || c.Generated || c.Type == "timestamp" ||
+			pl.checkSpelling(c.Name) != nil {
+			continue
+		}
+		place := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, c.Name) })
+		switch {
+		case c.Numbered && place < 0:
+			pl.numbered = c.Name
+		case c.Numbered:
+		case place < 0 && c.Preset != "":
+			pl.constant = append(pl.constant, constant{column: c.Name, preset: c.Preset})
+		case place >= 0:
+			if at := pl.st.constantAt(sel.Fields.Fields[place], list[place]); !at.empty() {
+				pl.constant = append(pl.constant, constant{column: c.Name, at: at})
+			}
+		}
+	}
+}
+
+// constantAt returns the tokens of an item of a select list if it is a literal or a placeholder, without its name.
+func (st *statement) constantAt(field *ast.SelectField, of item) span {
+	if field.WildCard != nil {
+		return span{}
+	}
+	end := of.first
+	if st.mark(end, "-") {
+		end++
+	}
+	switch kind := st.Tokens[end].Kind; {
+	case end > of.last:
+		return span{}
+	case kind == mysqltoken.Number, end == of.first && kind == mysqltoken.Placeholder,
+		end == of.first && st.is(end, "NULL"):
+	case end == of.first && kind == mysqltoken.String && (st.tok(end)[0] == '\'' || st.tok(end)[0] == '"'):
+	default:
+		return span{}
+	}
+	name := end + 1
+	if name <= of.last && st.is(name, "AS") {
+		name++
+	}
+	if name < of.last || name == of.last && name == end+1 && st.Tokens[name].Kind != mysqltoken.Word {
+		return span{} // an expression, or texts side by side
+	}
+	return span{of.first, end + 1}
+}
+
+// constantImage returns what the text of the statement at hand tells.
+func (pl *planner) constantImage() (c Constants) {
+	if len(pl.constant) == 0 || !pl.session.SameInUTF8(pl.st.SQL) {
+		return Constants{}
+	}
+	names, values := make([]string, len(pl.constant)), rewrite.OpenText{Texts: []string{""}}
+	for i, of := range pl.constant {
+		names[i] = quoted(of.column)
+		texts, params := []string{of.preset}, []int(nil)
+		if of.preset == "" {
+			texts, params = pl.st.cutAtParams(of.at.from, of.at.to, false)
+		}
+		if i > 0 {
+			texts[0] = ", " + texts[0]
+		}
+		values.Texts[len(values.Texts)-1] += texts[0]
+		values.Texts, values.Params = append(values.Texts, texts[1:]...), append(values.Params, params...)
+	}
+	c = Constants{Columns: "(" + strings.Join(names, ", ") + ")", Values: values}
+	if pl.numbered != "" {
+		c.Numbered = quoted(pl.numbered)
+	}
+	return c
+}
