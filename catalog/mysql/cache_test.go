@@ -2,8 +2,10 @@ package mysql
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -189,7 +191,7 @@ func withoutSpelling(t *sqlmysql.Table) *sqlmysql.Table {
 	plain := *t
 	plain.Columns = slices.Clone(t.Columns)
 	for i := range plain.Columns {
-		plain.Columns[i].Full, plain.Columns[i].Collation = "", ""
+		plain.Columns[i].Full, plain.Columns[i].Collation, plain.Columns[i].Preset = "", "", ""
 	}
 	return &plain
 }
@@ -201,7 +203,11 @@ func TestCacheKnowsHowTypesAreSpelled(t *testing.T) {
 	want := columnsOf(rewrite.Column{Name: "d", Type: "decimal", Full: "decimal(10,2)"},
 		rewrite.Column{Name: "v", Type: "varchar", Full: "varchar(7)", Collation: "utf8mb4_bin"},
 		rewrite.Column{Name: "e", Type: "enum", Full: "enum('A')", Collation: "utf8mb4_bin"})
-	if got := cache.Table(schema, "t").Columns; !reflect.DeepEqual(got, want) {
+	got := slices.Clone(cache.Table(schema, "t").Columns)
+	for i := range got {
+		got[i].Preset = ""
+	}
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
@@ -211,7 +217,11 @@ func TestCacheKnowsWhatTheServerFillsIn(t *testing.T) {
 	run(t, testdb.Open(t, schema), `CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, number INT DEFAULT -7, text VARCHAR(20) DEFAULT 'a (b)', nothing INT DEFAULT NULL, needed INT NOT NULL,
 		made DATETIME DEFAULT CURRENT_TIMESTAMP, written TIMESTAMP NULL DEFAULT NULL ON UPDATE CURRENT_TIMESTAMP, sum INT DEFAULT (1 + 1))`)
 	var got []string
+	presets := make(map[string]string)
 	for _, c := range load(t, connect(t)).Table(schema, "t").Columns {
+		if c.Preset != "" {
+			presets[c.Name] = c.Preset
+		}
 		for _, what := range []struct {
 			name string
 			is   bool
@@ -224,6 +234,12 @@ func TestCacheKnowsWhatTheServerFillsIn(t *testing.T) {
 	want := []string{"id numbered", "id not null", "needed not null", "made filled", "written refreshed", "sum filled"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+	number := presets["number"]
+	delete(presets, "number")
+	if presetsWant := map[string]string{"text": "'a (b)'", "nothing": "NULL", "written": "NULL"}; !maps.Equal(presets, presetsWant) ||
+		strings.Trim(number, "'") != "-7" {
+		t.Errorf("without a value columns have %q and %s, want %q and -7", presets, number, presetsWant)
 	}
 }
 

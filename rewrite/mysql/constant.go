@@ -10,8 +10,8 @@ import (
 	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
-// Constants are the values that all rows of an INSERT ... SELECT have alike, as its text says. They store the same again
-// in columns of the same types.
+// Constants are the values that all rows of an INSERT ... SELECT have alike, as its text says. They store the same
+// again in columns of the same types.
 type Constants struct {
 	// Columns are the names of their columns as SQL spells them, in parentheses; empty where nothing is known.
 	Columns string
