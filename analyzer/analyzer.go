@@ -157,6 +157,7 @@ func (a *Analyzer) AddSession(s history.Session) error {
 func (a *Analyzer) Logged(l LogCoverage) {
 	to := &a.coverageCount.Log
 	to.Told, to.Ends, to.Unlogged = to.Told+l.Told, to.Ends+l.Ends, to.Unlogged+l.Unlogged
+	to.Either += l.Either
 	to.Txns, to.Past, to.Effects, to.Disputed = to.Txns+l.Txns, to.Past+l.Past, to.Effects+l.Effects,
 		to.Disputed+l.Disputed
 	to.Example = cmp.Or(to.Example, l.Example)

@@ -227,6 +227,7 @@ type LogCoverage struct {
 	Stretches []history.LogStretch
 	Txns      int // of the log
 	Past      int // of these, that went past isotap and wrote rows that its clients saw or wrote
+	Either    int // as Past, of those that a recorded transaction which showed nothing may be as well
 	Effects   int // writes of recorded transactions that the proxy did not see
 	Told      int // of these, that are among the transactions' writes all the same
 	Ends      int // recorded transactions of which the log alone knows how they ended

@@ -119,6 +119,7 @@ type (
 		Stretches    []jsonStretch `json:"stretches"`
 		Transactions int           `json:"transactions"`
 		Past         int           `json:"past_isotap"`
+		Either       int           `json:"past_isotap_or_unseen"`
 		Effects      int           `json:"unseen_writes"`
 		Told         int           `json:"unseen_writes_told"`
 		Ends         int           `json:"ends_told"`
@@ -330,8 +331,8 @@ func newJSONCoverage(c *analyzer.Coverage) jsonCoverage {
 		out.Widened = append(out.Widened, jsonCause{cause.String(), c.Widened[cause]})
 	}
 	l := &c.Log
-	out.ServerLog = jsonLog{Stretches: make([]jsonStretch, 0), Transactions: l.Txns, Past: l.Past, Effects: l.Effects,
-		Told: l.Told, Ends: l.Ends, Unlogged: l.Unlogged, Disputed: l.Disputed}
+	out.ServerLog = jsonLog{Stretches: make([]jsonStretch, 0), Transactions: l.Txns, Past: l.Past, Either: l.Either,
+		Effects: l.Effects, Told: l.Told, Ends: l.Ends, Unlogged: l.Unlogged, Disputed: l.Disputed}
 	for _, s := range l.Stretches {
 		out.ServerLog.Stretches = append(out.ServerLog.Stretches, jsonStretch{s.From, s.To, s.Reason})
 	}

@@ -51,6 +51,10 @@ func doubts(c *analyzer.Coverage) []string {
 	if n := c.Log.Unlogged; n > 0 {
 		why = append(why, plural(n, "transaction")+" changed rows past isotap that the server's log does not name")
 	}
+	if n := c.Log.Either; n > 0 {
+		why = append(why, plural(n, "transaction")+" went past isotap or within statements that showed nothing, and what "+
+			"they read is not known")
+	}
 	if c.PutBack > 0 {
 		why = append(why, putBack(c))
 	}

@@ -40,6 +40,9 @@ func serverLog(c *analyzer.Coverage) string {
 	if c.Log.Past > 0 {
 		parts = append(parts, number(c.Log.Past)+" of them past isotap, on rows that its clients saw or wrote")
 	}
+	if c.Log.Either > 0 {
+		parts = append(parts, number(c.Log.Either)+" of them past isotap or within statements that showed nothing")
+	}
 	if c.Log.Effects > 0 {
 		parts = append(parts, fmt.Sprintf("%s of recorded ones that isotap did not see, %s of them told by the log",
 			plural(c.Log.Effects, "write"), number(c.Log.Told)))

@@ -168,7 +168,7 @@ func TestWhoWentPastIsotapStandsBetweenTheOthers(t *testing.T) {
 	if got := tl.text(); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	if who := tl.Columns[1].Who; who != pastIsotap {
+	if who := tl.Columns[1].Who; who != "past isotap" {
 		t.Errorf("it is %q", who)
 	}
 }

@@ -1,6 +1,7 @@
 package pglog
 
 import (
+	"github.com/isotap/isotap/analyzer/unseen"
 	"github.com/isotap/isotap/history"
 )
 
@@ -15,8 +16,10 @@ func (r *Resolver) Settle() {
 			owners[owner] = true
 		}
 	}
-	for _, w := range r.unseen {
-		w.Settle(owners)
+	for _, writers := range []map[inDatabase]*unseen.Writers{r.unseen, r.bare} {
+		for _, w := range writers {
+			w.Settle(owners)
+		}
 	}
 	for i := range r.logged {
 		l := &r.logged[i]
@@ -24,11 +27,15 @@ func (r *Resolver) Settle() {
 		case !l.committed || l.owner == ambiguous:
 		case l.owner != 0:
 			r.complete(int32(i))
-		case !r.mayBe(l):
-			r.makePast(l)
+		case mayBe(r.unseen, l):
+		case mayBe(r.bare, l):
+			r.makePast(l, pastOrUnseen)
+			r.stats.Either = len(r.past) - r.stats.Past
+		default:
+			r.makePast(l, pastIsotap)
+			r.stats.Past = len(r.past) - r.stats.Either
 		}
 	}
-	r.stats.Past = len(r.past)
 }
 
 // leaveOutMoved takes the names away of rows whose tables were written anew while the run went on.
@@ -60,12 +67,15 @@ func (r *Resolver) leaveOutMoved() {
 // named reports whether it is known which row a version is of.
 func (n *node) named() bool { return n.row.ID != "" && !n.torn }
 
-// pastIsotap is said of who ran a transaction that nobody recorded.
-const pastIsotap = "past isotap"
+// What is said of who ran a transaction that nobody recorded.
+const (
+	pastIsotap   = "past isotap"
+	pastOrUnseen = "within a statement that showed nothing, or past isotap"
+)
 
 // makePast makes a transaction of what nobody recorded did. Its statements are not known: what it did to one table in a
 // row counts as one, and a second write of a row as another.
-func (r *Resolver) makePast(l *logged) {
+func (r *Resolver) makePast(l *logged, who string) {
 	t := &history.Txn{ID: history.MakeTxnID(l.run.number, uint32(len(r.past)+1)),
 		Session: history.SessionID(len(r.past) + 1), Status: history.Committed}
 	var rows map[history.Row]bool
@@ -78,7 +88,7 @@ func (r *Resolver) makePast(l *logged) {
 		last := len(t.Stmts) - 1
 		if last < 0 || t.Stmts[last].Accesses[0].Op != a.Op || t.Stmts[last].Accesses[0].Row.Table != a.Row.Table ||
 			rows[a.Row] {
-			t.Stmts = append(t.Stmts, statement(uint32(len(t.Stmts)+1), &a, pastIsotap))
+			t.Stmts = append(t.Stmts, statement(uint32(len(t.Stmts)+1), &a, who))
 			rows = make(map[history.Row]bool)
 			last++
 		}

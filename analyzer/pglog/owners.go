@@ -25,7 +25,7 @@ func (r *Resolver) Observe(t *history.Txn) error {
 		if s.Kind == history.Call && !block { // it may have ended transactions of the log before the last
 			r.several[t.ID] = true
 		}
-		mayHide = mayHide || hides(s) && !s.Void
+		mayHide = mayHide || hides(s) && (!s.Void || r.several[t.ID])
 		wrote = wrote && s.XID != history.NoXID
 		if l, ok := r.byXID[xidKey{x.server.number, s.XID}]; ok && s.XID != 0 {
 			r.own(l, t.ID)
@@ -38,14 +38,26 @@ func (r *Resolver) Observe(t *history.Txn) error {
 	}
 	r.observeOwn(x, database, t)
 	r.observeEnd(x, t)
-	if mayHide && wrote && t.Status != history.Aborted {
-		of := inDatabase{x.server.number, database}
-		if r.unseen[of] == nil {
-			r.unseen[of] = &unseen.Writers{}
+	if mayHide && (wrote && t.Status != history.Aborted || r.several[t.ID]) {
+		writers := r.unseen
+		if isBare(t) {
+			writers = r.bare
 		}
-		r.unseen[of].Add(t)
+		of := inDatabase{x.server.number, database}
+		if writers[of] == nil {
+			writers[of] = &unseen.Writers{}
+		}
+		writers[of].Add(t)
 	}
 	return nil
+}
+
+// isBare reports whether a transaction shows nothing that it read or wrote.
+func isBare(t *history.Txn) bool {
+	return !slices.ContainsFunc(t.Stmts, func(s history.Stmt) bool {
+		return s.Observation != history.Opaque && s.Observation != history.Nothing || len(s.Accesses) > 0 ||
+			len(s.Predicates) > 0
+	})
 }
 
 // observeOwn keeps which versions a recorded transaction met, once it is known which of the log's it is: they tell
@@ -226,8 +238,8 @@ func (r *Resolver) isLogged(x *run, database int32, leaf uint32) bool {
 	return ok
 }
 
-// mayBe reports whether a transaction of the log may be a recorded one whose id is not known.
-func (r *Resolver) mayBe(l *logged) bool {
-	w := r.unseen[inDatabase{l.run.server.number, l.database}]
+// mayBe reports whether a transaction of the log may be one of recorded ones whose ids are not known.
+func mayBe(writers map[inDatabase]*unseen.Writers, l *logged) bool {
+	w := writers[inDatabase{l.run.server.number, l.database}]
 	return w != nil && w.MayBe(l.run.info.Run, l.from, l.to)
 }

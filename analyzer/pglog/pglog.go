@@ -13,7 +13,9 @@
 //
 // A transaction of the log is a recorded one's if it has an id that this was seen to write under. A recorded one of
 // which no id is known, and that deleted rows or may have written unseen, could be any that ended while it ran: of
-// those it is not said that they went past isotap, and they are left out. So are tables that were written anew.
+// those it is not said that they went past isotap, and they are left out. So are tables that were written anew. But
+// where nothing is known of what the recorded one read and wrote, all dependencies are the log's one's: a procedure's
+// that committed before its end, say. That is a transaction of its own, as it is on the server, or went past isotap.
 //
 // pglog.go takes in what there is, chains.go makes the chains, lives.go takes from them the names that
 // other rows took, owners.go tells whose a transaction of the log is, outcomes.go how one of unknown end ended,
@@ -50,6 +52,8 @@ type Resolver struct {
 
 	// unseen are recorded transactions that may have written unseen, and have no id that is known.
 	unseen map[inDatabase]*unseen.Writers
+	// bare are those that showed nothing else either.
+	bare   map[inDatabase]*unseen.Writers
 	past   []*history.Txn
 	pastOf []*run
 	// effects are what recorded transactions wrote unseen, in the order of the log.
@@ -86,6 +90,7 @@ type inDatabase struct{ server, database int32 }
 type Stats struct {
 	Txns    int // of the log, that ended
 	Past    int // of these, that went past isotap and wrote rows that isotap's clients saw or wrote
+	Either  int // as Past, of those that a recorded transaction which showed nothing may be as well
 	Effects int // writes of recorded transactions that the proxy did not see
 	Told    int // of these, that Complete adds
 	Ends    int // recorded transactions of which the log alone knows how they ended
@@ -148,7 +153,7 @@ func New(first history.Run) *Resolver {
 	return &Resolver{first: first, runs: make(map[history.Run]*run), servers: make(map[serverKey]*server),
 		sessions: make(map[sessionKey]string), names: make(map[string]int32), byID: make(map[versionKey]int32),
 		roots: make(map[rootKey]int32), byXID: make(map[xidKey]int32),
-		unseen: make(map[inDatabase]*unseen.Writers), files: make(map[tableKey]uint32),
+		unseen: make(map[inDatabase]*unseen.Writers), bare: make(map[inDatabase]*unseen.Writers), files: make(map[tableKey]uint32),
 		effects: make(map[history.TxnID][]effect), blind: make(map[history.TxnID]bool),
 		meetings: make(map[int32][]meeting), several: make(map[history.TxnID]bool), lost: make(map[history.TxnID]map[string]bool),
 		ends: make(map[history.TxnID]end)}

@@ -111,6 +111,10 @@ func TestWhoWroteIsToldFromTheLog(t *testing.T) {
 	undone := committed(20, 120, 130, update(20, 1, 2))
 	undone.Status = history.Aborted
 	const named = "UPDATE public.acc /* past isotap */ #1, ended 120 to 130"
+	const either = "UPDATE public.acc /* within a statement that showed nothing, or past isotap */ #1, ended 120 to 130"
+	looked := history.Stmt{Kind: history.Select, Observation: history.Exact, Predicates: []history.Predicate{{}}}
+	failed := recorded(2, history.Stmt{Kind: history.Call, Observation: history.Opaque, Void: true})
+	failed.Status = history.Aborted
 	for _, c := range []struct {
 		name string
 		log  []*history.LoggedTxn
@@ -127,12 +131,20 @@ func TestWhoWroteIsToldFromTheLog(t *testing.T) {
 		{"a recorded one", []*history.LoggedTxn{own},
 			[]*history.Txn{recorded(1, wrote(20, 2, 21, 3))}, ""},
 		{"beside one that may have been it", []*history.LoggedTxn{foreign},
-			[]*history.Txn{recorded(1, saw(5, 1)), recorded(2, opaque())}, ""},
+			[]*history.Txn{recorded(1, saw(5, 1)), recorded(2, opaque(), saw(5, 7))}, ""},
+		{"beside one that may have been it and left a condition", []*history.LoggedTxn{foreign},
+			[]*history.Txn{recorded(1, saw(5, 1)), recorded(2, opaque(), looked)}, ""},
+		{"beside one that shows nothing", []*history.LoggedTxn{foreign},
+			[]*history.Txn{recorded(1, saw(5, 1)), recorded(2, history.Stmt{Kind: history.Begin}, opaque())}, either},
 		{"beside one that may have been another of the log", []*history.LoggedTxn{foreign, own},
 			[]*history.Txn{recorded(1, opaque(), wrote(20, 2, 21, 3))}, named},
 		{"beside a procedure that may have committed before", []*history.LoggedTxn{foreign, own},
 			[]*history.Txn{recorded(1, saw(5, 1)), recorded(2, history.Stmt{Kind: history.Call, Observation: history.Opaque,
-				XID: 21})}, ""},
+				XID: 21})}, either},
+		{"beside a procedure that wrote nothing in the end", []*history.LoggedTxn{foreign},
+			[]*history.Txn{recorded(1, saw(5, 1)), recorded(2, history.Stmt{Kind: history.Call, Observation: history.Opaque,
+				XID: history.NoXID})}, either},
+		{"beside a procedure that failed", []*history.LoggedTxn{foreign}, []*history.Txn{recorded(1, saw(5, 1)), failed}, either},
 		{"beside a procedure in a block", []*history.LoggedTxn{foreign, own},
 			[]*history.Txn{recorded(1, saw(5, 1)), recorded(2, history.Stmt{Kind: history.Begin},
 				history.Stmt{Kind: history.Call, Observation: history.Opaque, XID: 21})}, named},
@@ -141,7 +153,8 @@ func TestWhoWroteIsToldFromTheLog(t *testing.T) {
 		if got := past(r); got != c.want {
 			t.Errorf("%s: past isotap went %q, want %q", c.name, got, c.want)
 		}
-		if s := r.Stats(); s.Disputed != 0 || s.Txns != len(c.log) {
+		s := r.Stats()
+		if s.Disputed != 0 || s.Txns != len(c.log) || (s.Past == 1) != (c.want == named) || (s.Either == 1) != (c.want == either) {
 			t.Errorf("%s: %+v", c.name, s)
 		}
 	}

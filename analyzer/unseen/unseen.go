@@ -21,10 +21,10 @@ type span struct {
 	from, to int64
 }
 
-// Add adds a transaction. One that was not seen to commit may have done so at any time after its start.
+// Add adds a transaction. One whose end was not seen may have committed at any time after its start.
 func (w *Writers) Add(t *history.Txn) {
 	s := span{t.ID, t.ID.Run(), t.Start, t.End}
-	if t.End <= 0 || t.Status != history.Committed {
+	if t.End <= 0 || t.Status != history.Committed && t.Status != history.Aborted {
 		s.to = math.MaxInt64
 	}
 	w.spans = append(w.spans, s)

@@ -20,7 +20,7 @@ func TestMayBeIsThatOneOverlaps(t *testing.T) {
 		for i := range rapid.IntRange(0, 6).Draw(t, "transactions") {
 			txn := &history.Txn{ID: history.MakeTxnID(history.Run(runs.Draw(t, "run")), uint32(i+1)),
 				Start: time.Draw(t, "start"), Status: rapid.SampledFrom([]history.Status{history.Committed,
-					history.Indeterminate}).Draw(t, "status")}
+					history.Aborted, history.Indeterminate}).Draw(t, "status")}
 			txn.End = rapid.SampledFrom([]int64{0, txn.Start + time.Draw(t, "length")}).Draw(t, "end")
 			w.Add(txn)
 			if rapid.Bool().Draw(t, "known") {
@@ -33,7 +33,7 @@ func TestMayBeIsThatOneOverlaps(t *testing.T) {
 		run, from := history.Run(runs.Draw(t, "of run")), time.Draw(t, "from")
 		to := from + time.Draw(t, "length")
 		want := slices.ContainsFunc(txns, func(txn *history.Txn) bool {
-			open := txn.End == 0 || txn.Status != history.Committed
+			open := txn.End == 0 || txn.Status == history.Indeterminate
 			return txn.ID.Run() != run || txn.Start <= to && (open || txn.End >= from)
 		})
 		if got := w.MayBe(run, from, to); got != want {
