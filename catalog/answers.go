@@ -1,10 +1,15 @@
 package catalog
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
 	"net"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 )
 
 // The library believes what a server says of the length of its answer, and keeps all of it. So an answer is looked at
@@ -14,8 +19,8 @@ const (
 	maxLoginAnswers = 1 << 20
 	// maxAnswer is how much it may answer to one statement: the columns of a million tables' definitions are less.
 	maxAnswer = 256 << 20
-	// MaxMessage is how long one message of PostgreSQL's may be among its answers.
-	MaxMessage = 64 << 20
+	// maxMessage is how long one message of PostgreSQL's may be among its answers.
+	maxMessage = 64 << 20
 	// maxColumns is the most columns that a result can have on a server.
 	maxColumns = 4096
 )
@@ -43,10 +48,17 @@ func BoundLogin(conn net.Conn) *Answers { return newAnswers(conn, maxLoginAnswer
 // than those to isotap's questions can be, or announces more columns than there can be.
 func BoundMySQLAnswers(conn net.Conn) net.Conn { return newAnswers(conn, maxAnswer, true) }
 
-// BoundAnswers returns a connection to a PostgreSQL server, of which reads fail once an answer is longer than those to
-// isotap's questions can be.
-func BoundAnswers(conn net.Conn) net.Conn {
-	return &Answers{Conn: conn, most: maxAnswer, left: maxAnswer, perWrite: true}
+// BoundPostgreSQL has the connections that are made by a configuration bounded: reads fail once an answer, or one
+// message of it, is longer than those to isotap's questions can be.
+func BoundPostgreSQL(config *pgconn.Config) {
+	config.AfterNetConnect = func(_ context.Context, _ *pgconn.Config, conn net.Conn) (net.Conn, error) {
+		return &Answers{Conn: conn, most: maxAnswer, left: maxAnswer, perWrite: true}, nil
+	}
+	config.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
+		f := pgproto3.NewFrontend(r, w)
+		f.SetMaxBodyLen(maxMessage)
+		return f
+	}
 }
 
 // Lift takes the bound away.

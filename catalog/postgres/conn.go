@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +11,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/dbms"
@@ -64,14 +61,7 @@ func NewConn(target dsn.Target, database string) (*Conn, error) {
 	// Settings of the environment's are for its programs' sessions.
 	config.RuntimeParams = map[string]string{"application_name": "isotap", "client_encoding": "UTF8"}
 	config.ConnectTimeout = connectTimeout
-	config.AfterNetConnect = func(_ context.Context, _ *pgconn.Config, conn net.Conn) (net.Conn, error) {
-		return catalog.BoundAnswers(conn), nil
-	}
-	config.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
-		f := pgproto3.NewFrontend(r, w)
-		f.SetMaxBodyLen(catalog.MaxMessage)
-		return f
-	}
+	catalog.BoundPostgreSQL(config)
 	c := &Conn{target: target, config: config, prepares: true, stays: func() bool { return false }}
 	c.leave = time.AfterFunc(linger, c.goUnused)
 	return c, nil

@@ -1,7 +1,9 @@
 package definitions_test
 
 import (
+	"context"
 	"database/sql"
+	"runtime"
 	"testing"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/internal/dsn"
+	"github.com/isotap/isotap/internal/lies"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/robust/definitions"
 	"github.com/isotap/isotap/robust/footprint"
@@ -111,4 +114,41 @@ func TestReadingWaitsForNobodysLock(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, tables, 4)
 	})
+}
+
+// TestLengthOfAnAnswerIsNotBelieved has a PostgreSQL server claim in each of its answers in turn that a row is 900 MiB
+// long, and send little of it.
+func TestLengthOfAnAnswerIsNotBelieved(t *testing.T) {
+	database := testdb.NewPostgreSQLDatabase(t)
+	for _, statement := range setup {
+		_, err := testdb.OpenPostgreSQL(t, database).Exec(statement)
+		require.NoError(t, err, statement)
+	}
+	target, err := dsn.Parse(testdb.PostgreSQL(t).DSN(database))
+	require.NoError(t, err)
+	address, lied := target.Address, 0
+	for at := 1; ; at++ {
+		relay := lies.PostgreSQL(t, address, at, func(m []byte) []byte {
+			if m[0] != 'D' {
+				return m
+			}
+			lied++
+			return append([]byte{'D', 0x38, 0, 0, 0}, m[5:]...)
+		})
+		target.Address = relay.Addr
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		ctx, cancel := context.WithTimeout(t.Context(), testdb.Patience)
+		_, err := definitions.Tables(ctx, target, definitions.AsUsed)
+		cancel()
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > 100<<20 {
+			t.Errorf("for answer %d isotap took %d MiB", at, took>>20)
+		}
+		if _, more := relay.Lied(); !more {
+			require.NoError(t, err)
+			break
+		}
+	}
+	require.Greater(t, lied, 2, "the answers that had rows")
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/guard"
 )
@@ -93,6 +94,7 @@ func readTables(ctx context.Context, target dsn.Target, views Views) ([]Table, e
 	}
 	config.RuntimeParams["application_name"] = "isotap"
 	config.RuntimeParams["lock_timeout"] = "1s"
+	catalog.BoundPostgreSQL(&config.Config)
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("connecting: %w", err)
