@@ -34,9 +34,9 @@ func TestRollbackToAnEarlySavepointBeginsAgain(t *testing.T) {
 	}
 }
 
-// TestWhatASavepointGaveBackIsAHazard: the application may still go by what it read, the server owes nothing for it.
-func TestWhatASavepointGaveBackIsAHazard(t *testing.T) {
-	h := script(t, "T1 committed SR | r x 0 | u y 0\nT2 committed SR | r y 0 | u x 0")
+// givenBack is a write skew in which T1 read before a savepoint's ROLLBACK TO.
+func givenBack(t *testing.T, level string) []*history.Txn {
+	h := script(t, strings.ReplaceAll("T1 committed LEVEL | r x 0 | u y 0\nT2 committed LEVEL | r y 0 | u x 0", "LEVEL", level))
 	read, write := h[0].Stmts[0], h[0].Stmts[1]
 	h[0].Stmts = []history.Stmt{{Kind: history.Savepoint, Shape: "SAVEPOINT a"}, read,
 		{Kind: history.Rollback, Shape: "ROLLBACK TO a"}, write}
@@ -46,6 +46,21 @@ func TestWhatASavepointGaveBackIsAHazard(t *testing.T) {
 	for j := range h[0].Stmts[3].Accesses {
 		h[0].Stmts[3].Accesses[j].Version.Stmt = 4
 	}
+	return h
+}
+
+// TestLockThatIsGivenBackIsNotEnough: at REPEATABLE READ the advice to lock holds for what is kept only.
+func TestLockThatIsGivenBackIsNotEnough(t *testing.T) {
+	f := analyze(t, scriptInfo(), givenBack(t, "RR")).Findings[0]
+	if len(f.Advice) < 2 || !strings.HasPrefix(f.Advice[0], "Set the savepoint behind") ||
+		!strings.Contains(f.Advice[1], "It is not enough here") {
+		t.Errorf("advice %q", f.Advice)
+	}
+}
+
+// TestWhatASavepointGaveBackIsAHazard: the application may still go by what it read, the server owes nothing for it.
+func TestWhatASavepointGaveBackIsAHazard(t *testing.T) {
+	h := givenBack(t, "SR")
 	r := analyze(t, scriptInfo(), h)
 	if len(r.Findings) != 1 || r.Findings[0].Class != Hazard || !strings.Contains(r.Findings[0].Rule, "T1 gave back the locks") {
 		t.Fatalf("findings %q: %+v", names(r), r.Findings)
@@ -53,5 +68,8 @@ func TestWhatASavepointGaveBackIsAHazard(t *testing.T) {
 	f := r.Findings[0]
 	if !slices.ContainsFunc(f.Witness, func(e Edge) bool { return e.BegunAgain && e.Kind == RW && e.From.ID == h[0].ID }) {
 		t.Errorf("no edge of %v says that its transaction began again", f.Explanation)
+	}
+	if len(f.Advice) != 1 || !strings.HasPrefix(f.Advice[0], "Set the savepoint behind") {
+		t.Errorf("advice %q: a lock is given back, too", f.Advice)
 	}
 }

@@ -150,7 +150,7 @@ func (t *explainer) reader(d *dep) (txn, shape int32) {
 func (t *explainer) guarded() remedy {
 	shapes := t.readShapes()
 	return func(d *dep) outcome {
-		if d.kind != rw {
+		if d.kind != rw || t.a.order.accesses[d.access].is(begunAgain) { // which gives the lock back
 			return stays
 		}
 		if _, shape := t.reader(d); !shapes[shape] {

@@ -24,10 +24,15 @@ func (t *explainer) advice() ([]string, error) {
 		}
 		return []string{"Run these transactions at " + level + "."}, nil
 	}
+	again := t.keepBegun()
+	if again != nil && t.allSerializable() {
+		return again, nil
+	}
 	fixes, err := t.statementFixes()
 	if err != nil {
 		return nil, err
 	}
+	fixes = append(again, fixes...)
 	if t.allSerializable() && !t.postgres() {
 		return fixes, nil
 	}
@@ -37,6 +42,17 @@ func (t *explainer) advice() ([]string, error) {
 // allSerializable reports whether all transactions of the witness ran at SERIALIZABLE.
 func (t *explainer) allSerializable() bool {
 	return !slices.ContainsFunc(t.f.Txns(), func(x *history.Txn) bool { return x.Level != history.Serializable })
+}
+
+// keepBegun advises to keep what a transaction has read so far through a ROLLBACK TO, where it gave that back.
+func (t *explainer) keepBegun() []string {
+	i := slices.IndexFunc(t.f.Witness, func(e Edge) bool { return e.BegunAgain })
+	if i < 0 {
+		return nil
+	}
+	return []string{"Set the savepoint behind the transaction's first read of a table, so that ROLLBACK TO keeps the " +
+		"locks and the snapshot; or read again, behind it, what " + t.name(t.f.Witness[i].beganAgain()) +
+		" had read before."}
 }
 
 // statementFixes advise to change statements or tables.
