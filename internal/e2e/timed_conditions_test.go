@@ -3,6 +3,7 @@ package e2e
 import (
 	"database/sql"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -172,8 +173,13 @@ var postgresTimedForms = []timedForm{
 	{"SELECT t.id FROM token t JOIN kind k ON k.id = 1 WHERE t.OWNER AND t.expires > now()", "now() - interval '1 hour'", false, true},
 	{"SELECT EXISTS (SELECT FROM token WHERE OWNER AND expires > now())", "now() + '1 hour'", true, true},
 	{"SELECT EXISTS (SELECT FROM token WHERE OWNER AND expires > now())", "now() - interval '1 hour'", false, true},
+	{"SELECT id FROM token WHERE OWNER AND expires > CURRENT_TIMESTAMP(3)", "now() + interval '1 hour'", true, false},
+	{"SELECT id FROM token WHERE OWNER AND expires > CURRENT_TIMESTAMP ( 0 )", "now() - interval '1 hour'", false, false},
+	{"SELECT id FROM token WHERE OWNER AND expires::timestamp > localtimestamp(6)", "now() + '1 hour'", true, false},
+	{"SELECT t.id FROM token t JOIN kind k ON k.id = 1 WHERE t.OWNER AND t.expires > CURRENT_TIMESTAMP(3)", "now() - interval '1 hour'",
+		false, true},
 	// What they ask for is not known: whatever else they ask tells.
-	{"SELECT id FROM token WHERE OWNER AND expires > CURRENT_TIMESTAMP(3)", "now() - interval '1 hour'", true, true},
+	{"SELECT id FROM token WHERE OWNER AND expires > CURRENT_TIMESTAMP(9)", "now() - interval '1 hour'", true, true},
 	{"SELECT id FROM token WHERE OWNER AND expires > clock_timestamp()", "now() - interval '1 hour'", true, true},
 	{"SELECT id FROM token WHERE OWNER AND expires > statement_timestamp()", "now() - interval '1 hour'", true, true},
 }
@@ -309,6 +315,22 @@ func TestTheClientCannotTellThatTheTimeWasAskedFor(t *testing.T) {
 					o.Durability = durability
 				}, caps)
 			})
+		}
+	}
+}
+
+// TestATimeIsRoundedAsBehindItsType: what a condition is told in place of CURRENT_TIMESTAMP(3) and its kind.
+func TestATimeIsRoundedAsBehindItsType(t *testing.T) {
+	b := startPostgresBench(t, tapMode{predicates: true})
+	c := b.connect(b.through(), pgx.QueryExecModeSimpleProtocol, "timezone", "Asia/Kathmandu")
+	for range 50 {
+		for precision := range 7 {
+			var same bool
+			query := strings.ReplaceAll("SELECT CURRENT_TIMESTAMP(#) = now()::timestamptz(#) AND LOCALTIMESTAMP(#) = now()::timestamp(#) "+
+				"AND CURRENT_TIME(#) = now()::timetz(#) AND LOCALTIME(#) = now()::time(#)", "#", strconv.Itoa(precision))
+			if err := c.QueryRow(t.Context(), query).Scan(&same); err != nil || !same {
+				t.Fatalf("%s: %t, %v", query, same, err)
+			}
 		}
 	}
 }

@@ -16,21 +16,22 @@ type asking struct {
 	param  int
 	after  string
 	called bool // with parentheses; otherwise SQL has it without
+	// rounds says that a precision in parentheses rounds it, as it does behind the type's name.
+	rounds bool
 }
 
-// askingFunctions are those: when the transaction began, and for whom it runs. With an argument they give a rounded
-// time; these are none.
+// askingFunctions are those: when the transaction began, and for whom it runs.
 var askingFunctions = map[string]*asking{
-	"now":                   {rewrite.Moment, "::pg_catalog.timestamptz", true},
-	"transaction_timestamp": {rewrite.Moment, "::pg_catalog.timestamptz", true},
-	"current_timestamp":     {rewrite.Moment, "::pg_catalog.timestamptz", false},
-	"current_date":          {rewrite.Moment, "::pg_catalog.timestamptz::pg_catalog.date", false},
-	"current_time":          {rewrite.Moment, "::pg_catalog.timestamptz::pg_catalog.timetz", false},
-	"localtimestamp":        {rewrite.Moment, "::pg_catalog.timestamptz::pg_catalog.timestamp", false},
-	"localtime":             {rewrite.Moment, "::pg_catalog.timestamptz::pg_catalog.time", false},
-	"current_user":          {rewrite.User, "::pg_catalog.name", false},
-	"current_role":          {rewrite.User, "::pg_catalog.name", false},
-	"user":                  {rewrite.User, "::pg_catalog.name", false},
+	"now":                   {rewrite.Moment, "::pg_catalog.timestamptz", true, false},
+	"transaction_timestamp": {rewrite.Moment, "::pg_catalog.timestamptz", true, false},
+	"current_timestamp":     {rewrite.Moment, "::pg_catalog.timestamptz", false, true},
+	"current_date":          {rewrite.Moment, "::pg_catalog.timestamptz::pg_catalog.date", false, false},
+	"current_time":          {rewrite.Moment, "::pg_catalog.timestamptz::pg_catalog.timetz", false, true},
+	"localtimestamp":        {rewrite.Moment, "::pg_catalog.timestamptz::pg_catalog.timestamp", false, true},
+	"localtime":             {rewrite.Moment, "::pg_catalog.timestamptz::pg_catalog.time", false, true},
+	"current_user":          {rewrite.User, "::pg_catalog.name", false, false},
+	"current_role":          {rewrite.User, "::pg_catalog.name", false, false},
+	"user":                  {rewrite.User, "::pg_catalog.name", false, false},
 }
 
 // asks reports whether an expression is a call of one of them.
@@ -39,7 +40,8 @@ func asks(n ast.Node) bool {
 	case *ast.SQLValueFunction:
 		switch n.Op {
 		case ast.SVFOP_CURRENT_DATE, ast.SVFOP_CURRENT_TIME, ast.SVFOP_CURRENT_TIMESTAMP, ast.SVFOP_LOCALTIME,
-			ast.SVFOP_LOCALTIMESTAMP, ast.SVFOP_CURRENT_ROLE, ast.SVFOP_CURRENT_USER, ast.SVFOP_USER:
+			ast.SVFOP_LOCALTIMESTAMP, ast.SVFOP_CURRENT_ROLE, ast.SVFOP_CURRENT_USER, ast.SVFOP_USER,
+			ast.SVFOP_CURRENT_TIME_N, ast.SVFOP_CURRENT_TIMESTAMP_N, ast.SVFOP_LOCALTIME_N, ast.SVFOP_LOCALTIMESTAMP_N:
 			return true
 		}
 	case *ast.FuncCall:
@@ -61,6 +63,10 @@ func (st *statement) asksAt(i int) (a *asking, end int) {
 		return a, i + 3
 	case !a.called && !st.mark(i+1, "("):
 		return a, i + 1
+	case a.rounds && st.mark(i+3, ")") && len(st.tok(i+2)) == 1 && "0" <= st.tok(i+2) && st.tok(i+2) <= "6":
+		rounded := *a
+		rounded.after += "(" + st.tok(i+2) + ")"
+		return &rounded, i + 4
 	}
 	return nil, 0
 }
