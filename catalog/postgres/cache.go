@@ -161,8 +161,8 @@ const freshShare = 20
 
 // Arrive returns what a session that begins now calls before it rests on the catalog: a function that waits until that
 // was read anew; nil where it was just before. A database may have been dropped and made again since its last session,
-// and anything defined past isotap. While it returns an error, the catalog is not known to the session. It waits once:
-// after an error it reports what others have read since.
+// and anything defined past isotap. While it returns an error, the catalog is not known to the session. After an error
+// it waits no more for a while, and reports what others have read since.
 func (c *Cache) Arrive() (wait func() error) {
 	arrived := time.Now()
 	fresh := func() bool { return c.began.After(arrived) || arrived.Sub(c.began) < freshShare*c.took }
@@ -173,8 +173,10 @@ func (c *Cache) Arrive() (wait func() error) {
 		}
 	}
 	var failure error
+	var failed time.Time
 	return func() error {
-		if failure == nil {
+		due := failure == nil || time.Since(failed) >= settleAgain
+		if due {
 			c.mu.Lock()
 		} else if !c.mu.TryLock() {
 			return failure
@@ -183,10 +185,11 @@ func (c *Cache) Arrive() (wait func() error) {
 		if fresh() {
 			return nil
 		}
-		if failure == nil {
+		if due {
 			ctx, cancel := context.WithTimeout(context.Background(), settleLimit)
 			defer cancel()
 			failure = c.reload(ctx)
+			failed = time.Now()
 		}
 		return failure
 	}

@@ -282,3 +282,25 @@ func TestWhoArrivesAtAnUnreadableCatalogKnowsNothingOfIt(t *testing.T) {
 		t.Errorf("after somebody else's reading: %v", err)
 	}
 }
+
+// TestWhoArrivedAtAnUnreadableCatalogHasItLater: nobody else reads it meanwhile.
+func TestWhoArrivedAtAnUnreadableCatalogHasItLater(t *testing.T) {
+	database, db := newDatabase(t, "CREATE TABLE plain (a int)")
+	d := databases(t, target(t))
+	d.Enter(database)
+	c, err := d.Open(t.Context(), database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitStale(c)
+	unlock := lockCatalog(t, db)
+	wait := c.Arrive()
+	if wait() == nil {
+		t.Fatal("it was read under a lock")
+	}
+	unlock()
+	time.Sleep(settleAgain)
+	if err := wait(); err != nil {
+		t.Errorf("the session still knows no table: %v", err)
+	}
+}
