@@ -99,13 +99,14 @@ func (c *pastClient) transaction(ctx context.Context) {
 		return
 	}
 	c.numbers = nil
+	var failed error // which may have rolled the transaction back
 	for range 1 + c.IntN(3) {
-		if c.write(ctx) != nil {
+		if failed = c.write(ctx); failed != nil {
 			break
 		}
 	}
 	end := c.oneOf("COMMIT", "COMMIT", "COMMIT", "ROLLBACK")
-	if _, err := c.ask(ctx, end); err != nil || end == "ROLLBACK" {
+	if _, err := c.ask(ctx, end); err != nil || failed != nil || end == "ROLLBACK" {
 		c.run.undo(c.numbers)
 	}
 }
