@@ -166,7 +166,7 @@ func (r *Resolver) Collect(t *history.Txn) error {
 	}
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
-		if mayWriteUnseen(*s) {
+		if mayWriteUnseen(*s) && !s.Void {
 			r.unobserved[t.ID] = append(r.unobserved[t.ID], s.Num)
 		}
 		for j := range s.Accesses {

@@ -24,6 +24,7 @@ var rules = []mutants.Mutant{
 	{"nor began later", "foreign.go", "at.began <= t.To && ", ""},
 	{"an exact statement wrote nothing unseen", "foreign.go", "case history.Nothing, history.Exact:\n\t\treturn false",
 		"case history.Nothing:\n\t\treturn false"},
+	{"what was undone wrote nothing unseen", "foreign.go", "mayWriteUnseen(*s) && !s.Void", "mayWriteUnseen(*s)"},
 	{"an opaque SELECT may write", "foreign.go", "s.Observation == history.Opaque && !s.Reason.TablesKnown()", "false"},
 	{"transactions that may be recorded are not past isotap", "past.go",
 		"x.owner == 0 && r.unseen.MayBe(r.runs[x.run].Run, x.from, x.to)", "false"},

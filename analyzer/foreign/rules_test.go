@@ -200,16 +200,18 @@ func TestUnobservedStatementsElsewhereWroteNothing(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		unobserved uint32
+		void       bool
 		writes     []history.LoggedWrite
 	}{
-		{"an earlier one", 2, []history.LoggedWrite{tagged, effect}},
-		{"a later one", 4, []history.LoggedWrite{effect, tagged}},
+		{"an earlier one", 2, false, []history.LoggedWrite{tagged, effect}},
+		{"a later one", 4, false, []history.LoggedWrite{effect, tagged}},
+		{"an undone one", 2, true, []history.LoggedWrite{effect, tagged}},
 	} {
 		txn := &history.Txn{ID: id(2), Status: history.Committed, Start: 40, End: 70}
 		for n := range uint32(5) {
 			s := history.Stmt{Num: n + 1, Kind: history.Update, Observation: history.Exact, Start: 41, End: 42}
 			if s.Num == c.unobserved {
-				s.Observation = history.Opaque
+				s.Observation, s.Void = history.Opaque, c.void
 			}
 			txn.Stmts = append(txn.Stmts, s)
 		}
