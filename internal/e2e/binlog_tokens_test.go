@@ -89,8 +89,8 @@ var pastTokenTables = []string{
 	"CREATE PROCEDURE remove_a(n VARCHAR(20), k INT) DELETE FROM a WHERE id = k AND hist <> n",
 }
 
-// callingTokens has procedures write, too, which clients of isotap's do not call: a statement that isotap cannot follow may
-// be what wrote past isotap.
+// callingTokens has procedures write, too. Clients of isotap's do not call them: a statement that isotap cannot follow
+// may be what wrote past isotap.
 type callingTokens struct{ mysqlTokens }
 
 func (q callingTokens) write(r *rand.Rand, table string, n, id int) (text string, shows bool) {
