@@ -174,6 +174,13 @@ var (
 		hint: "Release savepoints that are no longer needed, or make transactions shorter: isotap follows " +
 			"10,000 of them, and then does not know what a ROLLBACK TO SAVEPOINT undid.",
 	})
+	ReasonTornCall = settings.declare(cause{
+		text: "CALL without autocommit",
+		means: "a procedure ran in the transaction that may have ended it, and the next statement began another by " +
+			"itself: what came before the CALL may have been rolled back",
+		hint: "Call procedures that handle errors, commit or roll back with autocommit on, or outside of transactions: " +
+			"what became of the statements before is not known otherwise.",
+	})
 	ReasonTooManyNames = settings.declare(cause{
 		text:  "too many names",
 		means: meansNames,

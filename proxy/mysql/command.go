@@ -242,9 +242,10 @@ func (s *Session) run(plan *sqlmysql.Plan, payload []byte) {
 		s.refuseTxn(seq, why)
 		return
 	}
-	s.beforeStatement(plan)
+	call := s.beforeStatement(plan)
 	listed := s.conditions.listed(plan, payload[1:], &s.settings.env, false)
 	o := s.txn.observe(plan, &s.settings, s.now)
+	o.call = call
 	payload = s.plain(plan, payload)
 	if reason := s.leavesAlone(plan); !reason.IsZero() {
 		o.downgrade(history.Opaque, reason)
@@ -278,14 +279,16 @@ func (s *Session) statement(o *pendingStatement) *exchange {
 	return x
 }
 
-// beforeStatement sends what must run before a statement. It need not wait for the replies.
-func (s *Session) beforeStatement(plan *sqlmysql.Plan) {
+// beforeStatement sends what must run before a statement. It need not wait for the replies. It returns what will be
+// known of a CALL.
+func (s *Session) beforeStatement(plan *sqlmysql.Plan) *callTrace {
 	if !plan.Session.ReadsDiagnostics && s.captures.due(plan, s.now, s.settings.env.MaxPacket, s.cfg.Durable) {
 		s.readCaptures()
 	}
 	if plan.Writes.Captured || !plan.Writes.Images.Empty() {
 		s.readyCaptures()
 	}
+	return s.traceCall(plan)
 }
 
 // leavesAlone returns why a statement goes unchanged although its plan would change it; empty when it

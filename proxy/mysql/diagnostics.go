@@ -86,6 +86,8 @@ func (c *counts) fill(v *sqlmysql.Values) {
 type conditions struct {
 	// cleared says that the server is one where isotap's statements clear the list.
 	cleared bool
+	// lost says that a question of isotap's cleared it that does so on every server.
+	lost bool
 
 	raised int // how many; -1 after an error, which does not say
 	added  int // how many of isotap's stand before them on the server
@@ -134,10 +136,13 @@ func (c *conditions) take(r *reply, plan *sqlmysql.Plan, added int) {
 	}
 }
 
+// clears reports whether what isotap ran clears the list, or did.
+func (c *conditions) clears() bool { return c.cleared || c.lost }
+
 // lose notes that a statement of isotap's is about to clear the list. It reports whether the list has to be fetched
 // before: the rows of SHOW WARNINGS then go to keep.
 func (c *conditions) lose() (fetch bool) {
-	if !c.cleared || c.gone {
+	if !c.clears() || c.gone {
 		return false
 	}
 	c.gone = true
@@ -166,7 +171,7 @@ func (c *conditions) keep(payload []byte) error {
 
 // right reports whether the server has the conditions that a statement asks for, if it does.
 func (c *conditions) right(plan *sqlmysql.Plan) bool {
-	return !c.cleared || plan.Session.Conditions == sqlmysql.NoConditions || !c.gone && c.added == 0
+	return !c.clears() || plan.Session.Conditions == sqlmysql.NoConditions || !c.gone && c.added == 0
 }
 
 // maxRaised bounds the statement that raises as many conditions as there were.
@@ -206,7 +211,7 @@ func (c *conditions) raising() string {
 // listed returns the kept conditions as the rows of the client's SHOW WARNINGS or SHOW ERRORS; nil when the
 // server's own are right. The statement's text is in a session of env.
 func (c *conditions) listed(plan *sqlmysql.Plan, text []byte, env *sqlmysql.Session, binary bool) [][]byte {
-	if plan.Session.Conditions != sqlmysql.ListsConditions || !c.cleared || !c.gone || len(c.kept) == 0 {
+	if plan.Session.Conditions != sqlmysql.ListsConditions || !c.clears() || !c.gone || len(c.kept) == 0 {
 		return nil
 	}
 	list := sqlmysql.ReadConditionList(string(text), env)

@@ -113,8 +113,10 @@ func (s *Session) recordExecution(p *prepared) (*pendingStatement, error) {
 	if why := s.halted(p.plan); why != nil {
 		return nil, why
 	}
-	s.beforeStatement(p.plan)
-	return s.txn.observe(p.plan, &s.settings, s.now), nil
+	call := s.beforeStatement(p.plan)
+	o := s.txn.observe(p.plan, &s.settings, s.now)
+	o.call = call
+	return o, nil
 }
 
 // addressed returns an execution's command under the id of the form that runs, and takes note of that. command is what

@@ -772,6 +772,8 @@ func (s *Session) settle(o *pendingStatement, x *exchange) {
 	ended, then := s.txn.settle(o, &x.reply, s.now)
 	s.handOver(ended)
 	switch then {
+	case askCommands:
+		s.askCommands(o, x)
 	case askServer:
 		ask := &transactionQuestion{o.plan, func() { s.handOver(s.txn.settleError(o, &x.reply, s.now)) }}
 		if x.failed && endsConnection(x.err.code) { // what is sent to a server that closes makes it reset the connection

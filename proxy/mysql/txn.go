@@ -41,6 +41,8 @@ type pendingStatement struct {
 	rowCounts
 	rowsToInsert int  // the rows of an INSERT, whether or not they went in
 	doubtful     bool // the captured rows are not certain to be those that changed
+
+	call *callTrace // of a CALL in a transaction, where the server was asked what runs in it
 }
 
 // downgrade makes the statement's observation no better than to.
@@ -94,6 +96,9 @@ type transaction struct {
 	// outlives says that what the transaction wrote may outlive its rollback: a procedure can commit and
 	// begin anew.
 	outlives bool
+	// torn says that what is recorded as one may be several: without autocommit, a transaction begins by itself behind
+	// a deadlock that a procedure took, or its COMMIT.
+	torn bool
 	// branch says that the transaction is a branch (XA) that may be prepared: then it outlives its session, and XA
 	// ROLLBACK alone says that it was rolled back.
 	branch bool
@@ -107,6 +112,8 @@ const (
 	// askServer: the error does not say what became of the transaction. Ask whether it is still open, and then call
 	// settleError.
 	askServer
+	// askCommands: what ran in a CALL. Then call settleCall.
+	askCommands
 	// giveUpCaptures: which entries a rollback to a savepoint undid is not known.
 	giveUpCaptures
 )
@@ -193,11 +200,15 @@ func (t *transaction) record(o *pendingStatement, now int64) {
 // returns the transaction that ended, if that is to be recorded, and what else there is to do.
 func (t *transaction) settle(o *pendingStatement, r *reply, now int64) (ended *history.Txn, then sequel) {
 	kind := o.plan.Kind
+	if o.call != nil && o.wasInTrans {
+		return nil, askCommands
+	}
 	if o.wasInTrans && o.plan.Txn.Ends && (kind == history.Call || kind == history.Other) {
 		if o.plan.Txn.Branch {
 			t.branch = true
 		} else {
 			t.outlives = true
+			t.tear(kind)
 		}
 	}
 	switch {
@@ -310,7 +321,7 @@ func (t *transaction) rollbackTo(name string) sequel {
 	case t.open == nil:
 		return noSequel
 	case !sure:
-		txnstate.Doubt(t.open, at)
+		txnstate.Doubt(t.open, at, history.ReasonLostSavepoint)
 		return giveUpCaptures
 	}
 	for i := at; i < len(t.open.Stmts); i++ {
@@ -327,7 +338,10 @@ func (t *transaction) end(status history.Status, now int64) *history.Txn {
 	if (t.outlives || t.branch) && status == history.Aborted {
 		status = history.Indeterminate
 	}
-	t.savepoints, t.outlives, t.branch = txnstate.Savepoints{}, false, false
+	if t.torn && status == history.Committed {
+		status = history.Indeterminate
+	}
+	t.savepoints, t.outlives, t.torn, t.branch = txnstate.Savepoints{}, false, false, false
 	t.unrecorded.End()
 	txn := t.open
 	if txn == nil {

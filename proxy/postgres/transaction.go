@@ -200,7 +200,7 @@ func (t *transaction) rollBackTo(name string) (at int, sure bool) {
 	case t.open == nil:
 		return at, sure
 	case !sure:
-		txnstate.Doubt(t.open, at)
+		txnstate.Doubt(t.open, at, history.ReasonLostSavepoint)
 		return at, sure
 	}
 	for i := at; i < len(t.open.Stmts); i++ {

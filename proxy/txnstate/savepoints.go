@@ -86,12 +86,13 @@ func (s *Savepoints) RollBackTo(name string) (at int, sure bool) {
 	return s.list[i].at, true
 }
 
-// Doubt makes what the statements from at on wrote uncertain: a rollback may have undone it.
-func Doubt(t *history.Txn, at int) {
+// Doubt makes what the statements from at on wrote uncertain: a rollback may have undone it, and the reason says why
+// isotap does not know.
+func Doubt(t *history.Txn, at int, why history.Reason) {
 	for i := at; i < len(t.Stmts); i++ {
 		st := &t.Stmts[i]
 		if st.Observation == history.Exact {
-			st.Observation, st.Reason = history.Inexact, history.ReasonLostSavepoint
+			st.Observation, st.Reason = history.Inexact, why
 		}
 		for j := range st.Accesses {
 			st.Accesses[j].Inexact = true
