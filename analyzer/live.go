@@ -46,6 +46,7 @@ type Live struct {
 	offsets       map[history.Run]int64 // from the first run's start to the run's
 	sessions      []history.Session
 	knownSessions map[history.Run]*numset.Set // sessions
+	placed        map[history.Run]*numset.Set // those whose database is known
 
 	kept  []*history.Txn              // in the order of a recording: by run, session and time
 	fresh []*history.Txn              // added since the last step
@@ -94,7 +95,8 @@ func NewLive(o LiveOptions) *Live {
 		o.Limit = DefaultLimit
 	}
 	return &Live{opts: o, offsets: make(map[history.Run]int64), knownSessions: make(map[history.Run]*numset.Set),
-		gone: make(map[history.Run]*numset.Set), odd: make(map[history.Run]*numset.Set),
+		placed: make(map[history.Run]*numset.Set),
+		gone:   make(map[history.Run]*numset.Set), odd: make(map[history.Run]*numset.Set),
 		replaced: make(map[history.Tag]bool),
 		xids:     make(map[history.Run]*numset.Set),
 		names:    liveNames{programs: newPrograms(), folded: make(map[int32]int32)},
@@ -115,11 +117,11 @@ func (l *Live) Add(info history.Info) {
 
 // AddSession adds a session, before its transactions, or tells once more of one.
 func (l *Live) AddSession(s history.Session) {
-	if !numbers(l.knownSessions, s.Run).Add(uint32(s.ID)) {
-		return
+	if numbers(l.knownSessions, s.Run).Add(uint32(s.ID)) {
+		l.coverageCount.Sessions++
 	}
-	l.coverageCount.Sessions++
-	if s.Database != "" {
+	// Until the client has logged in its database is not told.
+	if s.Database != "" && numbers(l.placed, s.Run).Add(uint32(s.ID)) {
 		l.sessions = append(l.sessions, s)
 	}
 }

@@ -404,3 +404,19 @@ func TestLiveTakesNoTransactionTwice(t *testing.T) {
 		t.Error("a transaction was taken twice")
 	}
 }
+
+// TestLiveTakesADatabaseThatIsToldAtLogin: a session is told of when its client connects, and again when it has logged
+// in. PostgreSQL's rows of one name in two databases are told apart by it.
+func TestLiveTakesADatabaseThatIsToldAtLogin(t *testing.T) {
+	l := NewLive(LiveOptions{})
+	l.Add(scriptInfo())
+	connected := history.Session{Run: scriptRun, ID: 3}
+	loggedIn := connected
+	loggedIn.Database = "shop"
+	for _, s := range []history.Session{connected, loggedIn, loggedIn} {
+		l.AddSession(s)
+	}
+	if len(l.sessions) != 1 || l.sessions[0].Database != "shop" || l.coverageCount.Sessions != 1 {
+		t.Errorf("sessions with a database: %v; counted %d", l.sessions, l.coverageCount.Sessions)
+	}
+}
