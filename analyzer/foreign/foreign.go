@@ -40,8 +40,10 @@ type Resolver struct {
 	// recorded are the times of the transactions that the log is held against.
 	recorded map[history.TxnID]times
 	unseen   unseen.Writers
-	logged   []loggedTxn
-	added    map[logPlace]bool
+	// torn are the rows whose versions are in no order, once it has settled.
+	torn   map[history.Row]bool
+	logged []loggedTxn
+	added  map[logPlace]bool
 	// silent are the tables of which the log says that somebody past isotap changed rows, and not which. Places are
 	// those of transactions in the log, where there are such tables.
 	silent map[string][]silentChange
@@ -92,7 +94,7 @@ func New() *Resolver {
 	return &Resolver{numOf: make(map[history.Run]int), chains: make(map[history.Row]*chain),
 		deletions: make(map[history.Row]int), deleted: make(map[history.Row][]history.Tag),
 		unobserved: make(map[history.TxnID][]uint32), recorded: make(map[history.TxnID]times),
-		silent: make(map[string][]silentChange), places: make(map[history.TxnID]int),
+		torn: make(map[history.Row]bool), silent: make(map[string][]silentChange), places: make(map[history.TxnID]int),
 		added: make(map[logPlace]bool), effects: make(map[history.TxnID][]effect)}
 }
 
@@ -261,6 +263,7 @@ func (r *Resolver) Settle() {
 	}
 	for row, c := range r.chains {
 		if c.broken || len(c.versions) == 0 {
+			r.torn[row] = c.broken
 			delete(r.chains, row)
 			continue
 		}

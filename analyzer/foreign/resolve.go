@@ -15,10 +15,18 @@ func (r *Resolver) Resolve(t *history.Txn) {
 	v := views{txn: t}
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
+		v.unlogged = v.unloggedBefore(s)
 		for j := range s.Accesses {
 			a := &s.Accesses[j]
+			if v.unlogged && a.Op != history.InsertRow {
+				doubt(t, a)
+				continue
+			}
 			if c := r.chains[a.Row]; c != nil {
 				v.resolve(c, s, a)
+			}
+			if r.torn[a.Row] {
+				doubt(t, a)
 			}
 			if changes := r.silent[a.Row.Table]; changes != nil && a.Op == history.Read && r.mayHaveChanged(changes, &v, s, a) {
 				a.Version, a.Prior = unknown(t.ID), nil
@@ -42,11 +50,35 @@ func (r *Resolver) Resolve(t *history.Txn) {
 	}
 }
 
+// doubt has an access to a row rest on nothing that its tag says: others wrote under it, and in which order is not
+// known.
+func doubt(t *history.Txn, a *history.Access) {
+	a.Prior = nil
+	if a.Op == history.Read {
+		a.Version = unknown(t.ID)
+	} else {
+		a.Inexact = true
+	}
+}
+
 // views are the times at which statements of a transaction saw rows.
 type views struct {
 	txn *history.Txn
 	// taken is when its snapshot had been taken at the latest; 0: it has none yet.
 	taken int64
+	// unlogged says that the transaction may have written unseen what the log does not have, for it was undone.
+	unlogged bool
+}
+
+// unloggedBefore reports whether a statement may meet what its own transaction wrote unseen, and has undone since.
+func (v *views) unloggedBefore(s *history.Stmt) bool {
+	switch {
+	case s.Kind == history.Rollback:
+		return v.txn.Status == history.Aborted && v.unlogged
+	case mayWriteUnseen(*s) && (s.Void || v.txn.Status == history.Aborted):
+		return true
+	}
+	return v.unlogged
 }
 
 // passed takes note of what a statement says of the snapshot.

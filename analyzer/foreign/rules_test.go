@@ -310,3 +310,49 @@ func TestOwnVersionsStayBesideWhatTheLogDoesNotName(t *testing.T) {
 		t.Errorf("by another clock it read %v", elsewhere.Stmts[0].Accesses[0].Version)
 	}
 }
+
+// TestWhatWasUndoneMayHaveBeenMet has a transaction read behind a CALL that it undoes: the log does not have what the
+// CALL wrote, and isotap's columns do not show it.
+func TestWhatWasUndoneMayHaveBeenMet(t *testing.T) {
+	log := []*history.LoggedTxn{logged(1, 10, 20, untagged(other, tag(1, 1)))}
+	for _, tt := range []struct {
+		name    string
+		status  history.Status
+		void    bool
+		kind    history.Kind // of the statement between
+		unknown bool
+	}{
+		{"rolled back", history.Aborted, false, history.Set, true},
+		{"rolled back behind a savepoint's rollback", history.Aborted, true, history.Rollback, true},
+		{"a savepoint's rollback to come", history.Committed, true, history.Set, true},
+		{"behind a savepoint's rollback", history.Committed, true, history.Rollback, false},
+		{"committed", history.Committed, false, history.Set, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			x := one(2, history.Select, history.Read, tag(1, 1), 50, 60)
+			read := x.Stmts[0]
+			read.Num = 3
+			x.Status = tt.status
+			x.Stmts = []history.Stmt{{Num: 1, Kind: history.Call, Observation: history.Opaque, Void: tt.void},
+				{Num: 2, Kind: tt.kind, Observation: history.Nothing}, read}
+			resolver(t, log, x).Resolve(x)
+			if got := x.Stmts[2].Accesses[0].Version; isUnknown(got) != tt.unknown {
+				t.Errorf("it read %v", got)
+			}
+		})
+	}
+}
+
+// TestRowsInNoOrderTellNothing has a log that lacks a write: what is read of the row is of unknown origin, and who
+// replaces it is not known to have replaced what its columns show.
+func TestRowsInNoOrderTellNothing(t *testing.T) {
+	log := []*history.LoggedTxn{logged(1, 10, 20, untagged(row, tag(1, 1))), logged(2, 30, 40, untagged(row, tag(5, 1)))}
+	if got := seen(t, log, tag(1, 1), 50, 60); !isUnknown(got) {
+		t.Errorf("it read %v", got)
+	}
+	write := one(77, history.Update, history.UpdateRow, tag(1, 1), 50, 60)
+	resolver(t, log, write).Resolve(write)
+	if a := write.Stmts[0].Accesses[0]; !a.Inexact || a.Version != tag(1, 1) {
+		t.Errorf("it replaced %+v", a)
+	}
+}

@@ -12,8 +12,9 @@ func (r *Resolver) Settle() {
 	r.leaveOutMoved()
 	owners := make(map[history.TxnID]bool)
 	for i := range r.logged {
-		if owner := r.logged[i].owner; !r.several[owner] {
-			owners[owner] = true
+		// What a savepoint's rollback undid has an id and an end of its own.
+		if l := &r.logged[i]; l.committed && !r.several[l.owner] {
+			owners[l.owner] = true
 		}
 	}
 	for _, writers := range []map[inDatabase]*unseen.Writers{r.unseen, r.bare} {

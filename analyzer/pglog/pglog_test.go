@@ -113,6 +113,10 @@ func TestWhoWroteIsToldFromTheLog(t *testing.T) {
 	const named = "UPDATE public.acc /* past isotap */ #1, ended 120 to 130"
 	const either = "UPDATE public.acc /* within a statement that showed nothing, or past isotap */ #1, ended 120 to 130"
 	looked := history.Stmt{Kind: history.Select, Observation: history.Exact, Predicates: []history.Predicate{{}}}
+	within := wrote(20, 2, 30, 3)
+	within.Void = true
+	savepoint := committed(30, 150, 160, update(30, 2, 3))
+	savepoint.Status = history.Aborted
 	failed := recorded(2, history.Stmt{Kind: history.Call, Observation: history.Opaque, Void: true})
 	failed.Status = history.Aborted
 	for _, c := range []struct {
@@ -134,6 +138,8 @@ func TestWhoWroteIsToldFromTheLog(t *testing.T) {
 			[]*history.Txn{recorded(1, saw(5, 1)), recorded(2, opaque(), saw(5, 7))}, ""},
 		{"beside one that may have been it and left a condition", []*history.LoggedTxn{foreign},
 			[]*history.Txn{recorded(1, saw(5, 1)), recorded(2, opaque(), looked)}, ""},
+		{"beside one that may have been it and rolled back to a savepoint", []*history.LoggedTxn{foreign, savepoint},
+			[]*history.Txn{recorded(1, saw(5, 1)), recorded(2, within, opaque(), saw(5, 7))}, ""},
 		{"beside one that shows nothing", []*history.LoggedTxn{foreign},
 			[]*history.Txn{recorded(1, saw(5, 1)), recorded(2, history.Stmt{Kind: history.Begin}, opaque())}, either},
 		{"beside one that may have been another of the log", []*history.LoggedTxn{foreign, own},
