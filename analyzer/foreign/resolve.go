@@ -66,6 +66,8 @@ type views struct {
 	txn *history.Txn
 	// taken is when its snapshot had been taken at the latest; 0: it has none yet.
 	taken int64
+	// hid says that the transaction may have written unseen before.
+	hid bool
 	// unlogged says that the transaction may have written unseen what the log does not have, for it was undone.
 	unlogged bool
 }
@@ -81,8 +83,9 @@ func (v *views) unloggedBefore(s *history.Stmt) bool {
 	return v.unlogged
 }
 
-// passed takes note of what a statement says of the snapshot.
+// passed takes note of what a statement says of the snapshot, and that it may have written unseen.
 func (v *views) passed(s *history.Stmt) {
+	v.hid = v.hid || mayWriteUnseen(*s)
 	if v.taken == 0 && s.Kind == history.Select && s.Locking == history.NoLock && !s.Void && len(s.Accesses) > 0 {
 		v.taken = s.End
 	}
@@ -133,7 +136,7 @@ func (v *views) resolve(c *chain, s *history.Stmt, a *history.Access) {
 			from, to, committed := v.of(s, a)
 			at = seenOf(group, from, to, committed)
 		}
-		if at < 0 {
+		if at < 0 || v.mayBeOwn(group[at+1:]) {
 			a.Version = unknown(v.txn.ID)
 			break
 		}
@@ -178,6 +181,14 @@ func (v *views) own(group []version, s *history.Stmt) int {
 		}
 	}
 	return -1
+}
+
+// mayBeOwn reports whether one of some versions may be what the transaction wrote unseen before: of which of its
+// statements a version is, or whose it is, may not be known.
+func (v *views) mayBeOwn(versions []version) bool {
+	return v.hid && slices.ContainsFunc(versions, func(x version) bool {
+		return x.tag.Txn == v.txn.ID || x.tag.Txn.Run() == history.Unrecorded
+	})
 }
 
 // seenOf returns which version of a group a statement saw that looked between two times; -1 where that is open.

@@ -356,3 +356,28 @@ func TestRowsInNoOrderTellNothing(t *testing.T) {
 		t.Errorf("it replaced %+v", a)
 	}
 }
+
+// TestOwnUnseenWritesMayHaveBeenMet has a transaction read between two CALLs, of which one has written the row: which
+// of them, the log does not say, nor whose it is where the transaction left no tag.
+func TestOwnUnseenWritesMayHaveBeenMet(t *testing.T) {
+	before := logged(1, 10, 20, history.LoggedWrite{Op: history.UpdateRow, Row: row, New: tag(1, 1)})
+	mine := untagged(row, tag(1, 1))
+	for name, log := range map[string]*history.LoggedTxn{
+		"its own":              logged(2, 61, 70, mine, history.LoggedWrite{Op: history.UpdateRow, Row: other, New: tag(2, 4)}),
+		"nobody's for certain": logged(2, 61, 70, mine),
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := one(2, history.Select, history.Read, tag(1, 1), 50, 60)
+			read, call := x.Stmts[0], history.Stmt{Kind: history.Call, Observation: history.Opaque}
+			write := history.Stmt{Num: 4, Kind: history.Update, Observation: history.Exact}
+			x.Stmts, x.End = []history.Stmt{call, read, call, write}, 70
+			for i := range x.Stmts {
+				x.Stmts[i].Num = uint32(i + 1)
+			}
+			resolver(t, []*history.LoggedTxn{before, log}, x).Resolve(x)
+			if got := x.Stmts[1].Accesses[0].Version; !isUnknown(got) {
+				t.Errorf("it read %v", got)
+			}
+		})
+	}
+}
