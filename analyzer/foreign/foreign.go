@@ -73,6 +73,7 @@ type logPlace struct {
 type loggedTxn struct {
 	run    int           // of runs
 	owner  history.TxnID // zero: nobody's that isotap recorded
+	tagged bool          // it left a tag of its owner's
 	from   int64
 	to     int64
 	seen   int64 // 0: not known
@@ -213,6 +214,7 @@ func (r *Resolver) Add(run history.Run, t *history.LoggedTxn) {
 	r.added[place] = true
 	x := loggedTxn{run: r.numOf[run], from: t.From, to: t.To, seen: t.Seen, owner: r.owner(run, t)}
 	for i, w := range t.Writes {
+		x.tagged = x.tagged || x.owner != 0 && !untagged(&w) && w.New.Txn == x.owner
 		if r.chains[w.Row] != nil {
 			x.writes = append(x.writes, w)
 			x.tags = append(x.tags, r.tagOf(t.Writes, i, x.owner))

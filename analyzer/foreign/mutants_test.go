@@ -51,8 +51,8 @@ var rules = []mutants.Mutant{
 	{"who stands behind another ended later", "times.go", "x.from = max(x.from, from[x.run])", ""},
 	{"who stands before another could be seen", "times.go",
 		"if x.seen == 0 || seen[x.run] > 0 && seen[x.run] < x.seen {", "if false {"},
-	{"clocks of other runs tell nothing", "times.go", "x.owner != 0 && r.runs[x.run].Run == x.owner.Run()",
-		"x.owner != 0"},
+	{"clocks of other runs tell nothing", "times.go", "x.tagged && r.runs[x.run].Run == x.owner.Run()",
+		"x.tagged"},
 
 	{"nobody read what nobody could see", "resolve.go", "committed && last > first && group[last].from >= to", "false"},
 	{"who reads uncommitted may", "resolve.go", "for committed && last > first", "for last > first"},

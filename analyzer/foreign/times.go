@@ -41,8 +41,8 @@ func (r *Resolver) boundTimes() {
 	}
 }
 
-// ownTimes reports whether a transaction of the log is one that the proxy recorded which read that log: their times are
-// by one clock.
+// ownTimes reports whether a transaction of the log is, by a tag that it left, one that the proxy recorded which read
+// that log: their times are by one clock. A deletion leaves none: a row that somebody put back may be deleted twice.
 func (r *Resolver) ownTimes(x *loggedTxn) bool {
-	return x.owner != 0 && r.runs[x.run].Run == x.owner.Run()
+	return x.tagged && r.runs[x.run].Run == x.owner.Run()
 }
