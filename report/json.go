@@ -322,7 +322,8 @@ func newJSONCoverage(c *analyzer.Coverage) jsonCoverage {
 		Unrecorded: c.Unrecorded, Unreadable: c.Unreadable, Damaged: c.Damaged,
 		UnseenOrigins: c.UnseenOrigins, PutBack: c.PutBack, Several: c.Several, Looked: c.Looked, Conditions: c.Conditions,
 		Limited: c.Without[analyzer.AnyRows] + c.Without[analyzer.Limited], Without: make([]jsonCause, 0), Wide: c.Wide,
-		Widened: make([]jsonCause, 0), Untested: c.Untested, Imageless: c.Imageless, Beyond: c.Beyond, LookedAndInserted: c.LookedAndInserted,
+		Widened: make([]jsonCause, 0), Untested: c.Untested,
+		Imageless: c.Imageless, Beyond: c.Beyond, LookedAndInserted: c.LookedAndInserted,
 	}
 	for _, cause := range sortedCauses(c.Without) {
 		out.Without = append(out.Without, jsonCause{cause.String(), c.Without[cause]})

@@ -265,7 +265,9 @@ func (r *Resolver) Settle() {
 	}
 	for row, c := range r.chains {
 		if c.broken || len(c.versions) == 0 {
-			r.torn[row] = c.broken
+			if c.broken {
+				r.torn[row] = true
+			}
 			delete(r.chains, row)
 			continue
 		}

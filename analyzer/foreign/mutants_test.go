@@ -71,7 +71,7 @@ var rules = []mutants.Mutant{
 	{"which of its statements wrote unseen is open", "resolve.go", "x.tag.Txn == v.txn.ID || ", ""},
 	{"who wrote unseen is open", "resolve.go", " || x.tag.Txn.Run() == history.Unrecorded", ""},
 	{"nothing rests on rows whose versions are in no order", "resolve.go", "if r.torn[a.Row] {", "if false {"},
-	{"what was undone may have been met before", "resolve.go", "return v.txn.Status == history.Aborted && v.unlogged",
+	{"what was undone may have been met before", "resolve.go", "return v.txn.Status == history.Aborted && v.undone",
 		"return true"},
 	{"what is not in the log may be met", "resolve.go",
 		"case mayWriteUnseen(*s) && (s.Void || v.txn.Status == history.Aborted):", "case false:"},

@@ -15,10 +15,10 @@ func (r *Resolver) Resolve(t *history.Txn) {
 	v := views{txn: t}
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
-		v.unlogged = v.unloggedBefore(s)
+		v.undone = v.undoneBefore(s)
 		for j := range s.Accesses {
 			a := &s.Accesses[j]
-			if v.unlogged && a.Op != history.InsertRow {
+			if v.undone && a.Op != history.InsertRow {
 				doubt(t, a)
 				continue
 			}
@@ -66,26 +66,25 @@ type views struct {
 	txn *history.Txn
 	// taken is when its snapshot had been taken at the latest; 0: it has none yet.
 	taken int64
-	// hid says that the transaction may have written unseen before.
-	hid bool
-	// unlogged says that the transaction may have written unseen what the log does not have, for it was undone.
-	unlogged bool
+	// wroteUnseen says that the transaction may have written unseen before, and undone that it may have undone that
+	// since: the log does not have it then.
+	wroteUnseen, undone bool
 }
 
-// unloggedBefore reports whether a statement may meet what its own transaction wrote unseen, and has undone since.
-func (v *views) unloggedBefore(s *history.Stmt) bool {
+// undoneBefore reports whether a statement may meet what its own transaction wrote unseen, and has undone since.
+func (v *views) undoneBefore(s *history.Stmt) bool {
 	switch {
 	case s.Kind == history.Rollback:
-		return v.txn.Status == history.Aborted && v.unlogged
+		return v.txn.Status == history.Aborted && v.undone
 	case mayWriteUnseen(*s) && (s.Void || v.txn.Status == history.Aborted):
 		return true
 	}
-	return v.unlogged
+	return v.undone
 }
 
 // passed takes note of what a statement says of the snapshot, and that it may have written unseen.
 func (v *views) passed(s *history.Stmt) {
-	v.hid = v.hid || mayWriteUnseen(*s)
+	v.wroteUnseen = v.wroteUnseen || mayWriteUnseen(*s)
 	if v.taken == 0 && s.Kind == history.Select && s.Locking == history.NoLock && !s.Void && len(s.Accesses) > 0 {
 		v.taken = s.End
 	}
@@ -186,7 +185,7 @@ func (v *views) own(group []version, s *history.Stmt) int {
 // mayBeOwn reports whether one of some versions may be what the transaction wrote unseen before: of which of its
 // statements a version is, or whose it is, may not be known.
 func (v *views) mayBeOwn(versions []version) bool {
-	return v.hid && slices.ContainsFunc(versions, func(x version) bool {
+	return v.wroteUnseen && slices.ContainsFunc(versions, func(x version) bool {
 		return x.tag.Txn == v.txn.ID || x.tag.Txn.Run() == history.Unrecorded
 	})
 }

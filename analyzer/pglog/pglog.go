@@ -153,7 +153,8 @@ func New(first history.Run) *Resolver {
 	return &Resolver{first: first, runs: make(map[history.Run]*run), servers: make(map[serverKey]*server),
 		sessions: make(map[sessionKey]string), names: make(map[string]int32), byID: make(map[versionKey]int32),
 		roots: make(map[rootKey]int32), byXID: make(map[xidKey]int32),
-		unseen: make(map[inDatabase]*unseen.Writers), bare: make(map[inDatabase]*unseen.Writers), files: make(map[tableKey]uint32),
+		unseen: make(map[inDatabase]*unseen.Writers), bare: make(map[inDatabase]*unseen.Writers),
+		files:   make(map[tableKey]uint32),
 		effects: make(map[history.TxnID][]effect), blind: make(map[history.TxnID]bool),
 		meetings: make(map[int32][]meeting), several: make(map[history.TxnID]bool), lost: make(map[history.TxnID]map[string]bool),
 		ends: make(map[history.TxnID]end)}

@@ -101,8 +101,8 @@ func (s *sources) addWriters(a *analyzer.Analyzer) error {
 		return err
 	}
 	stats := s.writers.Stats()
-	a.Logged(analyzer.LogCoverage{Txns: stats.Txns, Past: stats.Past, Either: stats.Either, Effects: stats.Effects, Told: stats.Told,
-		Ends: stats.Ends, Disputed: stats.Disputed, Example: stats.Example})
+	a.Logged(analyzer.LogCoverage{Txns: stats.Txns, Past: stats.Past, Either: stats.Either,
+		Effects: stats.Effects, Told: stats.Told, Ends: stats.Ends, Disputed: stats.Disputed, Example: stats.Example})
 	return nil
 }
 

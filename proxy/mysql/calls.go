@@ -26,13 +26,13 @@ const (
 
 // neverCommits are the commands that neither commit a transaction nor begin one where one is open. The counter of
 // executions is among them since what is executed is counted by itself.
-var neverCommits = wordSet("admin_commands call_procedure create_temporary_table delete delete_multi do " +
+var neverCommits = countersOf("admin_commands call_procedure create_temporary_table delete delete_multi do " +
 	"drop_temporary_table get_diagnostics insert insert_select release_savepoint replace replace_select resignal rollback " +
 	"rollback_to_savepoint savepoint select show_errors show_warnings signal stmt_execute stmt_reprepare update " +
 	"update_multi")
 
-// wordSet returns the counters of commands.
-func wordSet(commands string) map[string]bool {
+// countersOf returns the names of the counters of commands.
+func countersOf(commands string) map[string]bool {
 	set := make(map[string]bool)
 	for _, name := range strings.Fields(commands) {
 		set["Com_"+name] = true

@@ -42,7 +42,8 @@ func readAsked(words []string) (a history.Asked) {
 
 func readCondition(x *condition) history.Predicate {
 	return history.Predicate{Table: string(x.Table), Of: string(x.Of), As: string(x.As), Where: string(x.Where),
-		Wide: x.Wide, Told: readAsked(x.Told), Settings: history.LiteralSettings{TimeZone: string(x.TimeZone), DateStyle: string(x.DateStyle),
+		Wide: x.Wide, Told: readAsked(x.Told), Settings: history.LiteralSettings{TimeZone: string(x.TimeZone),
+			DateStyle:     string(x.DateStyle),
 			IntervalStyle: string(x.IntervalStyle),
 			SQLMode:       string(x.SQLMode), Collation: string(x.Collation)}}
 }
