@@ -289,3 +289,36 @@ func TestTemporaryTablesHideTablesWhileTheyExist(t *testing.T) {
 		})
 	}
 }
+
+// TestNamesAreKnownBeforeTheTemporarySchemaIsThere has sessions look for tables in their temporary schema first, which
+// is not there yet. A NATURAL JOIN tells whether isotap knows which tables are meant: it joins by all equal names.
+func TestNamesAreKnownBeforeTheTemporarySchemaIsThere(t *testing.T) {
+	const natural = "SELECT * FROM base NATURAL JOIN t1 ORDER BY id"
+	m := newPostgreSQLMirror(t, tapMode{columns: true})
+	for name, statements := range map[string][]string{
+		"first":            {"SET search_path = pg_temp, public", natural},
+		"behind others":    {`SET search_path = nowhere, "$user", "PG_TEMP", pg_temp, nowhere, "public"`, natural},
+		"the catalog last": {"SET search_path = pg_temp, public, pg_catalog", natural},
+		"in no schema":     {"SET search_path = pg_temp", natural},
+		"names in quotes": {`CREATE SCHEMA "a, "" b"`, `SET search_path = "x, pg_temp", pg_temp, "a, "" b", public`, natural,
+			"SELECT * FROM base JOIN t1 USING (id) ORDER BY id"},
+		"a table made there": {"SET search_path = pg_temp, public", natural, "BEGIN",
+			"CREATE TABLE t1 (id int, temporary text)", "INSERT INTO t1 VALUES (1, 'x')", natural, "COMMIT", natural,
+			"DROP TABLE t1", natural},
+		"a table made there by a text": {"SET search_path = pg_temp, public",
+			"CREATE TABLE t1 (id int, temporary text); INSERT INTO t1 VALUES (1, 'x'); " + natural, natural},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := m.reflect()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.close()
+			for _, s := range append(statements, "SELECT pg_my_temp_schema() = 0") {
+				if diff := r.run(postgresStep{name: s, messages: texts(s)}); diff != "" {
+					t.Error(diff)
+				}
+			}
+		})
+	}
+}

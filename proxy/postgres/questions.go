@@ -22,7 +22,7 @@ func (s *Session) askSettings() bool {
 }
 
 // sendQuestion asks the server for the session's settings.
-func (s *Session) sendQuestion() { s.sendOwn(s.takeSettings, []byte(question)) }
+func (s *Session) sendQuestion() { s.sendOwn(s.takeSettings, []byte(s.settings.question())) }
 
 // sendOwn sends a text of isotap's own. The client's messages wait until take was given the answer.
 func (s *Session) sendOwn(take func(*answer), text []byte) {

@@ -21,6 +21,8 @@ type settings struct {
 	level    history.Level // that transactions have which ask for none
 	// unsure says that the server was not asked since the settings may have changed.
 	unsure bool
+	// readsPath says that the next question reads the search path as it is set.
+	readsPath bool
 	// resets says that settings were changed in the transaction, which a rollback takes back.
 	resets   bool
 	calls    calls
@@ -51,7 +53,7 @@ func (x *settings) searchPath() []string {
 	if !x.known || x.unsure {
 		return nil
 	}
-	return x.env.Path.Without(noSchemas).Texts()
+	return x.env.Path.Without("pg_catalog").Without(temporaryToCome).Texts()
 }
 
 // unsettle notes that a definition is sent: until its transaction has ended, the tables may not be what the
@@ -68,37 +70,51 @@ func (x *settings) settled(temporaries rewrite.List) {
 	x.env.Unsettled, x.env.AllUnsettled, x.env.Created, x.env.TempTables = "", false, "", temporaries
 }
 
-// question asks for what takeSettings reads. It calls nothing that a search path could lead elsewhere, and
+// question returns what asks for what takeSettings reads. It calls nothing that a search path could lead elsewhere, and
 // reads no table.
-const question = "SELECT pg_catalog.current_database(), current_user, " + schemas + ", " +
-	"pg_catalog.current_setting('default_transaction_isolation'), pg_catalog.current_setting('transaction_isolation'), " +
-	"pg_catalog.current_setting('server_version_num'), pg_catalog.current_setting('standard_conforming_strings'), " +
-	"pg_catalog.current_setting('client_encoding')"
+func (x *settings) question() string {
+	schemas := schemas
+	if x.readsPath {
+		schemas = schemasOfPath
+	}
+	return "SELECT pg_catalog.current_database(), current_user, " + schemas + ", " +
+		"pg_catalog.current_setting('default_transaction_isolation'), " +
+		"pg_catalog.current_setting('transaction_isolation'), pg_catalog.current_setting('server_version_num'), " +
+		"pg_catalog.current_setting('standard_conforming_strings'), pg_catalog.current_setting('client_encoding')"
+}
 
 const answers = 8
 
 // schemas are those that unqualified names are looked for in. Where pg_temp is the one that tables are created in, and
 // is not there yet, current_schemas would create it: the session's transaction could then not be prepared, as one that
-// has operated on temporary objects. So it is asked only where there is such a schema, where the path has no pg_temp,
-// or where it names another schema before it that the role may use. Otherwise names are looked for in none (noSchemas).
-const schemas = "CASE WHEN pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.<>) 0 OR " + searchPath +
-	" OPERATOR(pg_catalog.!~*) 'pg_temp' OR " +
-	"EXISTS (SELECT FROM pg_catalog.unnest(pg_catalog.string_to_array(pg_catalog.regexp_replace(" + searchPath +
-	", 'pg_temp.*$', '', 'i'), ',')) AS item " +
-	"WHERE CASE WHEN item OPERATOR(pg_catalog.~*) '^ *(\"[^\"]+\"|[a-z_$][a-z0-9_$]*) *$' " +
-	"THEN pg_catalog.has_schema_privilege(pg_catalog.to_regnamespace(" +
-	"CASE WHEN item OPERATOR(pg_catalog.~) '[$]user' THEN pg_catalog.quote_ident(current_user) " +
-	"ELSE pg_catalog.btrim(item) END)::pg_catalog.oid, 'USAGE') END) " +
-	"THEN pg_catalog.current_schemas(true) ELSE '{" + noSchemas + "}' END"
+// has operated on temporary objects. Where that may be so, none are answered, and the path is read: schemasOfPath takes
+// twice as long.
+const schemas = "CASE WHEN pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.<>) 0 OR " +
+	searchPath + " OPERATOR(pg_catalog.!~*) '" + temporaryToCome + "' THEN pg_catalog.current_schemas(true) ELSE '{}' END"
+
+// schemasOfPath are the same, read from the setting where the temporary schema would be created: temporaryToCome stands
+// in its place.
+const schemasOfPath = "(SELECT CASE WHEN pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.<>) 0 OR " +
+	"COALESCE(path[1] OPERATOR(pg_catalog.<>) '" + temporaryToCome + "', true) " +
+	"THEN CAST(pg_catalog.current_schemas(true) AS pg_catalog.text[]) " +
+	"WHEN 'pg_catalog' OPERATOR(pg_catalog.=) ANY (path) THEN path " +
+	"ELSE pg_catalog.array_prepend('pg_catalog', path) END FROM (SELECT " + pathThatCounts + ") AS set(path))"
+
+// temporaryToCome is what a path has in the place of a temporary schema that the session's first table there will make.
+const temporaryToCome = "pg_temp"
+
+// pathThatCounts has of the search path's items the schemas that exist and that the role may use, and temporaryToCome.
+const pathThatCounts = "ARRAY(SELECT name FROM (SELECT " + itemName + ", place FROM pg_catalog.regexp_matches(" +
+	searchPath + `, ' *("([^"]|"")*"|[^", ]+) *(,|$)', 'g') WITH ORDINALITY AS read(item, place)) AS named(name, place) ` +
+	"WHERE name OPERATOR(pg_catalog.=) '" + temporaryToCome + "' OR pg_catalog.has_schema_privilege(" +
+	"CAST(pg_catalog.to_regnamespace(pg_catalog.quote_ident(name)) AS pg_catalog.oid), 'USAGE') ORDER BY place)"
 
 const searchPath = "pg_catalog.current_setting('search_path')"
 
-// noSchemas is the only schema in the path of a session whose temporary schema is not there yet: nobody's tables are in
-// it.
-const noSchemas = "pg_catalog"
-
-// noPath is the path of such a session.
-var noPath = rewrite.ListOf(noSchemas)
+// itemName is the schema that an item of the search path names.
+const itemName = `CASE WHEN item[1] OPERATOR(pg_catalog.~) '^"?[$]user"?$' THEN CAST(current_user AS pg_catalog.text) ` +
+	`WHEN item[1] OPERATOR(pg_catalog.~) '^"' THEN pg_catalog.replace(pg_catalog.substr(item[1], 2, ` +
+	`pg_catalog.length(item[1]) OPERATOR(pg_catalog.-) 2), '""', '"') ELSE pg_catalog.lower(item[1]) END`
 
 // read takes the answer to the question. It gives the level of the transaction at hand, and says what is wrong with the
 // answer, if something is: the settings are not known then.
@@ -115,6 +131,10 @@ func (x *settings) read(a *answer) (txn history.Level, problem string) {
 	path, ok := readArray(a.values[2], formatText)
 	if err != nil || !ok {
 		return txn, fmt.Sprintf("version %q, schemas %q", a.values[5], a.values[2])
+	}
+	if x.readsPath = len(path) == 0 && !x.readsPath; x.readsPath {
+		x.stale = true
+		return levelNamed(string(a.values[4])), ""
 	}
 	names := make([]string, len(path))
 	for i, name := range path {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 )
@@ -156,10 +157,31 @@ func (pl *planner) createsTagged() bool {
 	return pl.rewriter.options.Columns && st.is(i, "TABLE")
 }
 
+// createsTemporary reports whether a table of this name is created in the session's temporary schema without TEMP. In
+// the path, the server's own schema and the temporary one come first where the setting does not name them.
+func (s *Session) createsTemporary(n *ast.RangeVar) bool {
+	if n.SchemaName != "" {
+		return isTemporary(n.SchemaName)
+	}
+	path := s.Path.Texts()
+	switch {
+	case len(path) == 0:
+		return false
+	case path[0] == "pg_catalog":
+		return len(path) > 1 && isTemporary(path[1])
+	}
+	return isTemporary(path[0]) && (len(path) == 1 || path[1] != "pg_catalog" || path[0] == "pg_temp")
+}
+
+// isTemporary reports whether a schema is one for temporary tables.
+func isTemporary(schema string) bool {
+	return schema == "pg_temp" || strings.HasPrefix(schema, "pg_temp_")
+}
+
 // created puts isotap's columns behind those of a table that is created. Partitions and what inherits have their
 // parents' columns; a table made like another may have that one's.
 func (c *masking) created(n *ast.CreateStmt) {
-	if !c.createsTagged() || len(nodes(n.InhRelations)) > 0 || n.PartBound != nil || n.OfTypename != nil {
+	if !c.createsTagged() || c.session.createsTemporary(n.Relation) || len(nodes(n.InhRelations)) > 0 || n.PartBound != nil || n.OfTypename != nil {
 		return
 	}
 	names, told := []string{n.Relation.RelName}, !n.IfNotExists && !c.session.Nested
