@@ -20,10 +20,7 @@ func levels(r *analyzer.Result) string {
 		if why := doubts(&r.Coverage); len(why) > 0 {
 			return "none is seen to be violated, and none can be said to be satisfied: " + strings.Join(why, "; ")
 		}
-		if slices.ContainsFunc(r.Runs, func(i history.Info) bool { return i.Mode == "predicates" }) {
-			return "satisfies every level, strict serializability too, as far as rows and the conditions that were tested tell"
-		}
-		return "satisfies every level, strict serializability too, as far as rows tell (predicates were not observed)"
+		return "satisfies every level, strict serializability too, as far as " + tellers(r)
 	}
 	most := "satisfies no level"
 	if len(v.Strongest) > 0 {
@@ -38,10 +35,32 @@ func levels(r *analyzer.Result) string {
 	return most + "; violates " + strings.Join(weakest, ", ") + " and what is stronger"
 }
 
+// tellers says what the levels were judged by.
+func tellers(r *analyzer.Result) string {
+	without := func(i history.Info) bool { return i.Mode != "predicates" }
+	switch c := &r.Coverage; {
+	case !slices.ContainsFunc(r.Runs, func(i history.Info) bool { return !without(i) }):
+		return "rows tell (predicates were not observed)"
+	case slices.ContainsFunc(r.Runs, without):
+		return "rows tell (predicates were not observed in every run)"
+	// A wide condition says of no level that it is violated.
+	case c.Conditions-c.Wide < c.Looked-c.Without[analyzer.AnyRows]:
+		return fmt.Sprintf("rows tell, and the conditions of %s of %s that looked for rows", number(c.Conditions-c.Wide),
+			plural(c.Looked, "statement"))
+	}
+	return "rows and conditions tell"
+}
+
 // doubts says why a history in which nothing is wrong may still have violated any level: what was not seen of it
 // could hide that.
 func doubts(c *analyzer.Coverage) []string {
 	var why []string
+	switch n := c.Unrecorded + c.Unreadable; {
+	case n > 0:
+		why = append(why, "the recording lacks "+plural(n, "transaction"))
+	case c.Damaged:
+		why = append(why, "the recording is damaged")
+	}
 	if c.UnseenOrigins > 0 {
 		why = append(why, unseenOrigins(c)+", and what its writers read and wrote is not known")
 	}
@@ -61,12 +80,24 @@ func doubts(c *analyzer.Coverage) []string {
 	if n := c.Reasons[history.ReasonNoIdentity]; n > 0 {
 		why = append(why, plural(n, "statement")+" met rows without identity, which were written past isotap")
 	}
+	why = append(why, doubtsOfConditions(c)...)
 	if unseen := c.Statements - c.Exact; 2*unseen > c.Statements {
 		why = append(why, percent(unseen, c.Statements)+" of the statements were not observed exactly")
 	}
 	if c.Several == 0 {
 		why = append(why, "no transaction had two statements that read or write rows, "+
 			"and what goes wrong between transactions of one client is not looked for")
+	}
+	return why
+}
+
+// doubtsOfConditions are those by what conditions were not held against.
+func doubtsOfConditions(c *analyzer.Coverage) (why []string) {
+	if c.Untested > 0 {
+		why = append(why, untestedConditions(c))
+	}
+	if c.Imageless > 0 {
+		why = append(why, imageless(c))
 	}
 	return why
 }

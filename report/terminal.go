@@ -54,6 +54,7 @@ const (
 	terminalText      = 400 // characters of one statement
 	summaryText       = 200
 	summaryFindings   = 5 // findings in Summary, so that it keeps to ten lines
+	summaryDoubts     = 5 // lines of what is not known, where there are none
 )
 
 // Terminal writes the result as text: coverage, verdict, then each finding with its programs, its
@@ -229,8 +230,7 @@ func sortedCauses(causes map[analyzer.NoCondition]int) []analyzer.NoCondition {
 
 // untested says how many conditions were not tested whole.
 func untested(c *analyzer.Coverage) string {
-	text := plural(c.Untested, "condition") + " could not be held against all that was written: what they missed is not " +
-		"known"
+	text := untestedConditions(c)
 	if c.Beyond > 0 {
 		text += fmt.Sprintf("; of %s there were too many: of a table, 10,000 conditions and 100,000 versions of rows are kept "+
 			"for a minute", number(c.Beyond))
@@ -241,10 +241,16 @@ func untested(c *analyzer.Coverage) string {
 	return text
 }
 
+// untestedConditions says how many there are.
+func untestedConditions(c *analyzer.Coverage) string {
+	return plural(c.Untested, "condition") + " could not be held against all that was written, and what that would have " +
+		"shown is not known"
+}
+
 // imageless says how many versions no condition was held against.
 func imageless(c *analyzer.Coverage) string {
-	return plural(c.Imageless, "row version") + " could not be held against conditions, since the values are not known: " +
-		"who missed them is not known"
+	return plural(c.Imageless, "row version") + " could not be held against conditions, since the values are not known, " +
+		"nor who missed them"
 }
 
 // kindList says for each kind of statements how many of them were observed exactly.
@@ -450,7 +456,7 @@ func Summary(w io.Writer, r *analyzer.Result, htmlPath string) error {
 		lines = append(lines, "  WARNING: "+text)
 	}
 	if len(r.Findings) == 0 && c.Exact > 0 {
-		for _, why := range doubts(c) {
+		for _, why := range firstLines(doubts(c), summaryDoubts) {
 			lines = append(lines, "  not known: "+why)
 		}
 	}
@@ -478,6 +484,14 @@ func Summary(w io.Writer, r *analyzer.Result, htmlPath string) error {
 		return fmt.Errorf("write the summary: %w", err)
 	}
 	return nil
+}
+
+// firstLines returns so many texts, the last of them with what the others say.
+func firstLines(texts []string, most int) []string {
+	if len(texts) <= most {
+		return texts
+	}
+	return append(slices.Clone(texts[:most-1]), strings.Join(texts[most-1:], "; "))
 }
 
 // programNames joins the names of a finding's programs.

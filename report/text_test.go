@@ -278,6 +278,13 @@ func TestNoLevelIsSatisfiedByWhatWasNotSeen(t *testing.T) {
 			"3 statements met rows without identity"},
 		{"transactions of one statement", func(c *analyzer.Coverage) { c.Several = 0 },
 			"no transaction had two statements that read or write rows"},
+		{"conditions without a test", func(c *analyzer.Coverage) { c.Untested = 2 },
+			"2 conditions could not be held against all that was written"},
+		{"versions without values", func(c *analyzer.Coverage) { c.Imageless = 1 },
+			"1 row version could not be held against conditions"},
+		{"transactions that the disk did not take", func(c *analyzer.Coverage) { c.Unrecorded, c.Unreadable = 2, 1 },
+			"the recording lacks 3 transactions"},
+		{"a damaged recording", func(c *analyzer.Coverage) { c.Damaged = true }, "the recording is damaged"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := clean()
@@ -298,5 +305,63 @@ func TestNoLevelIsSatisfiedByWhatWasNotSeen(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestLevelsAreSatisfiedAsFarAsConditionsWereSeen: what is claimed names what was not looked at.
+func TestLevelsAreSatisfiedAsFarAsConditionsWereSeen(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		modes  []string
+		change func(c *analyzer.Coverage)
+		want   string
+	}{
+		{"no conditions", []string{"items"}, func(*analyzer.Coverage) {}, "as far as rows tell (predicates were not observed)"},
+		{"conditions of one run", []string{"predicates", "items"}, func(*analyzer.Coverage) {},
+			"as far as rows tell (predicates were not observed in every run)"},
+		{"conditions of all statements", []string{"predicates"}, func(c *analyzer.Coverage) { c.Looked, c.Conditions = 9, 9 },
+			"as far as rows and conditions tell"},
+		{"a LIMIT that any rows do for", []string{"predicates"}, func(c *analyzer.Coverage) {
+			c.Looked, c.Conditions, c.Without = 9, 8, map[analyzer.NoCondition]int{analyzer.AnyRows: 1}
+		}, "as far as rows and conditions tell"},
+		{"conditions of some", []string{"predicates"}, func(c *analyzer.Coverage) {
+			c.Looked, c.Conditions, c.Wide = 9, 8, 3
+			c.Without = map[analyzer.NoCondition]int{analyzer.Volatile: 1}
+		}, "as far as rows tell, and the conditions of 5 of 9 statements that looked for rows"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := clean()
+			run := r.Runs[0]
+			r.Runs = nil
+			for _, mode := range tt.modes {
+				run.Mode = mode
+				r.Runs = append(r.Runs, run)
+			}
+			tt.change(&r.Coverage)
+			if got, want := levels(r), "satisfies every level, strict serializability too, "+tt.want; got != want {
+				t.Errorf("it says %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// TestTheSummaryHasTenLines: with each of the reasons for doubt, too.
+func TestTheSummaryHasTenLines(t *testing.T) {
+	r := clean()
+	c := &r.Coverage
+	c.UnseenOrigins, c.Log.Past, c.Log.Unlogged, c.Log.Either, c.PutBack, c.Untested, c.Imageless, c.Unrecorded = 1, 2, 3, 4, 5, 6, 7, 8
+	c.Several, c.Exact, c.Inexact, r.Baseline = 0, 1000, 4208, "accepted.json"
+	c.Reasons = map[history.Reason]int{history.ReasonNoIdentity: 3}
+	var b strings.Builder
+	if err := Summary(&b, r, "report.html"); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(b.String(), "\n"); n > 10 {
+		t.Errorf("it has %d lines:\n%s", n, b.String())
+	}
+	for _, why := range doubts(c) {
+		if !strings.Contains(b.String(), why) {
+			t.Errorf("it does not say %q:\n%s", why, b.String())
+		}
 	}
 }

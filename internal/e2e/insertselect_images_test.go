@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/report"
 )
 
 // A madeRow is how a transaction makes a row after it looked for it, and what is told of that.
@@ -108,5 +109,12 @@ func holdMade(t *testing.T, b *bench, f *madeRow, r *analyzer.Result) {
 	if r.Coverage.Imageless != f.unknown || r.Coverage.Untested != f.untested {
 		t.Errorf("%d versions and %d conditions are said not to be tested, want %d and %d", r.Coverage.Imageless,
 			r.Coverage.Untested, f.unknown, f.untested)
+	}
+	var text strings.Builder
+	if err := report.Terminal(&text, r, report.TerminalOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(text.String(), "satisfies every level") && f.unknown+f.untested > 0 {
+		t.Errorf("it says that every level is satisfied:\n%s", text.String())
 	}
 }
