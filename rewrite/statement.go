@@ -33,7 +33,7 @@ type Statement struct {
 }
 
 // A Predicate is a [history.Predicate] whose parameters are open: parameter Params[i], counted from 0, stands
-// between Where[i] and Where[i+1]; [Moment] and [User] are others.
+// between Where[i] and Where[i+1]; [Moment], [User] and [Within] are others.
 //
 // Where the statement showed as many rows as its Limit lets it, it may have left out others that match: then the
 // predicate holds for those alone that stand before the last one shown, in its Order.
@@ -99,7 +99,7 @@ func Closed(all []Predicate, with Literals, rows uint64, last []string) iter.Seq
 func (p *Predicate) Asks() (all history.Asked) {
 	for _, param := range p.Params {
 		switch param {
-		case Moment:
+		case Moment, Within:
 			all |= history.AskedTime
 		case User:
 			all |= history.AskedUser
@@ -118,12 +118,19 @@ func AsksForTime(all []Predicate) bool {
 type Literals struct {
 	Params       []string
 	Moment, User string // empty: not known
+	// Since and Until are moments that the statement ran between.
+	Since, Until string // empty: not known
+
+	within string // what stands for Within
 }
 
 // Parameters beside the client's, in [Predicate].Params.
 const (
 	Moment = -2
 	User   = -3
+	// Within is a moment while the statement ran, and perhaps another one for each row. What it is not known to be makes
+	// no difference where the condition holds at both ends: plans have it only where that is so.
+	Within = -4
 )
 
 // of returns the literal for a parameter; empty where it is not known.
@@ -133,6 +140,8 @@ func (l *Literals) of(param int) string {
 		return l.Moment
 	case param == User:
 		return l.User
+	case param == Within:
+		return l.within
 	case param < 0 || param >= len(l.Params):
 		return ""
 	}
@@ -156,9 +165,18 @@ func (p *Predicate) CloseFor(with Literals, rows uint64, last []string) (string,
 	return "(" + where + "\n) AND (" + before + ")", true // it may end with a comment
 }
 
-// Close returns the condition with literals in the places of its parameters, as [OpenText.Close] does.
+// Close returns the condition with literals in the places of its parameters, as [OpenText.Close] does. One that asks
+// for a moment [Within] the statement becomes narrower: it holds where it does whichever of the moments that is.
 func (p *Predicate) Close(with Literals) (string, bool) {
-	return (&OpenText{p.Where, p.Params}).Close(with)
+	text := &OpenText{p.Where, p.Params}
+	if !slices.Contains(p.Params, Within) {
+		return text.Close(with)
+	}
+	with.within = with.Since
+	first, known := text.Close(with)
+	with.within = with.Until
+	last, alsoKnown := text.Close(with)
+	return "(" + first + "\n) AND (" + last + "\n)", known && alsoKnown // a comment may end it
 }
 
 // An OpenText is SQL whose parameters are open: parameter Params[i], counted from 0, stands between Texts[i] and

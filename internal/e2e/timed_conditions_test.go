@@ -180,8 +180,33 @@ var postgresTimedForms = []timedForm{
 		false, true},
 	// What they ask for is not known: whatever else they ask tells.
 	{"SELECT id FROM token WHERE OWNER AND expires > CURRENT_TIMESTAMP(9)", "now() - interval '1 hour'", true, true},
-	{"SELECT id FROM token WHERE OWNER AND expires > clock_timestamp()", "now() - interval '1 hour'", true, true},
-	{"SELECT id FROM token WHERE OWNER AND expires > statement_timestamp()", "now() - interval '1 hour'", true, true},
+	{"SELECT id FROM token WHERE OWNER AND expires = clock_timestamp()", "now() - interval '1 hour'", true, true},
+	{"SELECT id FROM token WHERE OWNER AND NOT expires BETWEEN statement_timestamp() - interval '1 hour' AND clock_timestamp()",
+		"now()", true, true},
+	{"SELECT id FROM token WHERE OWNER AND (expires > clock_timestamp() OR expires < clock_timestamp())", "now()", true, true},
+	{"SELECT id FROM token WHERE OWNER AND expires > clock_timestamp() - interval '1 day'", "now() - interval '3 days'", true, true},
+	{"SELECT id FROM token WHERE OWNER AND expires::timestamp > clock_timestamp()::timestamp", "now() - interval '1 hour'", true, true},
+	{"SELECT t.id FROM token t JOIN kind k ON k.id = 1 WHERE t.OWNER AND t.expires > clock_timestamp()", "now() - interval '1 hour'",
+		true, true},
+	// Moments while the statement ran: where they make no difference.
+	{"SELECT id FROM token WHERE OWNER AND expires > clock_timestamp()", "now() + '1 hour'", true, false},
+	{"SELECT id FROM token WHERE OWNER AND expires > clock_timestamp()", "now() - interval '1 hour'", false, false},
+	{"SELECT id FROM token WHERE OWNER AND expires > clock_timestamp() AND holder IS NULL", "clock_timestamp()", false, false},
+	{"SELECT id FROM token WHERE OWNER AND expires <= statement_timestamp()", "clock_timestamp()", false, false},
+	{"SELECT id FROM token WHERE OWNER AND expires <= statement_timestamp() - interval '30 minutes' -- long ago",
+		"now() - interval '1 hour'", true, false},
+	{"SELECT id FROM token WHERE OWNER AND (expires IS NULL OR NOT ((expires) < pg_catalog.clock_timestamp()))", "NULL", true, true},
+	{"SELECT id FROM token WHERE OWNER AND (expires IS NULL OR NOT ((expires) < clock_timestamp()))", "NULL", true, false},
+	{"SELECT id FROM token WHERE OWNER AND expires > statement_timestamp() AND expires < clock_timestamp() + '90 minutes'::interval",
+		"now() + '1 hour'", true, false},
+	{"SELECT id FROM token WHERE OWNER AND clock_timestamp() BETWEEN expires - interval '2 days' AND expires", "now() + '1 hour'",
+		true, false},
+	{"SELECT id FROM token WHERE OWNER AND expires BETWEEN now() - interval '2 hours' AND clock_timestamp()", "clock_timestamp()",
+		false, false},
+	{"SELECT id FROM token WHERE OWNER AND expires <= clock_timestamp() ORDER BY expires LIMIT 1", "now() - interval '1 hour'",
+		true, false},
+	{"UPDATE token SET used = 1 WHERE OWNER AND expires <= clock_timestamp()", "now() - interval '1 hour'", true, false},
+	{"DELETE FROM token WHERE OWNER AND expires <= clock_timestamp()", "now() + '1 hour'", false, false},
 }
 
 // TestConditionsHoldAtTheTimeOfTheTransaction has two transactions look for rows by the time, and insert one each.
@@ -213,7 +238,7 @@ func TestConditionsHoldAtTheTimeOfTheTransaction(t *testing.T) {
 			t.Errorf("%s %s: %s", f.Class, f.Anomaly, f.Summary)
 		}
 	}
-	if got, want := r.Coverage.Widened[analyzer.Timed]+r.Coverage.Widened[analyzer.Volatile], 6; got != want {
+	if got, want := r.Coverage.Widened[analyzer.Timed]+r.Coverage.Widened[analyzer.Volatile], 16; got != want {
 		t.Errorf("%d statements are said to have a wide condition because of the time, want %d", got, want)
 	}
 	holdTimed(t, b.recording, postgresTimedForms)

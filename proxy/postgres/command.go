@@ -175,7 +175,7 @@ func (s *Session) sync(m message) {
 		s.askXIDWithin()
 	}
 	if !s.speculative.block && !s.pipeline.skipping {
-		s.askMomentWithin()
+		s.askMomentsWithin()
 	}
 	s.pipeline.skipping = false
 	s.retry.open = false

@@ -378,11 +378,7 @@ func (s *Session) closed(p *sqlpostgres.Plan, c *resultInProgress) []history.Pre
 		literals = c.portal.literals
 	}
 	with := rewrite.Literals{Params: literals, User: s.settings.user()}
-	out := closedWith(p.Predicates, with, c.rows, last, literal)
-	for i := range out {
-		s.txn.asksMoment = s.txn.asksMoment || hasHole(out[i].Where)
-	}
-	return out
+	return s.txn.close(openConditions{all: p.Predicates, with: with, rows: c.rows, last: last, settings: literal})
 }
 
 // ended hands over a transaction that has ended.

@@ -29,10 +29,10 @@ type transaction struct {
 	erred bool
 	// interrupted is the ErrorResponse to a question of isotap's own that ended the transaction; nil where none did.
 	interrupted []byte
-	// asksMoment says that conditions have a hole for when the transaction began, and moment is the literal for that;
-	// empty: it is not known.
-	asksMoment bool
-	moment     string
+	// conditions are those of the transaction's statements that ask for its moments, by the first predicate of the
+	// statement's, and moments are these as far as they are known.
+	conditions map[*history.Predicate]openConditions
+	moments    moments
 	// open is the transaction that statements are recorded in.
 	open       *history.Txn
 	usual      txnstate.Usual
@@ -260,8 +260,8 @@ func (t *transaction) take(status history.Status, now int64) *history.Txn {
 	t.savepoints, t.beyond, t.snapshot, t.implicitLevel = txnstate.Savepoints{}, false, false, history.LevelUnknown
 	t.interrupted = nil
 	t.unrecorded.End()
-	t.fillMoments(t.open)
-	t.asksMoment, t.moment = false, ""
+	t.closeConditions()
+	t.conditions, t.moments = nil, moments{}
 	open := t.open
 	t.open = nil
 	if open != nil {

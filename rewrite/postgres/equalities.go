@@ -46,6 +46,9 @@ func (c *conditions) learn(s *selection, condition ast.Node, about []*chosen) {
 	}, condition)
 	var settled bool
 	f.asked, settled = c.settledByRow(condition)
+	if calls, _ := withins(condition); calls > 0 { // of a wide condition it matters where it does not hold, too
+		settled = false
+	}
 	if !known || f.of == nil || f.of.optional && !rejectsNull(condition) || !settled {
 		return
 	}

@@ -20,7 +20,7 @@ type asking struct {
 	rounds bool
 }
 
-// askingFunctions are those: when the transaction began, and for whom it runs.
+// askingFunctions are those: when the transaction began, for whom it runs, and moments while the statement did.
 var askingFunctions = map[string]*asking{
 	"now":                   {rewrite.Moment, "::pg_catalog.timestamptz", true, false},
 	"transaction_timestamp": {rewrite.Moment, "::pg_catalog.timestamptz", true, false},
@@ -32,24 +32,33 @@ var askingFunctions = map[string]*asking{
 	"current_user":          {rewrite.User, "::pg_catalog.name", false, false},
 	"current_role":          {rewrite.User, "::pg_catalog.name", false, false},
 	"user":                  {rewrite.User, "::pg_catalog.name", false, false},
+	"statement_timestamp":   {rewrite.Within, "::pg_catalog.timestamptz", true, false},
+	"clock_timestamp":       {rewrite.Within, "::pg_catalog.timestamptz", true, false},
 }
 
-// asks reports whether an expression is a call of one of them.
-func asks(n ast.Node) bool {
+// asks returns the parameter that a call of one of them becomes, and reports whether an expression is one.
+func asks(n ast.Node) (param int, ok bool) {
 	switch n := n.(type) {
 	case *ast.SQLValueFunction:
 		switch n.Op {
 		case ast.SVFOP_CURRENT_DATE, ast.SVFOP_CURRENT_TIME, ast.SVFOP_CURRENT_TIMESTAMP, ast.SVFOP_LOCALTIME,
-			ast.SVFOP_LOCALTIMESTAMP, ast.SVFOP_CURRENT_ROLE, ast.SVFOP_CURRENT_USER, ast.SVFOP_USER,
-			ast.SVFOP_CURRENT_TIME_N, ast.SVFOP_CURRENT_TIMESTAMP_N, ast.SVFOP_LOCALTIME_N, ast.SVFOP_LOCALTIMESTAMP_N:
-			return true
+			ast.SVFOP_LOCALTIMESTAMP, ast.SVFOP_CURRENT_TIME_N, ast.SVFOP_CURRENT_TIMESTAMP_N, ast.SVFOP_LOCALTIME_N,
+			ast.SVFOP_LOCALTIMESTAMP_N:
+			return rewrite.Moment, true
+		case ast.SVFOP_CURRENT_ROLE, ast.SVFOP_CURRENT_USER, ast.SVFOP_USER:
+			return rewrite.User, true
 		}
 	case *ast.FuncCall:
 		names := nodes(n.Funcname)
 		last, ok := names[len(names)-1].(*ast.String)
-		return ok && len(names) == 1 && len(nodes(n.Args)) == 0 && (last.SVal == "now" || last.SVal == "transaction_timestamp")
+		if !ok || len(names) > 1 || len(nodes(n.Args)) > 0 {
+			return 0, false
+		}
+		if a := askingFunctions[last.SVal]; a != nil && a.called {
+			return a.param, true
+		}
 	}
-	return false
+	return 0, false
 }
 
 // asksAt returns what stands at a token if it is a call of one of the askingFunctions, and the token behind it.
@@ -86,7 +95,19 @@ func (a *asking) around() (before, behind string) {
 	return "(", a.after + ")"
 }
 
-// asksFor reports whether one of a condition's parameters is none of the client's.
-func asksFor(params []int) bool {
-	return slices.ContainsFunc(params, func(p int) bool { return p == rewrite.Moment || p == rewrite.User })
+// insteadOf returns those of a statement's wide conditions that count where its exact one cannot be closed, since what
+// that asks for is not known.
+func insteadOf(exact *rewrite.Predicate, wide []rewrite.Predicate) (out []rewrite.Predicate) {
+	if !slices.ContainsFunc(exact.Params, func(p int) bool { return p < 0 }) {
+		return nil
+	}
+	// Without moments within the statement the first of them asks for as much as the exact one.
+	lacks := slices.Contains(exact.Params, rewrite.Within)
+	for _, p := range wide {
+		if p.As == exact.As && p.Table == exact.Table && (p.Instead || lacks) {
+			p.Instead = true
+			out = append(out, p)
+		}
+	}
+	return out
 }

@@ -131,7 +131,7 @@ func (pl *planner) choose(s *source, where ast.Node, limit *rewrite.Limit, befor
 	}
 	if where != nil {
 		asked, settled := pl.settledByRow(where)
-		if !settled {
+		if !settled || !holdsBetween(where) {
 			return
 		}
 		from := pl.st.find(0, "WHERE")
@@ -161,7 +161,7 @@ func (pl *planner) settledByRow(where ast.Node) (asked int, settled bool) {
 	}
 	settled = true
 	whole := pgtree.Walk(func(n ast.Node) bool {
-		if asks(n) {
+		if _, ok := asks(n); ok {
 			asked++
 			return true
 		}

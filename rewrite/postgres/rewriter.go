@@ -2,14 +2,12 @@ package postgres
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
 
@@ -171,12 +169,10 @@ func (pl *planner) rewrite() error {
 	}
 	wide := pl.wideConditions(tree) // planning may change the tree
 	defer func() {
-		switch exact := pl.plan.Predicates; {
-		case len(exact) == 0:
-			pl.plan.Predicates = wide
-		case asksFor(exact[0].Params):
-			pl.plan.Predicates = append(exact, slices.DeleteFunc(wide, func(p rewrite.Predicate) bool { return !p.Instead })...)
+		if exact := pl.plan.Predicates; len(exact) > 0 {
+			wide = insteadOf(&exact[0], wide)
 		}
+		pl.plan.Predicates = append(pl.plan.Predicates, wide...)
 	}()
 	if n, ok := tree.(*ast.SelectStmt); ok && declares {
 		return pl.declare(n)
