@@ -124,6 +124,7 @@ type choosing struct {
 	filled    bool
 	wide      bool // the condition is wider than what the statement hangs on
 	a         int
+	near      bool // the row that it inserted is due about now, so that nobody can be said to have looked for it
 	shows     func(other *choosing) bool
 	xid       uint64 // as who
 }
@@ -142,10 +143,12 @@ func newChoosing(r *rand.Rand) *choosing {
 var changes = []string{"UPDATE item SET a = (a + 7) % 20 WHERE id <= 40 AND a = ?",
 	"DELETE FROM item WHERE id <= 40 AND a = ?", "UPDATE item SET b = 'same' WHERE id <= 40 AND a = ?"}
 
-// postgresChoices are ways to choose rows by it; but for the first two, isotap tells a wide condition.
+// postgresChoices are ways to choose rows by it; but for the first three, isotap tells a wide condition, or one that
+// hangs on the rows it got.
 var postgresChoices = []string{
 	"SELECT b, 'MARK' FROM item WHERE a >= $1 AND a < $2 LIMIT $3",
 	"SELECT b, 'MARK' FROM item WHERE a >= $1 AND a < $2 AND due <= now() LIMIT $3",
+	"SELECT b, 'MARK' FROM item WHERE a >= $1 AND a < $2 AND due <= clock_timestamp() LIMIT $3",
 	"SELECT b, 'MARK' FROM item WHERE a >= $1 AND a < $2 ORDER BY a DESC, id LIMIT $3",
 	"SELECT b, 'MARK' FROM kind k JOIN item i ON i.a = k.a WHERE i.a >= $1 AND i.a < $2 ORDER BY i.a, i.id LIMIT $3",
 	"SELECT b, 'MARK' FROM kind k JOIN item i ON i.a = k.a WHERE k.a >= $1 AND k.a < $2 LIMIT $3",
@@ -167,13 +170,17 @@ func choose(ctx context.Context, c *pgx.Conn, r *rand.Rand, mark string, id int)
 		taken := parseSnapshot(seen)
 		x.shows = func(other *choosing) bool { return taken.shows(other.xid) }
 		n := max(0, r.IntN(2*len(postgresChoices))-len(postgresChoices)) // each second time the first one
-		x.wide = n > 1
+		x.wide = n > 2
 		shown, err := tx.Exec(ctx, strings.Replace(postgresChoices[n], "MARK", mark, 1), x.low, x.high, x.limit)
 		if err != nil {
 			return err
 		}
 		x.filled = int(shown.RowsAffected()) >= x.limit
-		if _, err := tx.Exec(ctx, "INSERT INTO item VALUES ($1, $2, 'new')", id, x.a); err != nil {
+		insert := "INSERT INTO item VALUES ($1, $2, 'new')"
+		if x.near = r.IntN(4) == 0; x.near {
+			insert = fmt.Sprintf("INSERT INTO item VALUES ($1, $2, 'new', clock_timestamp() + interval '%d milliseconds')", r.IntN(5)-2)
+		}
+		if _, err := tx.Exec(ctx, insert, id, x.a); err != nil {
 			return err
 		}
 		change := strings.Replace(changes[r.IntN(len(changes))], "?", "$1", 1)
@@ -278,7 +285,7 @@ func (m *choosers) hold(t *testing.T, recording string) {
 	for _, from := range txns {
 		for _, to := range txns {
 			x, y := byID[from.ID], byID[to.ID]
-			if from == to || x == nil || y == nil || x.filled || x.shows(y) || y.a < x.low || y.a >= x.high ||
+			if from == to || x == nil || y == nil || x.filled || y.near || x.shows(y) || y.a < x.low || y.a >= x.high ||
 				to.Start > from.End {
 				continue
 			}
