@@ -128,8 +128,8 @@ type Literals struct {
 const (
 	Moment = -2
 	User   = -3
-	// Within is a moment while the statement ran, and perhaps another one for each row. What it is not known to be makes
-	// no difference where the condition holds at both ends: plans have it only where that is so.
+	// Within is a moment while the statement ran, and perhaps another one for each row. Plans have it only where a
+	// condition that holds at both ends of that time holds all the while.
 	Within = -4
 )
 

@@ -10,8 +10,8 @@ import (
 )
 
 // Conditions may ask when their transaction began: now(); or for a moment while their statement ran. isotap asks the
-// server when the transaction began, and what time it is, right before the transaction commits. Until then the conditions are
-// open.
+// server when the transaction began, and what time it is, right before the transaction commits. Until then the
+// conditions are open.
 
 // momentsQuery asks for both. It calls nothing that a search path could lead elsewhere.
 const momentsQuery = "SELECT " + utcBefore + "pg_catalog.now()" + utcBehind + ", " + utcBefore +
