@@ -200,7 +200,7 @@ func TestMySQLPredicatesMissWhatSnapshotsLack(t *testing.T) {
 		t.Skip("slow: make check runs it")
 	}
 	b := newBench(t, inModePredicates, "CREATE TABLE item (id INT PRIMARY KEY, a INT, b TEXT, "+
-		"due DATETIME DEFAULT '2020-01-01')",
+		"due DATETIME(6) DEFAULT '2020-01-01')",
 		"CREATE TABLE mark (id INT PRIMARY KEY)")
 	for i := range 40 {
 		b.exec(b.direct, fmt.Sprintf("INSERT INTO item (id, a, b) VALUES (%d, %d, 'old')", i+1, i%20))
@@ -229,6 +229,7 @@ var choices = []string{
 	"SELECT b, ? FROM item WHERE a >= ? AND a < ?",
 	"SELECT COUNT(*), ? FROM item WHERE a >= ? AND a < ? LIMIT 1",
 	"SELECT j.b, ? FROM item i LEFT JOIN item j ON j.id = i.id WHERE i.a >= ? AND (i.a < ?)",
+	"SELECT b, ? FROM item WHERE a >= ? AND a < ? AND due < SYSDATE(6)",
 	"SELECT b, ? FROM item WHERE a >= ? AND a < ? AND due < NOW()",
 	"SELECT i.b, ? FROM item i JOIN item j ON j.id = i.id + 1 WHERE i.a >= ? AND i.a < ?",
 	"SELECT m.id, ? FROM mark m WHERE EXISTS (SELECT 1 FROM item WHERE a >= ? AND a < ?)",
@@ -237,7 +238,7 @@ var choices = []string{
 	"SELECT id, ? FROM mark WHERE id NOT IN (SELECT id FROM item WHERE a >= ? AND a < ? AND RAND() < 0.5)",
 }
 
-const exactChoices = 3
+const exactChoices = 4
 
 // chooseOnMySQL is choose for the MySQL family, at REPEATABLE READ. An UPDATE there sees more than the snapshot.
 func chooseOnMySQL(ctx context.Context, c *sql.Conn, r *rand.Rand, mark string, id int) (*choosing, error) {
@@ -271,11 +272,16 @@ func chooseOnMySQL(ctx context.Context, c *sql.Conn, r *rand.Rand, mark string, 
 		}
 		x.filled = shown >= x.limit
 	}
+	insert := "INSERT INTO item (id, a, b, due) VALUES (?, ?, 'new', '2020-01-01')"
+	if x.near = r.IntN(4) == 0; x.near {
+		insert = fmt.Sprintf("INSERT INTO item (id, a, b, due) VALUES (?, ?, 'new', SYSDATE(6) + INTERVAL %d MICROSECOND)",
+			r.IntN(4000)-2000)
+	}
 	for _, s := range []struct {
 		query string
 		args  []any
 	}{
-		{"INSERT INTO item (id, a, b, due) VALUES (?, ?, 'new', '2020-01-01')", []any{id, x.a}},
+		{insert, []any{id, x.a}},
 		{changes[r.IntN(len(changes))], []any{r.IntN(20)}},
 		{"INSERT INTO mark VALUES (?)", []any{id}},
 	} {

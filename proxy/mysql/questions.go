@@ -337,11 +337,14 @@ func (s *Session) readMoment(o *pendingStatement, x *exchange) {
 	s.sendQuery(&exchange{
 		row: func(payload []byte) error {
 			r := reader{b: payload}
-			moment := s.settings.takeMoment(&r, s.now-o.stmt.Start)
-			if moment != "" && settings == s.settings.literals {
+			at := s.settings.takeMoments(&r, s.now-o.stmt.Start)
+			if at != (moments{}) && settings == s.settings.literals {
 				st := o.recorded()
+				if st.Observation != history.Exact { // its conditions become wide
+					at.since, at.until = "", ""
+				}
 				before := txnstate.BytesOf(st)
-				st.Predicates = s.settings.predicates(o, last, moment)
+				st.Predicates = s.settings.predicates(o, last, at)
 				widen(st)
 				s.txn.unrecorded.Take(txnstate.BytesOf(st) - before)
 			}

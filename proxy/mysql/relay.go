@@ -687,7 +687,7 @@ func (s *Session) takeResult(o *pendingStatement, x *exchange) {
 		o.stmt.Rows, o.stmt.Affected = 0, x.rows
 	}
 	o.found = o.rowsFound(x)
-	o.stmt.Predicates = s.settings.predicates(o, s.identities.ordered(), "")
+	o.stmt.Predicates = s.settings.predicates(o, s.identities.ordered(), moments{})
 	if x.opens(x.ok) {
 		// The client need not fetch all of it, nor in this transaction.
 		o.downgrade(history.Inexact, history.ReasonCursor)

@@ -188,41 +188,72 @@ type literalSettings struct {
 	increment uint64 // of AUTO_INCREMENT; 0: not known
 }
 
-// momentQuery asks for the session's time: its second, and its microsecond in that.
-const momentQuery = "SELECT CAST(UNIX_TIMESTAMP() AS BINARY), CAST(MICROSECOND(NOW(6)) AS BINARY)"
+// momentQuery asks for the session's time: its second, and its microsecond in that. The third is by how many
+// microseconds the server's clock is ahead of that, which one that SET timestamp stopped is not; -1 where clocks have
+// been put forward or back within the last hour.
+const momentQuery = "SELECT CAST(UNIX_TIMESTAMP() AS BINARY), CAST(MICROSECOND(NOW(6)) AS BINARY), " +
+	"CAST(IF(TIMESTAMPDIFF(SECOND, FROM_UNIXTIME(UNIX_TIMESTAMP() - 3600), NOW(6)) = 3600, " +
+	"TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)), -1) AS BINARY)"
 
-// takeMoment takes the answer, and returns the second in which a statement began that was sent so many nanoseconds
-// before: where the session's time was in that second already when it was told last, or when the statement was sent.
-// Empty: it is not known.
-func (in *settings) takeMoment(r *reader, since int64) (second string) {
+// moments are literals for times of a statement, in seconds since 1970; empty: not known.
+type moments struct {
+	second       string // in which it began
+	since, until string // between which it ran
+}
+
+// takeMoments takes the answer for a statement that was sent so many nanoseconds before. The second is known where the
+// session's time was in that second already when it was told last, or when the statement was sent.
+func (in *settings) takeMoments(r *reader, since int64) (at moments) {
 	before := in.told
 	in.told = string(r.lenencBytes())
 	micros, err := strconv.ParseInt(string(r.lenencBytes()), 10, 64)
+	ahead := string(r.lenencBytes())
 	if err != nil || r.err != nil {
 		in.told = ""
-		return ""
+		return at
 	}
 	if in.told == before || micros >= since/1000+clockSlack {
-		return in.told
+		at.second = in.told
 	}
-	return ""
+	at.between(in.told, micros, ahead, since/1000+clockSlack)
+	return at
 }
+
+// between takes that the session's time was a microsecond of a second when so many microseconds had gone by since the
+// statement was sent.
+func (m *moments) between(second string, micros int64, ahead string, gone int64) {
+	seconds, err := strconv.ParseInt(second, 10, 64)
+	clock, noClock := strconv.ParseInt(ahead, 10, 64)
+	// Where the clocks were put back while the statement ran a later time may be less.
+	if err != nil || noClock != nil || clock < 0 || clock > mostApart || gone > mostApart {
+		return
+	}
+	literal := func(micros int64) string { return fmt.Sprintf("%d.%06d", micros/1e6, micros%1e6) }
+	now := seconds*1e6 + micros
+	m.since, m.until = literal(now-gone), literal(now+clock+1)
+}
+
+// mostApart is how many microseconds the times may be apart that a statement is known to have run between.
+const mostApart = 60e6
 
 // clockSlack is by how many microseconds the server's clock may go slower than isotap's, while a statement runs.
 const clockSlack = 1000
 
 // predicates returns those of a statement whose last row showed what it is ordered by, with literals in the places of
-// its parameters. moment is when it began, as far as it is known and its conditions ask for that. A session's own limit
+// its parameters. at is when it ran, as far as it is known and its conditions ask for that. A session's own limit
 // leaves rows out, so that there are none. At READ UNCOMMITTED a version may be seen that is none: there they are wide,
 // but those of statements that lock the rows.
-func (in *settings) predicates(o *pendingStatement, last []string, moment string) []history.Predicate {
+func (in *settings) predicates(o *pendingStatement, last []string, at moments) []history.Predicate {
 	if len(o.plan.Predicates) == 0 || in.selectLimit || o.txn == nil || o.txn.Level == history.LevelUnknown {
 		return nil
 	}
 	wide := !o.rewritten || o.txn.Level == history.ReadUncommitted && o.plan.Kind == history.Select &&
 		o.plan.Locking == history.NoLock
 	var out []history.Predicate
-	with := rewrite.Literals{Params: o.literals, Moment: moment}
+	with := rewrite.Literals{Params: o.literals, Moment: at.second}
+	if !wide {
+		with.Since, with.Until = at.since, at.until
+	}
 	for open, where := range rewrite.Closed(o.plan.Predicates, with, o.found, last) {
 		if wide && where == "" || !in.env.SameInUTF8(where) {
 			continue

@@ -104,6 +104,31 @@ func TestAnInterruptedQuestionIsAskedAgain(t *testing.T) {
 	}
 }
 
+// TestTimesThatAStatementRanBetween: they follow from the session's time behind it and how long it took, unless clocks
+// were set or the session's time stands still.
+func TestTimesThatAStatementRanBetween(t *testing.T) {
+	for name, c := range map[string]struct {
+		micros, ahead string
+		since         int64
+		want          moments
+	}{
+		"within the second":       {"500000", "7", 4e6, moments{"100", "100.495000", "100.500008"}},
+		"from the second before":  {"2000", "0", 4e6, moments{"", "99.997000", "100.002001"}},
+		"a time that stands":      {"500000", "90000000", 4e6, moments{second: "100"}},
+		"a time to come":          {"500000", "-4", 4e6, moments{second: "100"}},
+		"clocks were set":         {"500000", "-1", 4e6, moments{second: "100"}},
+		"a statement of an hour":  {"500000", "0", 3600e9, moments{}},
+		"what is no number":       {"500000", "x", 4e6, moments{second: "100"}},
+		"what is no microsecond ": {"x", "0", 4e6, moments{}},
+	} {
+		var in settings
+		row := appendString(appendString(appendString(nil, "100"), c.micros), c.ahead)
+		if got := in.takeMoments(&reader{b: row}, c.since); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
 // TestASecondIsKnownWhereNothingCameBetween: what the session's time was when a statement began follows from what it is
 // behind it, and from how long that took.
 func TestASecondIsKnownWhereNothingCameBetween(t *testing.T) {
@@ -120,8 +145,8 @@ func TestASecondIsKnownWhereNothingCameBetween(t *testing.T) {
 		"what is no microsecond": {"100", "100", "x", 0, ""},
 	} {
 		in := settings{told: c.before}
-		row := appendString(appendString(nil, c.second), c.micros)
-		if got := in.takeMoment(&reader{b: row}, c.since); got != c.want {
+		row := appendString(appendString(appendString(nil, c.second), c.micros), "0")
+		if got := in.takeMoments(&reader{b: row}, c.since).second; got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

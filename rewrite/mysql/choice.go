@@ -68,6 +68,9 @@ func (pl *planner) predicates() []rewrite.Predicate {
 		if p.Where, p.Params = pl.st.conjunction(c.of); p.Wide && len(c.of) == 0 {
 			continue // any row of the table would do
 		}
+		if p.Wide && slices.Contains(p.Params, rewrite.Within) {
+			continue // it has to be known where it does not hold, too
+		}
 		all = append(all, p)
 	}
 	return all
@@ -149,7 +152,7 @@ func (st *statement) cutAtParams(from, to int, timed bool) (texts []string, para
 			cut(i, i+1, number, "")
 			number++
 		} else if asks, end := st.asksForTime(i); timed && asks != nil {
-			cut(i, end, rewrite.Moment, asks.before)
+			cut(i, end, asks.param, asks.before)
 			i, before = end-1, asks.after
 		}
 	}
@@ -167,16 +170,16 @@ type settling struct {
 	// A time of day takes the current date where it is compared with a moment: with clock there is one in the
 	// condition, with temporal what may be a moment.
 	clock, temporal bool
-	// timed is how often it asks for the time.
-	timed int
+	// timed is how often it asks for the time, within how often for a moment while the statement ran.
+	timed, within int
 }
 
 // settle looks at a condition in a scope. It reports whether its value hangs on the rows of the sources alone, and on
-// the time as often as timed says.
-func (in *scope) settle(condition ast.ExprNode) (sources map[*chosenSource]bool, timed int, ok bool) {
-	s := settling{scope: in, sources: make(map[*chosenSource]bool)}
-	condition.Accept(&s)
-	return s.sources, s.timed, !s.unsettled && !(s.clock && s.temporal)
+// the time as often as it says.
+func (in *scope) settle(condition ast.ExprNode) (s *settling, ok bool) {
+	s = &settling{scope: in, sources: make(map[*chosenSource]bool)}
+	condition.Accept(s)
+	return s, !s.unsettled && !(s.clock && s.temporal) && (s.within == 0 || holdsBetween(condition))
 }
 
 // Enter implements ast.Visitor.
@@ -191,7 +194,10 @@ func (s *settling) Enter(n ast.Node) (ast.Node, bool) {
 			s.clock, s.temporal = s.clock || asks.clock, s.temporal || !asks.clock
 			return n, true
 		}
-		s.temporal = true
+		if s.temporal = true; momentWithin(n) {
+			s.timed, s.within = s.timed+1, s.within+1
+			return n, true
+		}
 		s.unsettled = s.unsettled || n.Schema.L != "" || !settledFunctions[n.FnName.L] && n.FnName.L[0] != '\''
 	case *ast.FuncCastExpr:
 		s.temporal = true

@@ -120,12 +120,16 @@ func (b *chosenFrom) filterWhere(st *statement, where ast.ExprNode, at span) {
 // returns the tables that it names, and reports whether it hangs on nothing else.
 func (b *chosenFrom) filter(st *statement, l leaf, chooses func(*chosenSource) bool) (of map[*chosenSource]bool, ok bool) {
 	b.equate(st, l, chooses)
-	of, timed, ok := b.settle(l.expr)
+	settled, ok := b.settle(l.expr)
+	of, timed := settled.sources, settled.timed
 	if ok = ok && !l.at.empty() && timed == st.countTimes(l.at); !ok || len(of) > 1 {
 		return of, ok
 	}
 	if b.where != nil && timed > 0 {
 		b.where.timed = true
+	}
+	if settled.within > 0 {
+		return of, true // of a wide condition it matters where it does not hold, too
 	}
 	for _, s := range b.sources {
 		if (len(of) == 0 || of[s]) && chooses(s) {
