@@ -57,7 +57,7 @@ func (st *statement) asksForTime(i int) (asks *asking, end int) {
 	fraction := fractionFunctions[name]
 	switch asks = timeFunctions[name]; {
 	case st.mark(i+1, "."):
-	case fraction != nil && st.mark(i+1, "(") && st.mark(i+3, ")") && isPrecision(st.tok(i+2)):
+	case fraction != nil && st.mark(i+1, "(") && st.mark(i+3, ")") && st.Tokens[i+2].Kind == mysqltoken.Number:
 		return fraction.cutTo(st.tok(i + 2)), i + 4
 	case fraction != nil && asks == nil && st.mark(i+1, "(") && st.mark(i+2, ")"):
 		return fraction.cutTo("0"), i + 3
@@ -70,10 +70,7 @@ func (st *statement) asksForTime(i int) (asks *asking, end int) {
 	return nil, 0
 }
 
-// isPrecision reports whether a text is a number of digits of a second.
-func isPrecision(text string) bool { return len(text) == 1 && "0" <= text && text <= "6" }
-
-// cutTo returns what has so many digits of a second, and no more.
+// cutTo returns what has so many digits of a second, and no more. The server refuses a number that is none.
 func (a *asking) cutTo(digits string) *asking {
 	return &asking{before: a.before + "TRUNCATE(", after: ", " + digits + ")" + a.after, param: rewrite.Within}
 }
