@@ -113,6 +113,11 @@ func AsksForTime(all []Predicate) bool {
 	return slices.ContainsFunc(all, func(p Predicate) bool { return p.Asks().Has(history.AskedTime) })
 }
 
+// AsksWithin reports whether one of some predicates asks for a moment [Within] the statement.
+func AsksWithin(all []Predicate) bool {
+	return slices.ContainsFunc(all, func(p Predicate) bool { return slices.Contains(p.Params, Within) })
+}
+
 // Literals are what stands in the places of parameters: the client's own, empty where a value is not known, and of what
 // a statement asks for the moment and its user.
 type Literals struct {

@@ -333,11 +333,15 @@ func (s *Session) readMoment(o *pendingStatement, x *exchange) {
 	}
 	last, settings := s.identities.ordered(), s.settings.literals
 	s.keepConditions()
-	counts := s.counts.ask()
+	counts, query := s.counts.ask(), momentQuery
+	clock := rewrite.AsksWithin(o.plan.Predicates)
+	if clock {
+		query = clockQuery
+	}
 	s.sendQuery(&exchange{
 		row: func(payload []byte) error {
 			r := reader{b: payload}
-			at := s.settings.takeMoments(&r, s.now-o.stmt.Start)
+			at := s.settings.takeMoments(&r, s.now-o.stmt.Start, clock)
 			if at != (moments{}) && settings == s.settings.literals {
 				st := o.recorded()
 				if st.Observation != history.Exact { // its conditions become wide
@@ -354,7 +358,7 @@ func (s *Session) readMoment(o *pendingStatement, x *exchange) {
 			s.release(s.captures.answered(s.events))
 			return nil
 		},
-	}, momentQuery+askCounts)
+	}, query+askCounts)
 	s.captures.wait([]*pendingStatement{o})
 }
 

@@ -188,11 +188,13 @@ type literalSettings struct {
 	increment uint64 // of AUTO_INCREMENT; 0: not known
 }
 
-// momentQuery asks for the session's time: its second, and its microsecond in that. The third is by how many
-// microseconds the server's clock is ahead of that, which one that SET timestamp stopped is not; -1 where clocks have
-// been put forward or back within the last hour.
-const momentQuery = "SELECT CAST(UNIX_TIMESTAMP() AS BINARY), CAST(MICROSECOND(NOW(6)) AS BINARY), " +
-	"CAST(IF(TIMESTAMPDIFF(SECOND, FROM_UNIXTIME(UNIX_TIMESTAMP() - 3600), NOW(6)) = 3600, " +
+// momentQuery asks for the session's time: its second, and its microsecond in that.
+const momentQuery = "SELECT CAST(UNIX_TIMESTAMP() AS BINARY), CAST(MICROSECOND(NOW(6)) AS BINARY)"
+
+// clockQuery asks for that and for what tells the times that a statement ran between: by how many microseconds the
+// server's clock is ahead of the session's time, which one that SET timestamp stopped does not follow; -1 where clocks
+// have been put forward or back within the last hour.
+const clockQuery = momentQuery + ", CAST(IF(TIMESTAMPDIFF(SECOND, FROM_UNIXTIME(UNIX_TIMESTAMP() - 3600), NOW(6)) = 3600, " +
 	"TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)), -1) AS BINARY)"
 
 // moments are literals for times of a statement, in seconds since 1970; empty: not known.
@@ -202,12 +204,16 @@ type moments struct {
 }
 
 // takeMoments takes the answer for a statement that was sent so many nanoseconds before. The second is known where the
-// session's time was in that second already when it was told last, or when the statement was sent.
-func (in *settings) takeMoments(r *reader, since int64) (at moments) {
+// session's time was in that second already when it was told last, or when the statement was sent. clock says that it
+// is the answer to clockQuery.
+func (in *settings) takeMoments(r *reader, since int64, clock bool) (at moments) {
 	before := in.told
 	in.told = string(r.lenencBytes())
 	micros, err := strconv.ParseInt(string(r.lenencBytes()), 10, 64)
-	ahead := string(r.lenencBytes())
+	var ahead string
+	if clock {
+		ahead = string(r.lenencBytes())
+	}
 	if err != nil || r.err != nil {
 		in.told = ""
 		return at
