@@ -194,7 +194,8 @@ const momentQuery = "SELECT CAST(UNIX_TIMESTAMP() AS BINARY), CAST(MICROSECOND(N
 // clockQuery asks for that and for what tells the times that a statement ran between: by how many microseconds the
 // server's clock is ahead of the session's time, which one that SET timestamp stopped does not follow; -1 where clocks
 // have been put forward or back within the last hour.
-const clockQuery = momentQuery + ", CAST(IF(TIMESTAMPDIFF(SECOND, FROM_UNIXTIME(UNIX_TIMESTAMP() - 3600), NOW(6)) = 3600, " +
+const clockQuery = momentQuery + ", " +
+	"CAST(IF(TIMESTAMPDIFF(SECOND, FROM_UNIXTIME(UNIX_TIMESTAMP() - 3600), NOW(6)) = 3600, " +
 	"TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)), -1) AS BINARY)"
 
 // moments are literals for times of a statement, in seconds since 1970; empty: not known.
