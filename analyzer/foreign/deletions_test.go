@@ -73,13 +73,31 @@ func TestUnseenDeletionsAreTheirTransactions(t *testing.T) {
 	}
 }
 
-// TestRowsThatWerePutBackAreNotOfWhoWroteThemOnce has somebody past isotap put a row back with the tag that it had.
+// TestRowsThatWerePutBackAreNotOfWhoWroteThemOnce has somebody past isotap put a row back with the tag that it had, long
+// after that or at about the same time.
 func TestRowsThatWerePutBackAreNotOfWhoWroteThemOnce(t *testing.T) {
-	log := []*history.LoggedTxn{update(1, history.Tag{}, tag(1, 1), 10, 20),
-		logged(2, 50, 60, deletion(other, history.Tag{}), history.LoggedWrite{Op: history.InsertRow, Row: row, New: tag(1, 1)})}
-	txn := one(1, history.Update, history.UpdateRow, history.Tag{}, 5, 25)
+	for _, from := range []int64{50, 20, 0} {
+		log := []*history.LoggedTxn{update(1, history.Tag{}, tag(1, 1), 10, 20), logged(2, from, 60,
+			deletion(other, history.Tag{}), history.LoggedWrite{Op: history.InsertRow, Row: row, New: tag(1, 1)})}
+		txn := one(1, history.Update, history.UpdateRow, history.Tag{}, 5, 25)
+		r := resolver(t, log, txn)
+		if _, _, past := r.Past(); len(past) != 1 || past[0].Stmts[0].Accesses[0].Row != other {
+			t.Errorf("from %d: past isotap %+v", from, past)
+		}
+		if r.Resolve(txn); len(txn.Stmts[0].Accesses) != 1 {
+			t.Errorf("from %d: it wrote %+v", from, txn.Stmts[0].Accesses)
+		}
+	}
+}
+
+// TestARowIsDeletedOnceByWhoDeletedIt has somebody past isotap put a row back that a recorded transaction deletes, and
+// delete it again, at about the same time.
+func TestARowIsDeletedOnceByWhoDeletedIt(t *testing.T) {
+	log := []*history.LoggedTxn{logged(1, 10, 20, deletion(row, tag(9, 1))), logged(2, 10, 60, inserted(row, tag(9, 1))),
+		logged(3, 10, 60, deletion(row, tag(9, 1)), untagged(other, tag(9, 1)))}
+	txn := one(1, history.Delete, history.DeleteRow, tag(9, 1), 5, 25)
 	r := resolver(t, log, txn)
-	if _, _, past := r.Past(); len(past) != 1 || past[0].Stmts[0].Accesses[0].Row != other {
+	if _, _, past := r.Past(); len(past) == 0 || past[len(past)-1].Stmts[0].Accesses[0].Row != other {
 		t.Errorf("past isotap %+v", past)
 	}
 	if r.Resolve(txn); len(txn.Stmts[0].Accesses) != 1 {

@@ -44,6 +44,8 @@ type Resolver struct {
 	torn   map[history.Row]bool
 	logged []loggedTxn
 	added  map[logPlace]bool
+	// found are the recorded transactions that the log has had.
+	found map[history.TxnID]bool
 	// silent are the tables of which the log says that somebody past isotap changed rows, and not which. Places are
 	// those of transactions in the log, where there are such tables.
 	silent map[string][]silentChange
@@ -96,7 +98,7 @@ func New() *Resolver {
 		deletions: make(map[history.Row]int), deleted: make(map[history.Row][]history.Tag),
 		unobserved: make(map[history.TxnID][]uint32), recorded: make(map[history.TxnID]times),
 		torn: make(map[history.Row]bool), silent: make(map[string][]silentChange), places: make(map[history.TxnID]int),
-		added: make(map[logPlace]bool), effects: make(map[history.TxnID][]effect)}
+		added: make(map[logPlace]bool), found: make(map[history.TxnID]bool), effects: make(map[history.TxnID][]effect)}
 }
 
 // AddRun adds a run whose log was read.
@@ -213,6 +215,7 @@ func (r *Resolver) Add(run history.Run, t *history.LoggedTxn) {
 	}
 	r.added[place] = true
 	x := loggedTxn{run: r.numOf[run], from: t.From, to: t.To, seen: t.Seen, owner: r.owner(run, t)}
+	r.found[x.owner] = true
 	for i, w := range t.Writes {
 		x.tagged = x.tagged || x.owner != 0 && !untagged(&w) && w.New.Txn == x.owner
 		if r.chains[w.Row] != nil {
@@ -229,15 +232,16 @@ func (r *Resolver) Add(run history.Run, t *history.LoggedTxn) {
 }
 
 // owner returns the transaction whose tags a transaction of the log left, or whose deletions it has; zero for none.
-// Rows that somebody put back carry the tags of those who wrote them once. These had ended before.
+// Rows that somebody put back carry the tags of those who wrote them once. These had ended before, or the log has had
+// them already; of theirs it has several only of who called a procedure that commits.
 func (r *Resolver) owner(run history.Run, t *history.LoggedTxn) history.TxnID {
 	for i := range t.Writes {
 		w := &t.Writes[i]
-		if id := w.New.Txn; !untagged(w) && r.mayHaveEnded(id, run, t) {
+		if id := w.New.Txn; !untagged(w) && r.mayBe(id, run, t) {
 			return id
 		}
 		for _, deleted := range r.deleted[w.Row] {
-			if w.Op == history.DeleteRow && r.mayHaveEnded(deleted.Txn, run, t) {
+			if w.Op == history.DeleteRow && r.mayBe(deleted.Txn, run, t) {
 				return deleted.Txn
 			}
 		}
@@ -245,9 +249,12 @@ func (r *Resolver) owner(run history.Run, t *history.LoggedTxn) history.TxnID {
 	return 0
 }
 
-// mayHaveEnded reports whether a recorded transaction can have ended when one of a run's log did. Of others nothing is
-// known that speaks against it.
-func (r *Resolver) mayHaveEnded(id history.TxnID, run history.Run, t *history.LoggedTxn) bool {
+// mayBe reports whether a transaction of a run's log can be one that was recorded, which ended when that did. Of others
+// nothing is known that speaks against it.
+func (r *Resolver) mayBe(id history.TxnID, run history.Run, t *history.LoggedTxn) bool {
+	if r.found[id] && len(r.unobserved[id]) == 0 {
+		return false
+	}
 	at, known := r.recorded[id]
 	return !known || id.Run() != run || at.began <= t.To && (at.answered == 0 || at.answered >= t.From)
 }
@@ -276,7 +283,7 @@ func (r *Resolver) Settle() {
 		}
 	}
 	r.past = slices.DeleteFunc(r.past, func(t *history.Txn) bool { return !r.keepWhole(t) })
-	r.added, r.deleted, r.unobserved, r.logged = nil, nil, nil, nil
+	r.added, r.found, r.deleted, r.unobserved, r.logged = nil, nil, nil, nil, nil
 }
 
 // keepWhole leaves out of a transaction past isotap the rows whose versions are in no order, and reports whether

@@ -80,6 +80,18 @@ func TestWhoIsInTheLogIsNobodyElse(t *testing.T) {
 	}
 }
 
+// TestWhoCallsAProcedureMayBeInTheLogTwice has a procedure commit, and begin another transaction.
+func TestWhoCallsAProcedureMayBeInTheLogTwice(t *testing.T) {
+	call := one(1, history.Update, history.UpdateRow, history.Tag{}, 5, 25)
+	call.Stmts = append(call.Stmts, history.Stmt{Num: 2, Kind: history.Call, Observation: history.Opaque, Start: 10, End: 20},
+		history.Stmt{Num: 3, Kind: history.Update, Observation: history.Exact, Start: 20, End: 25})
+	log := []*history.LoggedTxn{update(1, history.Tag{}, tag(1, 1), 10, 20), logged(2, 20, 25, untagged(other, tag(9, 1)),
+		history.LoggedWrite{Op: history.UpdateRow, Row: row, Old: tag(1, 1), New: tag(1, 3)})}
+	if _, _, all := resolver(t, log, call).Past(); len(all) != 0 {
+		t.Errorf("past isotap %+v", all[0])
+	}
+}
+
 func TestObservedWritesAreNoEffects(t *testing.T) {
 	changed := logged(1, 10, 20, untagged(row, tag(1, 1)))
 	t.Run("deletion", func(t *testing.T) {
