@@ -73,8 +73,8 @@ func TestUnseenDeletionsAreTheirTransactions(t *testing.T) {
 	}
 }
 
-// TestRowsThatWerePutBackAreNotOfWhoWroteThemOnce has somebody past isotap put a row back with the tag that it had, long
-// after that or at about the same time.
+// TestRowsThatWerePutBackAreNotOfWhoWroteThemOnce has somebody past isotap put a row back with the tag that it had,
+// long after that or at about the same time.
 func TestRowsThatWerePutBackAreNotOfWhoWroteThemOnce(t *testing.T) {
 	for _, from := range []int64{50, 20, 0} {
 		log := []*history.LoggedTxn{update(1, history.Tag{}, tag(1, 1), 10, 20), logged(2, from, 60,

@@ -3,6 +3,7 @@ package predicate
 import (
 	"cmp"
 	"context"
+	"iter"
 	"math/bits"
 	"slices"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/sqltoken"
 )
 
 // window is how far apart a predicate's statement and a version may be in time to be held against each other.
@@ -40,6 +42,11 @@ const (
 type Tester interface {
 	Test(ctx context.Context, database string, predicates []history.Predicate, images []string) (matching [][]int,
 		lacking []bool, err error)
+	// Equality returns what a predicate asks of a whole number, with the column as Number takes it; false where that is
+	// not known. It is called from one goroutine.
+	Equality(database string, p history.Predicate) (e sqltoken.Equality, ok bool)
+	// Number returns the whole number that a row holds in a column, if it is known. It waits for nothing.
+	Number(image, column string) (n int64, null, known bool)
 }
 
 // A Sink takes what was found out. It may wait.
@@ -76,6 +83,8 @@ type tests struct {
 	dropped    int // images before the first of these
 	predicates map[history.Predicate]*test
 	rows       map[string]*row // by [history.Row].ID; those that have one
+	columns    map[string]*numbers
+	number     func(image, column string) (n int64, null, known bool) // [Tester].Number
 	abandoned  bool
 }
 
@@ -92,7 +101,10 @@ type test struct {
 	from   int // the first image that it is held against
 	tested int // so many images, the dropped ones among them
 	uses   uses
-	failed bool // the server could not test it
+	// read says that the tester was asked for its equality, which is nil where it has none.
+	read     bool
+	equality *equality
+	failed   bool // the server could not test it
 	// lacked says that images it should have been held against lack a column that it names.
 	lacked bool
 }
@@ -222,6 +234,9 @@ func (t *tests) addWrite(of *history.Txn, row string, i image) (lost int) {
 		i.row.last = t.dropped + len(t.images)
 	}
 	t.images = append(t.images, i)
+	for column, x := range t.columns {
+		x.add(t, len(t.images)-1, column)
+	}
 	return 0
 }
 
@@ -243,6 +258,9 @@ func (t *tests) forget(now int64) (partly int) {
 		n = len(t.images)
 	}
 	t.images, t.dropped = slices.Delete(t.images, 0, n), t.dropped+n
+	for _, x := range t.columns {
+		x.drop(n, t.dropped)
+	}
 	for p, x := range t.predicates {
 		if x.uses.last() < old {
 			delete(t.predicates, p)
@@ -309,6 +327,7 @@ type untested struct {
 	predicate history.Predicate
 	from      int
 	before    []int
+	matching  []int // those that are known to match without the server
 }
 
 // first returns the first of the images.
@@ -331,32 +350,56 @@ const (
 	batchPredicates = 64
 )
 
-// due returns what is to be tested.
-func (m *Matcher) due(now int64) (tasks []task) {
+// due returns what is to be tested, and what is known without.
+func (m *Matcher) due(now int64) (tasks []task, known []history.Matches) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for k, t := range m.tables {
-		for batch := range slices.Chunk(t.untested(m.Gentle), batchPredicates) {
-			due := task{database: k.database, of: batch}
-			wanted := make([]bool, len(t.images))
-			for _, u := range batch {
-				for _, place := range u.before {
-					wanted[place-t.dropped] = true
-				}
-				for i := u.from - t.dropped; i < len(wanted); i++ {
-					wanted[i] = true
-				}
+		all := t.untested(m.Gentle)
+		for _, u := range all {
+			if len(u.matching) > 0 {
+				known = append(known, t.matches(k.database, u))
 			}
-			for i, wanted := range wanted {
-				if wanted {
-					due.places, due.images = append(due.places, i+t.dropped), append(due.images, t.images[i])
-				}
-			}
-			tasks = append(tasks, due)
+		}
+		all = slices.DeleteFunc(all, func(u untested) bool { return !t.asks(u) })
+		for batch := range slices.Chunk(all, batchPredicates) {
+			tasks = append(tasks, t.task(k.database, batch))
 		}
 		m.partly += t.forget(now)
 	}
-	return tasks
+	return tasks, known
+}
+
+// matches returns what is known to match a predicate.
+func (t *tests) matches(database string, u untested) history.Matches {
+	found := history.Matches{Database: database, Predicate: u.predicate}
+	for _, place := range u.matching {
+		found.Versions = append(found.Versions, t.images[place-t.dropped].version)
+	}
+	return found
+}
+
+// asks reports whether the server is to be asked for a predicate.
+func (t *tests) asks(u untested) bool { return len(u.before) > 0 || u.from < t.dropped+len(t.images) }
+
+// task returns predicates with all images that one of them is to be held against.
+func (t *tests) task(database string, of []untested) task {
+	due := task{database: database, of: of}
+	wanted := make([]bool, len(t.images))
+	for _, u := range of {
+		for _, place := range u.before {
+			wanted[place-t.dropped] = true
+		}
+		for i := u.from - t.dropped; i < len(wanted); i++ {
+			wanted[i] = true
+		}
+	}
+	for i, wanted := range wanted {
+		if wanted {
+			due.places, due.images = append(due.places, i+t.dropped), append(due.images, t.images[i])
+		}
+	}
+	return due
 }
 
 // untested returns what of a table is to be tested, next to each other what is held against about the same, and takes
@@ -364,29 +407,10 @@ func (m *Matcher) due(now int64) (tasks []task) {
 func (t *tests) untested(gentle bool) (all []untested) {
 	end := t.dropped + len(t.images)
 	for p, x := range t.predicates {
-		u := untested{predicate: p, from: end}
-		from := max(t.dropped, x.tested)
-		if gentle {
-			from = max(t.dropped, min(x.tested, x.uses.from))
-		} else if u.from = from; x.failed {
-			u.from = end
-		}
-		for at := from; at < end && !x.failed; at++ {
-			i := &t.images[at-t.dropped]
-			if gentle && !x.uses.matter(i.row, at < x.tested) {
-				continue
-			}
-			if i.over >= t.dropped && i.over < from {
-				u.before = append(u.before, i.over) // whether the write made the row match
-			}
-			if gentle {
-				u.before = append(u.before, at)
-			}
-		}
+		u := t.untestedOf(p, x, gentle)
 		x.tested = end
 		x.uses.settle(end)
-		if len(u.before) > 0 || u.from < end {
-			slices.Sort(u.before)
+		if len(u.matching) > 0 || t.asks(u) {
 			all = append(all, u)
 		}
 	}
@@ -398,8 +422,59 @@ func (t *tests) untested(gentle bool) (all []untested) {
 	return all
 }
 
+// untestedOf returns what one predicate is to be held against.
+func (t *tests) untestedOf(p history.Predicate, x *test, gentle bool) untested {
+	end := t.dropped + len(t.images)
+	u := untested{predicate: p, from: end}
+	from := max(t.dropped, x.tested)
+	if gentle {
+		from = max(t.dropped, min(x.tested, x.uses.from))
+	}
+	chosen := gentle || x.equality != nil // of the images from there on, not all
+	if !chosen && !x.failed {
+		u.from = from
+	}
+	if x.failed {
+		return u
+	}
+	for at := range t.places(x, from) {
+		i := &t.images[at-t.dropped]
+		if gentle && !x.uses.matter(i.row, at < x.tested) {
+			continue
+		}
+		if i.over >= t.dropped && i.over < max(from, x.tested) {
+			u.before = append(u.before, i.over) // whether the write made the row match
+		}
+		if chosen {
+			u.before = append(u.before, at)
+		}
+	}
+	slices.Sort(u.before)
+	u.before = slices.Compact(u.before)
+	if x.equality != nil {
+		x.equality.decide(&u, t.dropped)
+	}
+	return u
+}
+
+// places returns those of the images from one on that may match a predicate, or replaced one that may.
+func (t *tests) places(x *test, from int) iter.Seq[int] {
+	if x.equality != nil {
+		return slices.Values(x.equality.in.candidates(x.equality.Value, from))
+	}
+	return func(yield func(int) bool) {
+		for at := from; at < t.dropped+len(t.images) && yield(at); at++ {
+		}
+	}
+}
+
 func (m *Matcher) round(ctx context.Context, now int64) {
-	for _, t := range m.due(now) {
+	m.readPredicates()
+	tasks, known := m.due(now)
+	for _, found := range known {
+		m.keep(ctx, found)
+	}
+	for _, t := range tasks {
 		for from := 0; from < len(t.images); from += batchImages {
 			to := min(from+batchImages, len(t.images))
 			m.test(ctx, task{t.database, t.of, t.places[from:to], t.images[from:to]})
@@ -445,9 +520,14 @@ func (m *Matcher) test(ctx context.Context, t task) {
 		if len(found.Versions) == 0 {
 			continue
 		}
-		if err := m.sink.Matches(ctx, found); err != nil {
-			m.log.Warn("what matches a predicate is not recorded", zap.Error(err))
-		}
+		m.keep(ctx, found)
+	}
+}
+
+// keep hands on what matches a predicate.
+func (m *Matcher) keep(ctx context.Context, found history.Matches) {
+	if err := m.sink.Matches(ctx, found); err != nil {
+		m.log.Warn("what matches a predicate is not recorded", zap.Error(err))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -11,12 +12,17 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/sqltoken"
 )
 
 // A grep is a tester whose predicates are texts that rows hold, and a sink that keeps what matches.
 type grep struct {
 	asked int
 	found map[history.Predicate][]history.VersionRef
+	// numbers says that it reads predicates and images itself, asksMore that predicates ask for more than a number, and
+	// unread begins images whose number it does not know.
+	numbers, asksMore bool
+	unread            string
 }
 
 func (g *grep) Test(_ context.Context, _ string, predicates []history.Predicate, images []string) (matching [][]int,
@@ -37,13 +43,26 @@ func (g *grep) Test(_ context.Context, _ string, predicates []history.Predicate,
 	return matching, lacking, nil
 }
 
+// Equality reads =5, which a grep that knows numbers reads.
+func (g *grep) Equality(_ string, p history.Predicate) (e sqltoken.Equality, ok bool) {
+	n, err := strconv.ParseInt(strings.TrimPrefix(p.Where, "="), 10, 64)
+	return sqltoken.Equality{Column: "v", Value: n, Alone: !g.asksMore}, err == nil && g.numbers
+}
+
+// Number reads what stands behind an =.
+func (g *grep) Number(image, _ string) (n int64, null, known bool) {
+	_, value, _ := strings.Cut(strings.TrimSuffix(image, ")"), "=")
+	n, err := strconv.ParseInt(value, 10, 64)
+	return n, false, err == nil && !strings.HasPrefix(image, g.unread)
+}
+
 func (g *grep) Matches(_ context.Context, m history.Matches) error {
 	g.found[m.Predicate] = append(g.found[m.Predicate], m.Versions...)
 	return nil
 }
 
 func newGrep() (*grep, *Matcher) {
-	g := &grep{found: make(map[history.Predicate][]history.VersionRef)}
+	g := &grep{found: make(map[history.Predicate][]history.VersionRef), unread: "none"}
 	return g, NewMatcher(g, g, zap.NewNop())
 }
 

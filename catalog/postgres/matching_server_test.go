@@ -37,7 +37,7 @@ func TestMatchingIsWhatAQueryFinds(t *testing.T) {
 	wheres := []string{"", "id = 1", "x.id IN (1, 3) -- and no more", `"a b" IS NULL`, `"a b" = ''`,
 		`"a b" LIKE '%"a", (b)\\ c'`, "n = 1.5", "f = 'NaN'", "f = 0", "d < '2026-11-21 10:30Z'", "d = 'infinity'",
 		"r && '[4,9)'", "isempty(r)", `j @> '{"k": [1]}'`, "'b c' = ANY (ar)", "cardinality(ar) = 0", "m = 'ok'",
-		"m < 'ok'", `by = '\x00ff'`, "g > 3", "id > 1 OR /* no */ false"}
+		"m < 'ok'", `by = '\x00ff'`, "g > 3", "x.ID = '3'", `("g" = 4) AND n > 1`, "id = 2 AND f = 'NaN'", "2 = id", "id = 1 AND g = 2", "id > 1 OR /* no */ false"}
 	var predicates []history.Predicate
 	for _, where := range wheres {
 		predicates = append(predicates, history.Predicate{Table: "public.Odd t", Of: `"public"."Odd t"`, As: "x",
@@ -60,10 +60,42 @@ func TestMatchingIsWhatAQueryFinds(t *testing.T) {
 			t.Errorf("%s: rows %s match, the table has %s", p.Where, got, want)
 		}
 	}
+	holdNumbers(t, name, predicates, images, matching)
 	if _, err := c.Matching(t.Context(), []history.Predicate{{Of: `"public"."gone"`, As: "x"}}, images); err == nil {
 		t.Error("rows of a table that there is not match")
 	}
 	if got, err := c.Matching(t.Context(), predicates[1:2], images); err != nil || !slices.Equal(got[0], []int{0}) {
 		t.Errorf("after an error: %v, %v", got, err)
+	}
+}
+
+// holdNumbers holds what is known of predicates and rows without the server against what the server said.
+func holdNumbers(t *testing.T, database string, predicates []history.Predicate, images []string, matching [][]int) {
+	t.Helper()
+	d := NewDatabases(target(t))
+	defer d.Close()
+	if _, err := d.Open(t.Context(), database); err != nil {
+		t.Fatal(err)
+	}
+	decided := 0
+	for i, p := range predicates {
+		e, ok := d.Equality(database, p)
+		if !ok {
+			continue
+		}
+		for j, image := range images {
+			n, null, known := d.Number(image, e.Column)
+			if !known {
+				t.Errorf("%s: the number of %s is not known", p.Where, image)
+			}
+			matches, same := slices.Contains(matching[i], j), !null && n == e.Value
+			if matches && !same || same && e.Alone && !matches {
+				t.Errorf("%s: the server says %v of %s, which holds %d (null %v)", p.Where, matches, image, n, null)
+			}
+			decided++
+		}
+	}
+	if want := 6 * len(images); decided != want {
+		t.Errorf("%d numbers are known, want %d", decided, want)
 	}
 }

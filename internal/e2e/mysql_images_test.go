@@ -40,7 +40,8 @@ var (
 		"ts = '2026-06-01 12:00:00'", "ts < '2026-06-01 12:00:01'", "ti < 0", "ti = '-12:00:01'", "bl = x'00ff'",
 		"bl = ''",
 		"tx LIKE 'TÄXT'", "JSON_EXTRACT(j, '$.k[0]') = 1", "z > 9223372036854775807", "k = 7", "k + id > 8",
-		"NOT k = 7", "id > 2 OR /* no */ FALSE", "COALESCE(n, 0) = 0", "'a' = 'A' AND id < 3"}
+		"NOT k = 7", "k = 7 AND id > 2", "(`x`.`K` = '5')", "id = 3 AND n > 0", "7 = k", "z = 5", "y = 2026 AND k = 7",
+		"id > 2 OR /* no */ FALSE", "COALESCE(n, 0) = 0", "'a' = 'A' AND id < 3"}
 )
 
 // TestImagesMatchWhatTheirRowsDo has writes leave rows of most types, and holds conditions against the images that
@@ -159,6 +160,13 @@ func (b *bench) holdMatching(conditions, images, rows []string) {
 			b.t.Errorf("%s: %q match, the table has %q", where, got, want)
 		}
 	}
+	decided := 0
+	for i := range predicates {
+		decided += holdNumbers(b.t, m, predicates[i], images, matching[i])
+	}
+	if want := 8*len(images) - 1; decided != want { // z of the first is no int64
+		b.t.Errorf("%d numbers are known, want %d", decided, want)
+	}
 	for where, want := range map[string]int{"nw > '2000-01-01' OR TRUE": 5, "up IS NULL OR TRUE": 5} {
 		predicates[0].Where = where
 		if got, lacking, err := m.Test(b.t.Context(), "", predicates[:1], images); err != nil || len(got[0]) != want ||
@@ -170,6 +178,28 @@ func (b *bench) holdMatching(conditions, images, rows []string) {
 	if _, _, err := m.Test(b.t.Context(), "", predicates[:2], images); err == nil {
 		b.t.Error("a condition on a column that there is not was tested")
 	}
+}
+
+// holdNumbers holds what is known of a predicate and rows without the server against what the server said, and returns
+// of how many rows something is known.
+func holdNumbers(t *testing.T, m *catalogmysql.Matching, p history.Predicate, images []string, matching []int) (decided int) {
+	t.Helper()
+	e, ok := m.Equality("", p)
+	if !ok {
+		return 0
+	}
+	for i, image := range images {
+		n, null, known := m.Number(image, e.Column)
+		if !known {
+			continue
+		}
+		decided++
+		matches, same := slices.Contains(matching, i), !null && n == e.Value
+		if matches && !same || same && e.Alone && !matches {
+			t.Errorf("%s: the server says %v of %s, which holds %d (null %v)", p.Where, matches, image, n, null)
+		}
+	}
+	return decided
 }
 
 // TestReturningTellsWhatTheServerNumbered inserts as GORM does on MariaDB, with RETURNING, whose reply has no place for
