@@ -88,13 +88,20 @@ func (x *numbers) dropOf(value int64, upTo int) {
 
 // since returns those of ascending places that are not before another.
 func since(places []int, from int) []int {
+	if n := len(places); n == 0 || places[n-1] < from {
+		return nil
+	}
 	n, _ := slices.BinarySearch(places, from)
 	return places[n:]
 }
 
 // candidates returns the places from one on of the images that may hold a value, or replaced one that may, in order.
 func (x *numbers) candidates(value int64, from int) []int {
-	all := slices.Concat(since(x.places[value], from), since(x.unknown, from))
+	holding, unknown := since(x.places[value], from), since(x.unknown, from)
+	if len(unknown) == 0 {
+		return holding
+	}
+	all := slices.Concat(holding, unknown)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
@@ -128,11 +135,10 @@ func (m *Matcher) readPredicates() {
 	var all []asked
 	m.mu.Lock()
 	for k, t := range m.tables {
-		for p, x := range t.predicates {
-			if !x.read {
-				all = append(all, asked{table: k, Predicate: p})
-			}
+		for _, p := range t.unread {
+			all = append(all, asked{table: k, Predicate: p})
 		}
+		t.unread = nil
 	}
 	m.mu.Unlock()
 	for i := range all {
@@ -142,11 +148,7 @@ func (m *Matcher) readPredicates() {
 	defer m.mu.Unlock()
 	for _, a := range all {
 		t := m.tables[a.table]
-		x := t.predicates[a.Predicate]
-		if x == nil {
-			continue // the table was given up
-		}
-		if x.read = true; a.ok {
+		if x := t.predicates[a.Predicate]; a.ok && x != nil { // the table may have been given up
 			x.equality = &equality{a.Equality, t.column(a.Column, m.tester.Number)}
 		}
 	}

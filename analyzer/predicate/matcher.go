@@ -82,7 +82,8 @@ type tests struct {
 	images     []image
 	dropped    int // images before the first of these
 	predicates map[history.Predicate]*test
-	rows       map[string]*row // by [history.Row].ID; those that have one
+	unread     []history.Predicate // the tester has not been asked for what they ask
+	rows       map[string]*row     // by [history.Row].ID; those that have one
 	columns    map[string]*numbers
 	number     func(image, column string) (n int64, null, known bool) // [Tester].Number
 	abandoned  bool
@@ -101,8 +102,7 @@ type test struct {
 	from   int // the first image that it is held against
 	tested int // so many images, the dropped ones among them
 	uses   uses
-	// read says that the tester was asked for its equality, which is nil where it has none.
-	read     bool
+	// equality is nil where it has none, or the tester was not asked yet.
 	equality *equality
 	failed   bool // the server could not test it
 	// lacked says that images it should have been held against lack a column that it names.
@@ -192,7 +192,7 @@ func (t *tests) addPredicate(p history.Predicate, of *history.Txn) (beyond int) 
 	}
 	x := &test{from: from, tested: from, uses: uses{from: from}}
 	x.uses.add(of)
-	t.predicates[p] = x
+	t.predicates[p], t.unread = x, append(t.unread, p)
 	return 0
 }
 
