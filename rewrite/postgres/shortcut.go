@@ -144,6 +144,9 @@ func failing(subqueries bool, parts ...ast.Node) (may bool) {
 			_, literal := bare(n.Arg).(*ast.A_Const)
 			may = may || !literal
 		case *ast.A_Expr:
+			if negativeNumber(n) {
+				return false
+			}
 			switch n.Kind {
 			case ast.AEXPR_BETWEEN, ast.AEXPR_NOT_BETWEEN, ast.AEXPR_BETWEEN_SYM, ast.AEXPR_NOT_BETWEEN_SYM:
 				return true // comparisons
@@ -156,6 +159,29 @@ func failing(subqueries bool, parts ...ast.Node) (may bool) {
 		return true
 	}, parts...)
 	return may || !whole
+}
+
+// negativeNumber reports whether an expression is a minus sign before a number, which the server reads as one number.
+func negativeNumber(n *ast.A_Expr) bool {
+	number, ok := bare(n.Rexpr).(*ast.A_Const)
+	if !ok || n.Kind != ast.AEXPR_OP || !pgtree.Missing(n.Lexpr) || !slices.Equal(operatorOf(n), []string{"-"}) {
+		return false
+	}
+	switch number.Val.(type) {
+	case *ast.Integer, *ast.Float:
+		return true
+	}
+	return false
+}
+
+// operatorOf returns the parts of an expression's operator.
+func operatorOf(n *ast.A_Expr) (parts []string) {
+	for _, part := range nodes(n.Name) {
+		if name, ok := part.(*ast.String); ok {
+			parts = append(parts, name.SVal)
+		}
+	}
+	return parts
 }
 
 // neverFails reports whether a call, whatever its arguments are, is of an aggregate that cannot fail.
