@@ -38,10 +38,16 @@ type node struct {
 	row history.Row
 	// seen reports whether a recorded access names the version's row; torn, whether the name is in doubt.
 	seen, torn bool
-	// left reports whether a recorded write left the version. deletedBy is the recorded transaction that was seen to
-	// delete it; 0: none.
+	// left reports whether a recorded write left the version. deletedBy is the last recorded transaction that was seen
+	// to delete it; 0: none.
 	left      bool
 	deletedBy history.TxnID
+}
+
+// A deletion is a version with a recorded transaction that was seen to delete it.
+type deletion struct {
+	node int32
+	by   history.TxnID
 }
 
 // A filePlace is a place in a file.

@@ -138,11 +138,10 @@ func (r *Resolver) placed(l *logged, of *rowWrites, met map[int32]bool) (effects
 
 // told reports whether a statement of the transaction told a write of the log.
 func (r *Resolver) told(l *logged, i int32) bool {
-	n := &r.nodes[l.nodes[i]]
 	if l.writes[i].Op == history.DeleteRow {
-		return n.deletedBy == l.owner
+		return r.tellsDeletion(l.nodes[i], l.owner)
 	}
-	return n.left
+	return r.nodes[l.nodes[i]].left
 }
 
 // follows reports whether a write of a row replaced or deleted the version that the one before it left, or made the row

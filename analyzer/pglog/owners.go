@@ -125,6 +125,23 @@ func hides(s *history.Stmt) bool {
 	return s.Observation == history.Opaque || s.Observation == history.Inexact
 }
 
+// deleted takes note of a recorded transaction that was seen to delete a version. Of several, all but one were undone.
+func (r *Resolver) deleted(at int32, by history.TxnID) {
+	n := &r.nodes[at]
+	if n.deletedBy != 0 && n.deletedBy != by {
+		if r.deletedBefore == nil {
+			r.deletedBefore = make(map[deletion]bool)
+		}
+		r.deletedBefore[deletion{at, n.deletedBy}] = true
+	}
+	n.deletedBy = by
+}
+
+// tellsDeletion reports whether a recorded transaction was seen to delete a version.
+func (r *Resolver) tellsDeletion(at int32, by history.TxnID) bool {
+	return r.nodes[at].deletedBy == by || r.deletedBefore[deletion{at, by}]
+}
+
 // observe takes in an access of a statement of a recorded transaction.
 func (r *Resolver) observe(x *run, database int32, t *history.Txn, stmt int32, i int) {
 	s := &t.Stmts[stmt]
@@ -142,7 +159,7 @@ func (r *Resolver) observe(x *run, database int32, t *history.Txn, stmt int32, i
 			r.see(n, a.Row)
 			deletes := a.Op == history.DeleteRow && !s.Void
 			if deletes {
-				n.deletedBy = t.ID
+				r.deleted(at, t.ID)
 			}
 			r.metBy = append(r.metBy, meeting{at, stmt, deletes})
 		} else if a.Op == history.DeleteRow {

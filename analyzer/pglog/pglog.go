@@ -63,6 +63,8 @@ type Resolver struct {
 	meetings map[int32][]meeting
 	metBy    []meeting
 	ours     []int32
+	// deletedBefore are the deletions of versions that others were seen to delete later: all but one were undone.
+	deletedBefore map[deletion]bool
 	// blind are recorded transactions that deleted rows of which they do not tell the versions.
 	blind map[history.TxnID]bool
 	// several are recorded transactions that may be more than one of the log.

@@ -385,3 +385,29 @@ func TestLogTellsHowATransactionEnded(t *testing.T) {
 		}
 	}
 }
+
+// TestADeletionThatOthersHadUndoneIsToldAllTheSame: a transaction deletes a row and makes it again, after another one
+// has deleted the same version and rolled back. Nothing of it is unseen, whichever isotap takes in last.
+func TestADeletionThatOthersHadUndoneIsToldAllTheSame(t *testing.T) {
+	deletes := func(seq uint32, status history.Status, more ...history.Stmt) *history.Txn {
+		s := saw(20, 2)
+		s.Kind, s.Accesses[0].Op = history.Delete, history.DeleteRow
+		txn := recorded(seq, append([]history.Stmt{s}, more...)...)
+		txn.Status = status
+		return txn
+	}
+	again := history.Stmt{Kind: history.Insert, Observation: history.Exact,
+		Accesses: []history.Access{{Row: acc, Op: history.InsertRow}},
+		TupleIDs: []history.TupleID{{NewXID: 21, NewID: place(4), Leaf: leaf}}}
+	log := []*history.LoggedTxn{committed(20, 20, 30, update(20, 1, 2)),
+		committed(21, 180, 190, at(300, remove(21, 2)), made(21, 4))}
+	for last := range 3 {
+		txns := []*history.Txn{deletes(2, history.Aborted), deletes(3, history.Indeterminate)}
+		txn := deletes(1, history.Committed, again, history.Stmt{Kind: history.Commit})
+		r := settled(t, log, slices.Insert(txns, last, txn))
+		r.Complete(txn)
+		if s := r.Stats(); s.Effects != 0 || len(txn.Stmts) != 3 {
+			t.Errorf("with %d before it: %+v, %d statements", last, s, len(txn.Stmts))
+		}
+	}
+}
