@@ -39,7 +39,21 @@ var mysqlMadeRows = []madeRow{
 	{"what the server numbers", "email = VALUE AND id > 0", "INSERT INTO u (email) SELECT VALUE FROM c WHERE c.id = 1", true, 0, 0},
 	{"replace", "email = VALUE", "REPLACE INTO u (email) SELECT VALUE FROM c WHERE c.id = 1", true, 0, 0},
 	{"a row that does not match", "email = VALUE AND age = 4", "INSERT INTO u (email, age) SELECT VALUE, 3 FROM c WHERE c.id = 1", false, 0, 0},
-	{"an update of two tables", "email = VALUE", "UPDATE u JOIN c ON c.id = u.id SET u.email = VALUE WHERE c.id = CLIENT", false, 2, 0},
+	{"an update of two tables", "email = VALUE", "UPDATE u JOIN c ON c.id = u.id SET u.email = VALUE WHERE c.id = CLIENT", true, 0, 0},
+	{"what an update leaves as it was", "email = VALUE AND age = 7 AND gone IS NULL AND state = 'new' AND id > 0",
+		"UPDATE u, c SET u.email = VALUE WHERE c.id = u.id AND c.id = CLIENT", true, 0, 0},
+	{"another value than the update gives", "email = VALUE AND age = 8",
+		"UPDATE u JOIN c ON c.id = u.id SET u.email = VALUE, u.age = -5 WHERE c.id = CLIENT", false, 0, 0},
+	{"what an update gives", "email = VALUE AND age = -5",
+		"UPDATE c JOIN u ON c.id = u.id SET u.email = VALUE, u.age = -5 WHERE c.id = CLIENT", true, 0, 0},
+	{"what an update computes", "email = VALUE AND age = 8",
+		"UPDATE u JOIN c ON c.id = u.id SET u.email = VALUE, u.age = u.age + 1 WHERE c.id = CLIENT", false, 0, 1},
+	{"an update by a subquery", "email = VALUE AND age = 7",
+		"UPDATE u SET email = VALUE WHERE id IN (SELECT id FROM c WHERE c.id = CLIENT)", true, 0, 0},
+	{"a row that the join finds twice", "email = VALUE AND age = 7",
+		"UPDATE u JOIN c ON c.id > 0 SET u.email = VALUE WHERE u.id = CLIENT", true, 0, 0},
+	{"an update of rows of two tables", "email = VALUE",
+		"UPDATE u JOIN c ON c.id = u.id SET u.email = VALUE, c.note = 'z' WHERE c.id = CLIENT", false, 4, 0},
 }
 
 // TestWhatInsertSelectMakesIsHeldAgainstConditions: two transactions ask whether there is a row, find none, and make

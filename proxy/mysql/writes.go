@@ -377,7 +377,11 @@ const zeroFirst = "0,"
 func (o *pendingStatement) image(e *sqlmysql.ImageEntry, numbers bool) string {
 	picture := &o.plan.Writes.Images
 	if !e.Inserted {
-		return picture.Updated + sqlmysql.ImageValues + e.Values + ")"
+		columns, values := picture.Updated, e.Values
+		if names, constants, known := strings.Cut(o.constant, sqlmysql.ImageValues); known { // ends with a parenthesis
+			columns, values = columns[:len(columns)-1]+", "+names[1:], values+", "+strings.TrimSuffix(constants, ")")
+		}
+		return columns + sqlmysql.ImageValues + values + ")"
 	}
 	columns, values := picture.Inserted, e.Values
 	if rest, zero := strings.CutPrefix(values, zeroFirst); picture.Counted && zero {

@@ -10,8 +10,8 @@ import (
 	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
-// Constants are the values that all rows of an INSERT ... SELECT have alike, as its text says. They store the same
-// again in columns of the same types.
+// Constants are the values that all rows of an INSERT ... SELECT or an UPDATE of joined tables have alike, as its text
+// says. They store the same again in columns of the same types.
 type Constants struct {
 	// Columns are the names of their columns as SQL spells them, in parentheses; empty where nothing is known.
 	Columns string
@@ -31,15 +31,13 @@ type constant struct {
 // constants takes note of what the text of an INSERT ... SELECT tells of the rows that it makes, where what the server
 // makes of a value is the same everywhere. names are the columns that the select list has values for.
 func (pl *planner) constants(n *ast.InsertStmt, sel *ast.SelectStmt, t *Table, names []string, list []item) {
-	s := pl.session
-	if !pl.rewriter.options.Predicates || t.InsertTrigger || n.IgnoreErr || len(n.OnDuplicate) > 0 || !s.Strict ||
-		s.NoBackslashEscapes || s.EmptyStringIsNull || s.Oracle || len(names) != len(list) {
+	if !pl.rewriter.options.Predicates || t.InsertTrigger || n.IgnoreErr || len(n.OnDuplicate) > 0 ||
+		!pl.session.readsConstantsAlike() || len(names) != len(list) {
 		return
 	}
 	for i := range t.Columns {
 		c := &t.Columns[i]
-		if value, _ := imageValue(c, ""); value == "" || c.Generated || c.Type == "timestamp" ||
-			pl.checkSpelling(c.Name) != nil {
+		if !pl.storesAlike(c) {
 			continue
 		}
 		place := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, c.Name) })
@@ -55,6 +53,31 @@ func (pl *planner) constants(n *ast.InsertStmt, sel *ast.SelectStmt, t *Table, n
 			}
 		}
 	}
+}
+
+// readsConstantsAlike reports whether isotap's own sessions read literals as this one does.
+func (s *Session) readsConstantsAlike() bool {
+	return s.Strict && !s.NoBackslashEscapes && !s.EmptyStringIsNull && !s.Oracle
+}
+
+// storesAlike reports whether a column stores a constant as another one of its type does in isotap's own sessions.
+func (pl *planner) storesAlike(c *Column) bool {
+	value, _ := imageValue(c, "")
+	return value != "" && !c.Generated && c.Type != "timestamp" && pl.checkSpelling(c.Name) == nil
+}
+
+// isConstant reports whether tokens are a literal or a placeholder.
+func (st *statement) isConstant(at span) bool {
+	last := at.to - 1
+	switch st.Tokens[last].Kind {
+	case mysqltoken.Number:
+		return last == at.from || last == at.from+1 && st.mark(at.from, "-")
+	case mysqltoken.Placeholder:
+		return last == at.from
+	case mysqltoken.String:
+		return last == at.from && (st.tok(last)[0] == '\'' || st.tok(last)[0] == '"')
+	}
+	return last == at.from && st.is(last, "NULL")
 }
 
 // constantAt returns the tokens of an item of a select list if it is a literal or a placeholder, without its name.

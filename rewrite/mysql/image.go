@@ -3,6 +3,7 @@ package mysql
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -166,6 +167,30 @@ func (pl *planner) imageUpdate(c *rowCapture, list []*ast.Assignment, t *Table) 
 	}
 	c.image = i.collect(c.of, c.limit, tagPiece)
 	pl.plan.Writes.Images.Updated = i.columns
+}
+
+// imageJoined is imageUpdate for a table of a join, whose row the capture sees as it was: what the assignments leave
+// alone is collected, and constants that they give it are known from the text. gets are the values, by column.
+func (pl *planner) imageJoined(c *rowCapture, s *source, assigned []columnRef, gets []span) {
+	if !pl.collectsImages(s.table) {
+		return
+	}
+	i, ok := pl.image(s.table, c.of, func(column *Column) bool {
+		return !column.Refreshed && !slices.Contains(assigned, columnRef{s, column})
+	})
+	if !ok {
+		return
+	}
+	c.image = i.collect(c.of, c.limit, tagPiece)
+	pl.plan.Writes.Images.Updated = i.columns
+	if !pl.session.readsConstantsAlike() {
+		return
+	}
+	for n, place := range assigned {
+		if pl.storesAlike(place.column) && pl.st.isConstant(gets[n]) {
+			pl.constant = append(pl.constant, constant{column: place.column.Name, at: gets[n]})
+		}
+	}
 }
 
 // imageInsert returns the pieces of a list's last value, the tag: they collect images of the rows that go in, where

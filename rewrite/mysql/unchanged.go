@@ -21,6 +21,7 @@ type judge struct {
 	// that it evaluates another value. Nil where it never does.
 	assigned []columnRef
 	own      columnRef // the column that gets the value being judged
+	gets     []span    // the values, in the order of their assignments
 }
 
 // A columnRef is a column of one of a statement's tables.
@@ -53,7 +54,7 @@ func (j *judge) staysSame(list []*ast.Assignment, from, to int) ([][]Piece, erro
 		if equals+1 >= end {
 			return nil, refusal(history.ReasonUnparsable)
 		}
-		j.own = p
+		j.own, j.gets = p, append(j.gets, span{equals + 1, end})
 		condition, err := j.keeps(equals+1, end)
 		if err != nil {
 			return nil, err

@@ -150,6 +150,9 @@ func (pl *planner) updateJoined(n *ast.UpdateStmt, what history.Reason) error {
 		}
 		c := rowCapture{of: srcs.qualifier(s), same: same[i], wlistBytes: s.table.WListBytes,
 			limit: pl.session.maxPacket() / 4}
+		if len(targets) == 1 {
+			pl.imageJoined(&c, s, j.assigned, j.gets)
+		}
 		c.part = "_binary'" + strconv.Itoa(len(pl.plan.Result.Sources)) + "'"
 		pieces = slices.Concat(pieces, []Piece{text(" ")}, c.tag(), []Piece{text(",")})
 		pl.plan.Result.Sources = append(pl.plan.Result.Sources, Source{Table: s.table.Name})
