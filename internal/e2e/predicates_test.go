@@ -248,8 +248,9 @@ func chooseAt(t *testing.T, columns bool, level history.Level) (*postgresBench, 
 
 // The choosers are the transactions that committed, by the mark in their query.
 type choosers struct {
-	mu   sync.Mutex
-	txns map[string]*choosing
+	mu     sync.Mutex
+	txns   map[string]*choosing
+	partly bool // not everything that they missed can be found
 }
 
 func newChoosers() *choosers { return &choosers{txns: make(map[string]*choosing)} }
@@ -293,7 +294,7 @@ func (m *choosers) hold(t *testing.T, recording string) {
 				if wide++; there {
 					foundWide++
 				}
-			} else if expected++; !there {
+			} else if expected++; !there && !m.partly {
 				t.Errorf("%s (%s, %+v) did not find the row with a = %d that %s inserted, and nobody noticed", from.ID,
 					markOf(from), *x, y.a, to.ID)
 			}
