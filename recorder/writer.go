@@ -39,6 +39,7 @@ type Writer struct {
 	views sync.RWMutex
 
 	txns, stmts, bytes, syncs, lost atomic.Uint64
+	logTxns, logWrites              atomic.Uint64
 	lastSync                        atomic.Int64 // Unix time in nanoseconds; 0: none yet
 	syncBegan                       atomic.Int64 // likewise, of the one under way; 0: none is
 	syncTime, longestSync           atomic.Int64 // nanoseconds
@@ -63,6 +64,8 @@ type Stats struct {
 	Stalls  uint64        // calls that found the queue full
 	Stalled time.Duration // the time that such calls waited, in sum
 	Lost    uint64        // transactions that were not recorded, as the disk took nothing
+	// LogTxns are transactions of the server's own log that were encoded, and LogWrites the rows that these wrote.
+	LogTxns, LogWrites uint64
 }
 
 // Create opens the recording in dir for a new run, and makes the recording if dir does not exist or is
@@ -292,7 +295,7 @@ func (w *Writer) Err() error {
 // Stats returns the Writer's counters.
 func (w *Writer) Stats() Stats {
 	s := Stats{Txns: w.txns.Load(), Stmts: w.stmts.Load(), Bytes: w.bytes.Load(), Syncs: w.syncs.Load(),
-		Lost: w.lost.Load()}
+		Lost: w.lost.Load(), LogTxns: w.logTxns.Load(), LogWrites: w.logWrites.Load()}
 	s.Syncing, s.Longest = time.Duration(w.syncTime.Load()), time.Duration(w.longestSync.Load())
 	if began := w.syncBegan.Load(); began != 0 {
 		s.Longest = max(s.Longest, time.Since(time.Unix(0, began)))
@@ -449,6 +452,8 @@ func (w *Writer) addOne(it *item) {
 		w.batch.addDefinition(it.definition)
 	case it.logged != nil:
 		w.batch.addLogged(it.logged)
+		w.logTxns.Add(1)
+		w.logWrites.Add(uint64(len(it.logged.Writes)))
 	case it.stretch != nil:
 		w.batch.addStretch(it.stretch)
 		w.stretches = slices.Grow(w.stretches, 1)[:max(len(w.stretches), int(it.stretch.number)+1)]

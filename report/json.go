@@ -124,6 +124,7 @@ type (
 		Told         int           `json:"unseen_writes_told"`
 		Ends         int           `json:"ends_told"`
 		Unlogged     int           `json:"unlogged"`
+		Left         int           `json:"left"`
 		Disputed     int           `json:"disputed"`
 	}
 	jsonStretch struct {
@@ -333,7 +334,7 @@ func newJSONCoverage(c *analyzer.Coverage) jsonCoverage {
 	}
 	l := &c.Log
 	out.ServerLog = jsonLog{Stretches: make([]jsonStretch, 0), Transactions: l.Txns, Past: l.Past, Either: l.Either,
-		Effects: l.Effects, Told: l.Told, Ends: l.Ends, Unlogged: l.Unlogged, Disputed: l.Disputed}
+		Effects: l.Effects, Told: l.Told, Ends: l.Ends, Unlogged: l.Unlogged, Left: l.Left, Disputed: l.Disputed}
 	for _, s := range l.Stretches {
 		out.ServerLog.Stretches = append(out.ServerLog.Stretches, jsonStretch{s.From, s.To, s.Reason})
 	}

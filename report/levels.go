@@ -74,6 +74,9 @@ func doubts(c *analyzer.Coverage) []string {
 		why = append(why, plural(n, "transaction")+" went past isotap or within statements that showed nothing, and what "+
 			"they read is not known")
 	}
+	if n := c.Log.Left; n > 0 {
+		why = append(why, "what "+plural(n, "transaction")+" of the server's log wrote was not looked at")
+	}
 	if c.PutBack > 0 {
 		why = append(why, putBack(c))
 	}

@@ -34,6 +34,9 @@ func serverLog(c *analyzer.Coverage) string {
 	if !read {
 		return strings.Join(parts, ", ")
 	}
+	if c.Log.Left > 0 {
+		parts = append(parts, plural(c.Log.Left, "transaction")+" that were not looked at")
+	}
 	if c.Log.Txns > 0 {
 		parts = append(parts, plural(c.Log.Txns, "transaction"))
 	}

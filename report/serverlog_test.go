@@ -21,3 +21,15 @@ func TestHintsSayWhatTheLogTold(t *testing.T) {
 		}
 	}
 }
+
+// TestALogThatIsLeftOutIsSaid: neither is it told as if it had been looked at, nor is any level said to be satisfied.
+func TestALogThatIsLeftOutIsSaid(t *testing.T) {
+	r := clean()
+	r.Coverage.Log = analyzer.LogCoverage{Stretches: []history.LogStretch{{From: 1, To: 2e9}}, Left: 1200}
+	if got := serverLog(&r.Coverage); !strings.Contains(got, "1,200 transactions that were not looked at") {
+		t.Errorf("of the log it says %q", got)
+	}
+	if got := levels(r); strings.Contains(got, "satisfies") || !strings.Contains(got, "1,200 transactions of the server's log") {
+		t.Errorf("of the levels it says %q", got)
+	}
+}

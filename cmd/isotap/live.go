@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/monitor"
 	"github.com/isotap/isotap/internal/proxyserver"
 	"github.com/isotap/isotap/report"
@@ -21,6 +23,7 @@ type watching struct {
 	json   bool
 	window time.Duration
 	limit  int
+	again  uint64         // how much is analyzed again at the end at most: see end
 	told   map[string]int // how often each finding that was told had been seen then
 	tell   func([]analyzer.News)
 	begin  func(history.Info) // nil: tell need not know the runs
@@ -81,6 +84,35 @@ func (w *watching) options(out io.Writer, complain func(error)) *monitor.Options
 	}
 	o.Tell = w.tell
 	return o
+}
+
+// defaultAgain bounds the analysis at the end of a run that was watched to some hundred megabytes.
+const defaultAgain = 500_000
+
+// end returns the result of a run that was watched. What predicates missed and what the server's log says is known
+// later than transactions are, so the recording is analyzed once more. That has the whole log in memory: where it has
+// too much of it, the result is that of the watch, and says so.
+func (w *watching) end(c *cobra.Command, srv *proxyserver.Server, dir string) (*analyzer.Result, error) {
+	result := srv.Watched()
+	if !srv.Predicates() && !srv.LogRead() {
+		return result, nil
+	}
+	if s := srv.Recorded(); s.LogTxns > 0 && s.Txns+s.LogTxns+s.LogWrites > w.again {
+		result.Coverage.Log.Left = int(s.LogTxns)
+		if srv.Predicates() {
+			result.Coverage.Untested = result.Coverage.Conditions
+		}
+		fmt.Fprintf(c.ErrOrStderr(), "isotap: %d transactions, and %d of the server's log with %d writes, are too much to be "+
+			"analysed once more (--live-again): what predicates missed and what the log tells is left out, "+
+			"isotap analyze %s has it\n", s.Txns, s.LogTxns, s.LogWrites, dir)
+		return result, nil
+	}
+	whole, err := analysis.AnalyzeRun(context.WithoutCancel(c.Context()), dir, srv.Run(), analyzer.Options{})
+	if err != nil {
+		return nil, err
+	}
+	w.rest(whole)
+	return whole, nil
 }
 
 // rest tells, once the watch has ended, what of the whole recording's findings was not told while they were made: what

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
-	"github.com/isotap/isotap/analyzer"
-	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/config"
 	"github.com/isotap/isotap/internal/proxyserver"
 	"github.com/isotap/isotap/report"
@@ -30,6 +27,8 @@ func proxyCommand() *cobra.Command {
 	load := settingsFlags(c, config.Default())
 	var live watching
 	live.flags(c, "live", "analyse while recording, and print findings as they are made")
+	c.Flags().Uint64Var(&live.again, "live-again", defaultAgain, "with --live: how many transactions, with those of the "+
+		"server's log and the rows that they wrote, are analysed once more at the end at most")
 	c.Flags().BoolVar(&live.json, "json", false,
 		"with --live: print findings as JSON, one object a line (docs/report-json.md)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -64,14 +63,9 @@ func proxyCommand() *cobra.Command {
 			return err
 		}
 		warn(c.ErrOrStderr(), srv.WatchStats(), srv.WatchDelay())
-		result := srv.Watched()
-		if srv.Predicates() || srv.LogRead() {
-			// Which versions match a predicate, and what the server's log says, is known later than transactions are.
-			if result, err = analysis.AnalyzeRun(context.WithoutCancel(c.Context()), o.Recording, srv.Run(),
-				analyzer.Options{}); err != nil {
-				return err
-			}
-			live.rest(result)
+		result, err := live.end(c, srv, o.Recording)
+		if err != nil {
+			return err
 		}
 		return report.Summary(c.ErrOrStderr(), result, "")
 	}

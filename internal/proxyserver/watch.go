@@ -10,6 +10,7 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/monitor"
 	"github.com/isotap/isotap/proxy"
+	"github.com/isotap/isotap/recorder"
 )
 
 // watched gives what is recorded to a watch as well.
@@ -56,6 +57,14 @@ func (srv *Server) ReadsLog() bool { return srv.logged.reader != nil }
 // LogRead reports, of one that has ended, whether any of the server's own log was recorded.
 func (srv *Server) LogRead() bool {
 	return srv.writer != nil && slices.ContainsFunc(srv.writer.Info().Log, func(s history.LogStretch) bool { return !s.Empty() })
+}
+
+// Recorded returns what was recorded.
+func (srv *Server) Recorded() recorder.Stats {
+	if srv.writer == nil {
+		return recorder.Stats{}
+	}
+	return srv.writer.Stats()
 }
 
 // WatchStats returns how much the watch keeps; nothing where there is none.
