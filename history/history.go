@@ -154,6 +154,25 @@ type Txn struct {
 	Start     int64 // when its first statement was sent; nanoseconds since the run's start
 	End       int64 // when the reply that ended it arrived; as Start
 	Stmts     []Stmt
+	// Runner is of no recorded transaction: an analysis makes others of what the server's log says.
+	Runner Runner
+}
+
+// A Runner says who ran a transaction.
+type Runner uint8
+
+const (
+	// AClient of isotap's ran it, in Session.
+	AClient Runner = iota
+	// PastIsotap somebody else did: the server's log alone has it.
+	PastIsotap
+	// PastOrUnseen says that it was somebody past isotap, or one of its clients within a statement that showed nothing.
+	PastOrUnseen
+)
+
+// String returns the runner as reports tell it; empty for a client, who has a session.
+func (r Runner) String() string {
+	return [...]string{"", "past isotap", "within a statement that showed nothing, or past isotap"}[min(r, PastOrUnseen)]
 }
 
 // A VersionRef names a row version by the access that wrote it: the place of it among the statement's.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
@@ -117,20 +116,9 @@ func (w *witness) timeline(c clock) *timeline {
 // who says whose a transaction is, and at which level it ran.
 func who(t *history.Txn) string {
 	if t.ID.Run().Past() {
-		return whoseWithoutSession(t)
+		return t.Runner.String()
 	}
 	return fmt.Sprintf("session %d, %s", t.Session, levelName(t.Level))
-}
-
-// whoseWithoutSession says whose a transaction is that the server's log alone has: the comment behind its statements
-// does.
-func whoseWithoutSession(t *history.Txn) string {
-	shape := t.Stmts[0].Shape
-	at := strings.LastIndex(shape, "/* ")
-	if at < 0 {
-		return "past isotap"
-	}
-	return strings.TrimSuffix(shape[at+len("/* "):], " */")
 }
 
 // pastEvents returns the events of a transaction that went past isotap. Of its times only bounds of its end are known:

@@ -151,7 +151,7 @@ func TestWhoWentPastIsotapStandsBetweenTheOthers(t *testing.T) {
 	r := lostUpdate()
 	f := r.Findings[0]
 	past := f.Witness[0].To
-	past.ID = history.MakeTxnID(history.FirstPast, 1)
+	past.ID, past.Runner = history.MakeTxnID(history.FirstPast, 1), history.PastIsotap
 	past.Stmts = past.Stmts[2:]
 	past.Start, past.End = 0, 4300*ms
 	past.Stmts[0].Start, past.Stmts[0].End = 0, 0

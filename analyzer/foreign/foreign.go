@@ -311,7 +311,7 @@ func (r *Resolver) Past() (runs []history.Info, sessions []history.Session, txns
 		}
 	}
 	for _, t := range r.past {
-		sessions = append(sessions, history.Session{Run: t.ID.Run(), ID: t.Session, Client: "past isotap"})
+		sessions = append(sessions, history.Session{Run: t.ID.Run(), ID: t.Session, Client: history.PastIsotap.String()})
 	}
 	return runs, sessions, r.past
 }

@@ -126,7 +126,7 @@ func (p *pastTxn) add(a history.Access) {
 			kind, verb = history.Delete, "DELETE FROM "+a.Row.Table
 		}
 		p.stmts = append(p.stmts, history.Stmt{Num: p.num, Kind: kind, Observation: history.Exact,
-			Locking: history.LockUpdate, Shape: verb + " /* past isotap */"})
+			Locking: history.LockUpdate, Shape: verb + " /* " + history.PastIsotap.String() + " */"})
 	}
 	s := &p.stmts[len(p.stmts)-1]
 	s.Accesses = append(s.Accesses, a)
@@ -136,5 +136,5 @@ func (p *pastTxn) add(a history.Access) {
 func (p *pastTxn) txn(x *loggedTxn) *history.Txn {
 	p.stmts = append(p.stmts, history.Stmt{Num: p.num + 1, Kind: history.Commit, Shape: "COMMIT", Start: x.from})
 	return &history.Txn{ID: p.id, Session: history.SessionID(p.id.Seq()), Status: history.Committed, End: x.seen,
-		Stmts: p.stmts}
+		Stmts: p.stmts, Runner: history.PastIsotap}
 }

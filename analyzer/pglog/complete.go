@@ -30,10 +30,10 @@ func (r *Resolver) Settle() {
 			r.complete(int32(i))
 		case mayBe(r.unseen, l):
 		case mayBe(r.bare, l):
-			r.makePast(l, pastOrUnseen)
+			r.makePast(l, history.PastOrUnseen)
 			r.stats.Either = len(r.past) - r.stats.Past
 		default:
-			r.makePast(l, pastIsotap)
+			r.makePast(l, history.PastIsotap)
 			r.stats.Past = len(r.past) - r.stats.Either
 		}
 	}
@@ -68,17 +68,11 @@ func (r *Resolver) leaveOutMoved() {
 // named reports whether it is known which row a version is of.
 func (n *node) named() bool { return n.row.ID != "" && !n.torn }
 
-// What is said of who ran a transaction that nobody recorded.
-const (
-	pastIsotap   = "past isotap"
-	pastOrUnseen = "within a statement that showed nothing, or past isotap"
-)
-
 // makePast makes a transaction of what nobody recorded did. Its statements are not known: what it did to one table in a
 // row counts as one, and a second write of a row as another.
-func (r *Resolver) makePast(l *logged, who string) {
+func (r *Resolver) makePast(l *logged, who history.Runner) {
 	t := &history.Txn{ID: history.MakeTxnID(l.run.number, uint32(len(r.past)+1)),
-		Session: history.SessionID(len(r.past) + 1), Status: history.Committed}
+		Session: history.SessionID(len(r.past) + 1), Status: history.Committed, Runner: who}
 	var rows map[history.Row]bool
 	for i, at := range l.nodes {
 		n := &r.nodes[at]
@@ -89,7 +83,7 @@ func (r *Resolver) makePast(l *logged, who string) {
 		last := len(t.Stmts) - 1
 		if last < 0 || t.Stmts[last].Accesses[0].Op != a.Op || t.Stmts[last].Accesses[0].Row.Table != a.Row.Table ||
 			rows[a.Row] {
-			t.Stmts = append(t.Stmts, statement(uint32(len(t.Stmts)+1), &a, who))
+			t.Stmts = append(t.Stmts, statement(uint32(len(t.Stmts)+1), &a, who.String()))
 			rows = make(map[history.Row]bool)
 			last++
 		}
@@ -154,7 +148,7 @@ func (r *Resolver) Past() (runs []history.Info, sessions []history.Session, txns
 			info.Run, info.Log, info.Gaps = of.number, nil, nil
 			runs = append(runs, info)
 		}
-		sessions = append(sessions, history.Session{Run: of.number, ID: t.Session, Client: pastIsotap,
+		sessions = append(sessions, history.Session{Run: of.number, ID: t.Session, Client: history.PastIsotap.String(),
 			Database: r.sessions[sessionKey{t.ID.Run(), t.Session}]})
 	}
 	return runs, sessions, r.past

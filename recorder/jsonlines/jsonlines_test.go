@@ -170,6 +170,7 @@ func TestEveryFieldOfTheModelComesBack(t *testing.T) {
 	fill(reflect.ValueOf(&info).Elem(), &n)
 	fill(reflect.ValueOf(&session).Elem(), &n)
 	fill(reflect.ValueOf(&txn).Elem(), &n)
+	txn.Runner = history.AClient
 	for i := range txn.Stmts {
 		txn.Stmts[i].Unseen, txn.Stmts[i].Recorded = false, 0 // no recording has such
 		for j := range txn.Stmts[i].Accesses {
