@@ -214,6 +214,22 @@ func (pl *planner) imageInsert(n *ast.InsertStmt, t *Table) []Piece {
 	return append(pieces, text(", "), tagPiece, text(")"))
 }
 
+// imageLoad returns the pieces of the tag that LOAD DATA gives its rows: they collect images of these. The server gives
+// the numbers of rows that have none behind that.
+func (pl *planner) imageLoad(t *Table) []Piece {
+	i, ok := pl.image(t, "", func(c *Column) bool { return !c.Filled })
+	if !ok || !pl.collectsImages(t) || t.InsertTrigger {
+		return []Piece{tagPiece}
+	}
+	p := &pl.plan.Writes.Images
+	p.Inserted = i.columns
+	for c := range numberedFirst(t) {
+		p.Counted = p.Counted || c.Numbered
+	}
+	pieces := append([]Piece{text("CONCAT(")}, i.collect("", pl.session.maxPacket()/4)...)
+	return append(pieces, text(", "), tagPiece, text(")"))
+}
+
 // returnNumbers adds to the client's RETURNING what the server numbered each row with: the reply is then a result set,
 // which has no place for the first number.
 func (pl *planner) returnNumbers(t *Table) {

@@ -384,7 +384,8 @@ func (pl *planner) loadData() error {
 	}
 	pieces := append([]Piece{text(keyword + rewrite.RowIDColumn + " = ")}, numberedRowID(nil)...)
 	pos, gap := pl.after(st.last())
-	pl.insertAt(pos, append(pieces, text(", "+rewrite.WListColumn+" = "), tagPiece, text(gap))...)
+	pieces = append(append(pieces, text(", "+rewrite.WListColumn+" = ")), pl.imageLoad(t)...)
+	pl.insertAt(pos, append(pieces, text(gap))...)
 	pl.plan.Writes.Inserts = Numbered
 	if t.InsertTrigger {
 		pl.downgrade(history.ReasonTrigger)
