@@ -62,7 +62,8 @@ func TestMariaDBIsHeldAgainstItsTokens(t *testing.T) {
 	}
 	eachTokenRun(t, []string{"READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE", "mixed"},
 		func(t *testing.T, level string, seed uint64) {
-			b := newBench(t, nil, mysqlTokenTables...)
+			var watch liveWatch
+			b := newBench(t, watch.set, mysqlTokenTables...)
 			log := truth.NewLog()
 			r := &tokenRun{t: t, log: log, told: fmt.Sprintf("seed %d at %s", seed, level),
 				serializable: level == "SERIALIZABLE"}
@@ -106,6 +107,7 @@ func TestMariaDBIsHeldAgainstItsTokens(t *testing.T) {
 			d.other.Close()
 			b.stop()
 			r.hold(b.recording)
+			r.holdWatched(&watch, b.srv.Watched())
 		})
 }
 

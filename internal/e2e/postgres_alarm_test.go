@@ -31,6 +31,8 @@ type postgresBench struct {
 	database  string
 	recording string
 	srv       *proxyserver.Server
+	watch     liveWatch
+	watched   *analyzer.Result // of the last one that was stopped
 }
 
 // newPostgresBench starts isotap over a database in which setup has run.
@@ -60,6 +62,7 @@ func (b *postgresBench) start(change func(*proxyserver.Options)) {
 	}
 	o := proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: b.recording, Args: true, ServerLog: serverlog.Auto,
 		Logger: zaptest.NewLogger(b.t, zaptest.Level(zap.WarnLevel))}
+	b.watch.set(&o)
 	change(&o)
 	if b.srv, err = proxyserver.Start(context.Background(), o); err != nil {
 		b.t.Fatal(err)
@@ -74,7 +77,7 @@ func (b *postgresBench) stop() {
 	if err := b.srv.Stop(); err != nil {
 		b.t.Errorf("stop: %v", err)
 	}
-	b.srv = nil
+	b.watched, b.srv = b.srv.Watched(), nil
 }
 
 // direct and through are the two ways to the server, for connect.
@@ -185,7 +188,9 @@ func TestHealthyPostgreSQLIsNotAccused(t *testing.T) {
 			}
 			l := postgresLoader{startPostgresBench(t, c.mode, setup...), c.level, c.unseen, make(chan string, 64)}
 			l.run(uint64(i))
-			holdHealthy(t, l.analyze(), c.level == history.Serializable.String())
+			serializable := c.level == history.Serializable.String()
+			holdHealthy(t, l.analyze(), serializable)
+			l.watch.holdWatched(t, l.watched, serializable)
 		})
 	}
 }

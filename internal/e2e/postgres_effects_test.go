@@ -210,6 +210,7 @@ func TestKeysThatChangedUnseenAccuseNobody(t *testing.T) {
 				for _, f := range b.undisputed().Findings {
 					t.Errorf("%s %s of %s", f.Class, f.Anomaly, transactionsOf(f))
 				}
+				b.watch.holdWatched(t, b.watched, true)
 			})
 		}
 	}

@@ -187,6 +187,7 @@ func holdAgainstTokens(t *testing.T, unseen bool) {
 			}
 			logged := b.analyze()
 			r.hold(b.recording)
+			r.holdWatched(&b.watch, b.watched)
 			verdicts := make(map[truth.Verdict]int)
 			r.holdFindings(logged, verdicts)
 			if unseen {
