@@ -55,9 +55,10 @@ check: lint mariadb postgresql ## check everything: format, vet, lint, all tests
 test-engines: mariadb postgresql ## the tests that look at servers, on MySQL 9, MariaDB 11.8, TiDB and PostgreSQL 12 to 18 too (ENGINES=...)
 	internal/testdb/engines.sh $(GO) test -count=1 -timeout 40m -p 1 ./catalog/... ./rewrite/... ./proxy/postgres ./analyzer/pgversions ./scenario/replay ./scenario/library ./internal/cases ./internal/proxyserver ./internal/e2e ./internal/engine ./internal/fuzz ./serverlog/binlog
 
-mutants: ## take out each rule of the analyzer, of its foreign and of robust in turn: a test must fail each time (some 15 minutes)
+mutants: ## take out each rule of the analyzer, of its foreign and pglog and of robust in turn: a test must fail each time (some 15 minutes)
 	$(GO) test ./analyzer -run TestEveryRuleIsTested -timeout 2h -mutants
 	$(GO) test ./analyzer/foreign -run TestEveryRuleIsTested -timeout 2h -mutants
+	$(GO) test ./analyzer/pglog -run TestEveryRuleIsTested -timeout 2h -mutants
 	$(GO) test ./robust -run TestEveryConditionIsTested -timeout 2h -mutants
 
 campaign: mariadb postgresql ## break things under load for hours (CAMPAIGN="-run kills -times 1000"): docs/reliability.md

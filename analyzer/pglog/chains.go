@@ -30,7 +30,7 @@ type node struct {
 	ctid   uint64
 	leaf   uint32
 	in     inDatabase
-	gone   uint64 // the position in the log at which it was deleted for good; 0: it was not
+	until  uint64 // the last position in the log at which it was replaced or deleted, for good or not; 0: it was not
 	table  string // as the log has it
 	before int32  // the version that it replaced; none
 	after  int32  // the one that replaced it for good; none
@@ -107,11 +107,11 @@ func (r *Resolver) link(at map[filePlace]int32, logged, n int32) {
 			at[place] = old
 		}
 	}
+	if old != none {
+		r.nodes[old].until = p.LSN
+	}
 	if w.Op == history.DeleteRow {
 		l.nodes[n] = old
-		if l.committed {
-			r.nodes[old].gone = p.LSN
-		}
 		return
 	}
 	fresh := int32(len(r.nodes))
@@ -139,7 +139,7 @@ func (r *Resolver) root(l *logged, w *history.LoggedWrite) int32 {
 	// Only of the first stretch it is certain that what a client saw at the place since the run began is this.
 	if l.stretch == l.run.firstStretch() {
 		k := rootKey{l.run.info.Run, l.database, w.TupleID.Leaf, w.TupleID.CTID}
-		if other, ok := r.roots[k]; ok { // in another file: the table was written anew
+		if other, ok := r.roots[k]; ok { // in another file, or behind a part of the log that another run has
 			r.nodes[other].torn, r.nodes[n].torn = true, true
 		}
 		r.roots[k] = n

@@ -14,7 +14,8 @@ type tableRow struct {
 
 func (n *node) tableRow() tableRow { return tableRow{n.in, n.leaf, n.row.ID} }
 
-// A life is from the first to the last write of those versions of a chain that bear one row's name.
+// A life is of those versions of a chain that bear one row's name: from the first write to where the last of them was
+// there still, as writes that replaced or deleted it tell.
 type life struct {
 	first    int32 // the chain's first version
 	from, to uint64
@@ -65,7 +66,7 @@ func (r *Resolver) live(lives map[tableRow][]life, first, at int32) {
 		of = append(of, life{first: first, from: written})
 	}
 	l := &of[len(of)-1]
-	l.to = max(l.to, written, n.gone)
+	l.to = max(l.to, written, n.until)
 	lives[k] = of
 }
 

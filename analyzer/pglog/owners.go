@@ -3,7 +3,6 @@ package pglog
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/isotap/isotap/analyzer/unseen"
 	"github.com/isotap/isotap/history"
@@ -27,9 +26,7 @@ func (r *Resolver) Observe(t *history.Txn) error {
 		}
 		mayHide = mayHide || hides(s) && (!s.Void || r.several[t.ID])
 		wrote = wrote && s.XID != history.NoXID
-		if l, ok := r.byXID[xidKey{x.server.number, s.XID}]; ok && s.XID != 0 {
-			r.own(l, t.ID)
-		}
+		r.own(x, s.XID, t.ID)
 		for j := range min(len(s.Accesses), len(s.TupleIDs)) {
 			// Of a deletion it is not told under which id it was made.
 			mayHide = mayHide || s.Accesses[j].Op != history.Read && s.TupleIDs[j].NewXID == 0 && !s.Void
@@ -146,10 +143,8 @@ func (r *Resolver) tellsDeletion(at int32, by history.TxnID) bool {
 func (r *Resolver) observe(x *run, database int32, t *history.Txn, stmt int32, i int) {
 	s := &t.Stmts[stmt]
 	a, p := &s.Accesses[i], &s.TupleIDs[i]
-	if p.Tagged {
-		return
-	}
-	if p.Leaf == 0 { // of a partition that is not told
+	r.own(x, p.NewXID, t.ID)
+	if p.Leaf == 0 { // which table it was is not told
 		r.lose(t, a)
 		return
 	}
@@ -175,13 +170,11 @@ func (r *Resolver) observe(x *run, database int32, t *history.Txn, stmt int32, i
 			r.indexPlaces()
 		}
 		xid = r.writerAt(x, database, t, p)
+		r.own(x, xid, t.ID)
 	}
 	if xid == 0 || p.NewID == 0 {
 		r.lose(t, a)
 		return
-	}
-	if l, ok := r.byXID[xidKey{x.server.number, xid}]; ok {
-		r.own(l, t.ID)
 	}
 	n, ok := r.version(x, database, p.Leaf, xid, p.NewID)
 	if !ok {
@@ -213,8 +206,12 @@ func (r *Resolver) lose(t *history.Txn, a *history.Access) {
 	r.lost[t.ID][a.Row.ID] = true
 }
 
-// own takes in that a transaction of the log is a recorded one.
-func (r *Resolver) own(logged int32, id history.TxnID) {
+// own takes in that the log's transaction of an id, if that is told, is a recorded one.
+func (r *Resolver) own(x *run, xid uint32, id history.TxnID) {
+	logged, ok := r.byXID[xidKey{x.server.number, xid}]
+	if !ok || xid == 0 {
+		return
+	}
 	l := &r.logged[logged]
 	if l.owner == 0 {
 		r.ours = append(r.ours, logged)
@@ -228,11 +225,7 @@ func (r *Resolver) own(logged int32, id history.TxnID) {
 // vouches reports whether the log must have a version that a committed transaction left: it was read all the time, and
 // the table is one that is logged.
 func (r *Resolver) vouches(x *run, database int32, t *history.Txn, a *history.Access, p *history.TupleID) bool {
-	if strings.HasPrefix(a.Row.Table, "pg_temp.") || t.Start <= 0 || t.End <= 0 {
-		return false
-	}
-	name := a.Row.Table + "@" + r.sessions[sessionKey{t.ID.Run(), t.Session}]
-	if x.moved[name] || x.moved[a.Row.Table] {
+	if x.moved[a.Row.Table+"@"+r.sessions[sessionKey{t.ID.Run(), t.Session}]] {
 		return false
 	}
 	l, ok := r.byXID[xidKey{x.server.number, p.NewXID}]

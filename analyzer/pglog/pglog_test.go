@@ -67,8 +67,18 @@ type tester interface {
 // settled returns a resolver that knows what there is of one run.
 func settled(t tester, log []*history.LoggedTxn, txns []*history.Txn) *Resolver {
 	t.Helper()
-	info := history.Info{Run: theRun, Ended: time.Unix(1, 0), Server: history.Server{Engine: dbms.PostgreSQL}, Horizon: 10,
+	return settledIn(t, aRun(), log, txns)
+}
+
+// aRun is a run whose log was read all the time.
+func aRun() history.Info {
+	return history.Info{Run: theRun, Ended: time.Unix(1, 0), Server: history.Server{Engine: dbms.PostgreSQL}, Horizon: 10,
 		Log: []history.LogStretch{{From: 1, To: 1000}}}
+}
+
+// settledIn is settled for a run like this.
+func settledIn(t tester, info history.Info, log []*history.LoggedTxn, txns []*history.Txn) *Resolver {
+	t.Helper()
 	if !Usable(&info) {
 		t.Fatal("the run's log is not usable")
 	}
@@ -97,8 +107,12 @@ func past(r *Resolver) string {
 			if s.Kind == history.Commit {
 				all = append(all, fmt.Sprintf("ended %d to %d", s.Start, t.End))
 			}
+			var rows []string
 			for _, a := range s.Accesses {
-				all = append(all, fmt.Sprintf("%s #%s", s.Shape, a.Row.ID))
+				rows = append(rows, "#"+a.Row.ID)
+			}
+			if len(rows) > 0 {
+				all = append(all, s.Shape+" "+strings.Join(rows, " "))
 			}
 		}
 	}
@@ -108,11 +122,14 @@ func past(r *Resolver) string {
 func TestWhoWroteIsToldFromTheLog(t *testing.T) {
 	foreign := committed(20, 120, 130, update(20, 1, 2))
 	own := committed(21, 180, 190, update(21, 2, 3))
-	undone := committed(20, 120, 130, update(20, 1, 2))
-	undone.Status = history.Aborted
 	const named = "UPDATE public.acc /* past isotap */ #1, ended 120 to 130"
 	const either = "UPDATE public.acc /* within a statement that showed nothing, or past isotap */ #1, ended 120 to 130"
 	looked := history.Stmt{Kind: history.Select, Observation: history.Exact, Predicates: []history.Predicate{{}}}
+	found := history.Stmt{Kind: history.Select, Observation: history.Exact}
+	taken := opaque()
+	taken.Void = true
+	undoneDeletion := deleted(7, 5)
+	undoneDeletion.Void = true
 	within := wrote(20, 2, 30, 3)
 	within.Void = true
 	savepoint := committed(30, 150, 160, update(30, 2, 3))
@@ -131,15 +148,29 @@ func TestWhoWroteIsToldFromTheLog(t *testing.T) {
 		{"the version that it replaced was read", []*history.LoggedTxn{foreign}, []*history.Txn{recorded(1, saw(5, 1))},
 			named},
 		{"to a row that nobody saw", []*history.LoggedTxn{foreign}, nil, ""},
-		{"undone", []*history.LoggedTxn{undone}, []*history.Txn{recorded(1, saw(5, 1))}, ""},
+		{"undone", []*history.LoggedTxn{undone(20, update(20, 1, 2))}, []*history.Txn{recorded(1, saw(5, 1))}, ""},
 		{"a recorded one", []*history.LoggedTxn{own},
 			[]*history.Txn{recorded(1, wrote(20, 2, 21, 3))}, ""},
+		{"a recorded one that does not tell the partition", []*history.LoggedTxn{own},
+			[]*history.Txn{recorded(1, unplaced(wrote(20, 2, 21, 3))), recorded(2, saw(21, 3))}, ""},
 		{"beside one that may have been it", []*history.LoggedTxn{foreign},
 			[]*history.Txn{recorded(1, saw(5, 1)), recorded(2, opaque(), saw(5, 7))}, ""},
 		{"beside one that may have been it and left a condition", []*history.LoggedTxn{foreign},
 			[]*history.Txn{recorded(1, saw(5, 1)), recorded(2, opaque(), looked)}, ""},
 		{"beside one that may have been it and rolled back to a savepoint", []*history.LoggedTxn{foreign, savepoint},
 			[]*history.Txn{recorded(1, saw(5, 1)), recorded(2, within, opaque(), saw(5, 7))}, ""},
+		{"beside one that may have been it and found no row", []*history.LoggedTxn{foreign},
+			[]*history.Txn{recorded(1, saw(5, 1)), recorded(2, opaque(), found)}, ""},
+		{"beside one that may have been it and was rolled back to a savepoint", []*history.LoggedTxn{foreign},
+			[]*history.Txn{recorded(1, saw(5, 1)), recorded(2, taken, saw(5, 7))}, named},
+		{"beside one that may have been it and was rolled back", []*history.LoggedTxn{foreign},
+			[]*history.Txn{recorded(1, saw(5, 1)), rolledBack(recorded(2, opaque(), saw(5, 7)))}, named},
+		{"beside one that has no id", []*history.LoggedTxn{foreign},
+			[]*history.Txn{recorded(1, saw(5, 1)), recorded(2, told(history.NoXID), saw(5, 7))}, named},
+		{"beside one that deleted a row", []*history.LoggedTxn{foreign},
+			[]*history.Txn{recorded(1, saw(5, 1)), recorded(2, deleted(7, 5))}, ""},
+		{"beside one that deleted a row, and that was undone", []*history.LoggedTxn{foreign},
+			[]*history.Txn{recorded(1, saw(5, 1)), recorded(2, undoneDeletion)}, named},
 		{"beside one that shows nothing", []*history.LoggedTxn{foreign},
 			[]*history.Txn{recorded(1, saw(5, 1)), recorded(2, history.Stmt{Kind: history.Begin}, opaque())}, either},
 		{"beside one that may have been another of the log", []*history.LoggedTxn{foreign, own},
@@ -174,8 +205,6 @@ func TestNamesThatAnotherRowTookAreLeftOut(t *testing.T) {
 		w.TupleID.LSN = position
 		return committed(xid, 120, 130, w)
 	}
-	undone := committed(21, 120, 130, made(21, 4))
-	undone.Status = history.Aborted
 	for _, c := range []struct {
 		name  string
 		other []*history.LoggedTxn
@@ -191,7 +220,9 @@ func TestNamesThatAnotherRowTookAreLeftOut(t *testing.T) {
 			[]*history.LoggedTxn{committed(21, 120, 130, made(21, 4)), removed(22, 4, 500)},
 			[]history.Stmt{saw(21, 4), saw(24, 6)}, false},
 		{"made behind the writes", []*history.LoggedTxn{committed(21, 120, 130, made(21, 8))}, []history.Stmt{saw(21, 8)}, true},
-		{"undone", []*history.LoggedTxn{undone}, []history.Stmt{saw(21, 4)}, true},
+		{"undone", []*history.LoggedTxn{undone(21, made(21, 4))}, []history.Stmt{saw(21, 4)}, true},
+		{"made between the writes, and the first one is seen as 1",
+			[]*history.LoggedTxn{committed(21, 120, 130, made(21, 4))}, []history.Stmt{saw(21, 4), saw(20, 2)}, true},
 		{"seen as another row", []*history.LoggedTxn{committed(21, 120, 130, made(21, 4))}, nil, true},
 	} {
 		log := slices.Concat([]*history.LoggedTxn{committed(20, 110, 115, update(20, 1, 2))}, c.other,
@@ -203,19 +234,40 @@ func TestNamesThatAnotherRowTookAreLeftOut(t *testing.T) {
 	}
 }
 
+// TestVersionsThatTheLogLacksAreDisputed: a version that a statement saw itself leave and that the log must have.
 func TestVersionsThatTheLogLacksAreDisputed(t *testing.T) {
-	log := []*history.LoggedTxn{committed(21, 180, 190, update(21, 2, 3))}
-	sure := recorded(1, wrote(20, 2, 21, 3), wrote(21, 3, 21, 4))
-	if s := settled(t, log, []*history.Txn{sure}).Stats(); s.Disputed != 1 || !strings.Contains(s.Example, "(0,4)") {
-		t.Errorf("a version that the log lacks: %+v", s)
+	type judged struct {
+		info history.Info
+		log  *history.LoggedTxn
+		txn  *history.Txn
 	}
-	undone := recorded(1, wrote(20, 2, 21, 3), wrote(21, 3, 21, 4))
-	undone.Stmts[1].Void = true
-	early := recorded(1, wrote(20, 2, 21, 3), wrote(21, 3, 21, 4))
-	early.Start, early.End = 0, 200
-	for name, txn := range map[string]*history.Txn{"undone": undone, "before the log was read": early} {
-		if s := settled(t, log, []*history.Txn{txn}).Stats(); s.Disputed != 0 {
-			t.Errorf("%s: %+v", name, s)
+	for _, c := range []struct {
+		name     string
+		change   func(x *judged)
+		disputed int
+	}{
+		{"in a table of the log", func(*judged) {}, 1},
+		{"undone", func(x *judged) { x.txn.Stmts[1].Void = true }, 0},
+		{"rolled back", func(x *judged) { rolledBack(x.txn) }, 0},
+		{"with a key that changed", func(x *judged) { x.txn.Stmts[1].Accesses[0].Inexact = true }, 0},
+		{"at an unknown time", func(x *judged) { x.txn.Start = 0 }, 0},
+		{"without an end", func(x *judged) { x.txn.End = 0 }, 0},
+		{"before the log was read", func(x *judged) { x.info.Log[0].From = 101 }, 0},
+		{"over a gap in the log", func(x *judged) {
+			x.info.Log = []history.LogStretch{{From: 1, To: 150}, {From: 160, To: 1000}}
+		}, 0},
+		{"by one whose first writes the log lacks", func(x *judged) { x.log.Cut = true }, 0},
+		{"by one that the log lacks", func(x *judged) { x.log.XIDs[0]++ }, 0},
+		{"in an unlogged table", func(x *judged) { x.txn.Stmts[1].TupleIDs[0].Leaf++ }, 0},
+		{"in a table that was written anew", func(x *judged) { x.info.Rewritten = []string{acc.Table + "@shop"} }, 0},
+		{"in another database's that was written anew", func(x *judged) { x.info.Rewritten = []string{acc.Table + "@other"} }, 1},
+	} {
+		x := judged{aRun(), committed(21, 180, 190, update(21, 2, 3)),
+			recorded(1, wrote(20, 2, 21, 3), wrote(21, 3, 21, 4))}
+		c.change(&x)
+		s := settledIn(t, x.info, []*history.LoggedTxn{x.log}, []*history.Txn{x.txn}).Stats()
+		if s.Disputed != c.disputed || strings.Contains(s.Example, "(0,4)") != (c.disputed > 0) {
+			t.Errorf("%s: %+v, want %d", c.name, s, c.disputed)
 		}
 	}
 }
@@ -239,6 +291,12 @@ func unplaced(s history.Stmt) history.Stmt {
 	return s
 }
 
+// inNone has a write be of a table that is gone.
+func inNone(w history.LoggedWrite) history.LoggedWrite {
+	w.TupleID.Leaf = 0
+	return w
+}
+
 // at is a write at another position of the log.
 func at(position uint64, w history.LoggedWrite) history.LoggedWrite {
 	w.TupleID.LSN = position
@@ -256,14 +314,18 @@ func told(xid uint32) history.Stmt {
 	return history.Stmt{Kind: history.Other, Observation: history.Opaque, XID: xid}
 }
 
+// deleted deletes the version that a transaction left at a place.
+func deleted(at uint64, xid uint32) history.Stmt {
+	s := saw(xid, at)
+	s.Kind, s.Accesses[0].Op = history.Delete, history.DeleteRow
+	return s
+}
+
 // TestUnseenWritesAreAddedToTheirTransaction: what no statement told stands before the one that met it, or before the
 // end, unless it is not known what came between what. A number is of the statement that it stands before.
 func TestUnseenWritesAreAddedToTheirTransaction(t *testing.T) {
-	removed := func(at uint64, xid uint32) history.Stmt {
-		s := saw(xid, at)
-		s.Kind, s.Accesses[0].Op = history.Delete, history.DeleteRow
-		return s
-	}
+	taken := deleted(2, 20)
+	taken.Void = true
 	other := recorded(2, saw(20, 2))
 	for _, c := range []struct {
 		name   string
@@ -283,7 +345,16 @@ func TestUnseenWritesAreAddedToTheirTransaction(t *testing.T) {
 			[]history.Stmt{wrote(20, 2, 0, 3)}, "", 1},
 		{"beside one of a partition that is not told", []history.LoggedWrite{update(21, 2, 3)},
 			[]history.Stmt{unplaced(wrote(20, 2, 21, 3))}, "", 1},
-		{"beside a deletion that told it", []history.LoggedWrite{remove(21, 2)}, []history.Stmt{removed(2, 20)}, "", 0},
+		{"beside one of a table that is not told, which may be one that is gone",
+			[]history.LoggedWrite{update(21, 2, 3), inNone(made(21, 3))},
+			[]history.Stmt{unplaced(wrote(20, 2, 21, 3))}, "", 1},
+		{"beside a deletion that told it", []history.LoggedWrite{remove(21, 2)}, []history.Stmt{deleted(2, 20)}, "", 0},
+		{"behind a deletion that was undone", []history.LoggedWrite{remove(21, 2)}, []history.Stmt{taken},
+			"delete (0,2) of 20", 1},
+		{"behind one that does not follow", []history.LoggedWrite{update(21, 2, 3), update(21, 8, 9)},
+			[]history.Stmt{saw(21, 3)}, "", 2},
+		{"where the transaction read the last before the first", []history.LoggedWrite{update(21, 2, 3), update(21, 3, 4)},
+			[]history.Stmt{saw(21, 4), saw(20, 2)}, "", 2},
 		{"before a statement of the same row", []history.LoggedWrite{update(21, 2, 3), update(21, 3, 4)},
 			[]history.Stmt{wrote(21, 3, 21, 4)}, "update (0,2) of 20 to (0,3) of 21 before 1", 1},
 		{"behind a statement of the same row", []history.LoggedWrite{update(21, 2, 3), update(21, 3, 4)},
@@ -350,11 +421,39 @@ func TestUnseenWritesAreAddedToTheirTransaction(t *testing.T) {
 	}
 }
 
+// TestRowsThatWereMadeAndDeletedAreNobodys: others never saw them.
+func TestRowsThatWereMadeAndDeletedAreNobodys(t *testing.T) {
+	txn := recorded(1, told(21))
+	r := settled(t, []*history.LoggedTxn{committed(21, 180, 190, made(21, 9), remove(21, 9))},
+		[]*history.Txn{txn, recorded(2, saw(21, 9))})
+	if r.Complete(txn); len(txn.Stmts) != 1 || r.Stats().Effects != 2 {
+		t.Errorf("%+v, %+v", txn.Stmts, r.Stats())
+	}
+}
+
+// TestUnseenWritesOfWhatIsNotKnownWholeAreLeftOut: of a transaction that began before its log was read, and of one that
+// two recorded ones seem to be.
+func TestUnseenWritesOfWhatIsNotKnownWholeAreLeftOut(t *testing.T) {
+	before := committed(20, 20, 30, update(20, 1, 2))
+	cut := committed(21, 180, 190, update(21, 2, 3))
+	cut.Cut = true
+	one := recorded(1, told(21))
+	r := settled(t, []*history.LoggedTxn{before, cut}, []*history.Txn{one, recorded(2, saw(20, 2))})
+	if s := r.Stats(); s.Effects != 1 || s.Told != 0 || s.Past != 1 {
+		t.Errorf("cut: %+v", s)
+	}
+	whole := committed(21, 180, 190, update(21, 2, 3))
+	r = settled(t, []*history.LoggedTxn{before, whole},
+		[]*history.Txn{one, recorded(2, told(21)), recorded(3, saw(20, 2))})
+	if s := r.Stats(); s.Effects != 0 || s.Past != 1 {
+		t.Errorf("of two: %+v", s)
+	}
+}
+
 // TestLogTellsHowATransactionEnded: of one whose COMMIT was not answered.
 func TestLogTellsHowATransactionEnded(t *testing.T) {
-	whole := committed(21, 180, 230, update(21, 2, 3))
-	undone := committed(21, 180, 230, update(21, 2, 3))
-	undone.Status = history.Aborted
+	whole, revoked := committed(21, 180, 230, update(21, 2, 3)), undone(21, update(21, 2, 3))
+	revoked.From, revoked.To = 180, 230
 	savepoint := history.Stmt{Kind: history.Savepoint}
 	call := history.Stmt{Kind: history.Call, Observation: history.Opaque}
 	removed := saw(20, 2)
@@ -368,17 +467,19 @@ func TestLogTellsHowATransactionEnded(t *testing.T) {
 		end   int64
 	}{
 		{"committed", whole, []history.Stmt{write}, history.Committed, 230},
-		{"rolled back", undone, []history.Stmt{write}, history.Aborted, 230},
+		{"rolled back", revoked, []history.Stmt{write}, history.Aborted, 230},
 		{"committed with a savepoint", whole, []history.Stmt{savepoint, write}, history.Committed, 230},
-		{"a part rolled back, perhaps", undone, []history.Stmt{savepoint, write}, history.Indeterminate, 200},
+		{"a part rolled back, perhaps", revoked, []history.Stmt{savepoint, write}, history.Indeterminate, 200},
 		{"with a procedure", whole, []history.Stmt{write, call}, history.Indeterminate, 200},
 		{"with a write under another id", whole, []history.Stmt{write, wrote(21, 3, 22, 4)}, history.Indeterminate, 200},
+		{"with a write under the id of another", whole,
+			[]history.Stmt{write, wrote(21, 3, 23, 4)}, history.Indeterminate, 200},
 		{"with a deletion", whole, []history.Stmt{write, removed}, history.Indeterminate, 200},
 		{"of which nothing is known", whole, []history.Stmt{saw(20, 2)}, history.Indeterminate, 200},
 	} {
 		txn := recorded(1, slices.Clone(c.stmts)...)
 		txn.Status = history.Indeterminate
-		r := settled(t, []*history.LoggedTxn{c.log}, []*history.Txn{txn})
+		r := settled(t, []*history.LoggedTxn{c.log, committed(23, 180, 230, update(23, 3, 4))}, []*history.Txn{txn})
 		r.Complete(txn)
 		if ends := r.Stats().Ends; txn.Status != c.want || txn.End != c.end || (ends > 0) != (c.want != history.Indeterminate) {
 			t.Errorf("%s: it is %v, and ended at %d; %d are known", c.name, txn.Status, txn.End, ends)
@@ -390,9 +491,7 @@ func TestLogTellsHowATransactionEnded(t *testing.T) {
 // has deleted the same version and rolled back. Nothing of it is unseen, whichever isotap takes in last.
 func TestADeletionThatOthersHadUndoneIsToldAllTheSame(t *testing.T) {
 	deletes := func(seq uint32, status history.Status, more ...history.Stmt) *history.Txn {
-		s := saw(20, 2)
-		s.Kind, s.Accesses[0].Op = history.Delete, history.DeleteRow
-		txn := recorded(seq, append([]history.Stmt{s}, more...)...)
+		txn := recorded(seq, append([]history.Stmt{deleted(2, 20)}, more...)...)
 		txn.Status = status
 		return txn
 	}
@@ -409,5 +508,16 @@ func TestADeletionThatOthersHadUndoneIsToldAllTheSame(t *testing.T) {
 		if s := r.Stats(); s.Effects != 0 || len(txn.Stmts) != 3 {
 			t.Errorf("with %d before it: %+v, %d statements", last, s, len(txn.Stmts))
 		}
+	}
+}
+
+// TestADeletionThatOthersHadUndoneIsNotAnothers: who deletes a row unseen, which another transaction had deleted and
+// rolled back, has not told it.
+func TestADeletionThatOthersHadUndoneIsNotAnothers(t *testing.T) {
+	log := []*history.LoggedTxn{committed(20, 20, 30, update(20, 1, 2)), committed(21, 180, 190, remove(21, 2))}
+	txn := recorded(1, told(21))
+	r := settled(t, log, []*history.Txn{rolledBack(recorded(2, deleted(2, 20))), txn})
+	if r.Complete(txn); len(txn.Stmts) != 2 || txn.Stmts[1].Kind != history.Delete {
+		t.Errorf("%+v, %+v", txn.Stmts, r.Stats())
 	}
 }

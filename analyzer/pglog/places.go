@@ -10,7 +10,7 @@ import (
 // savepoint, a write by the parent of partitions returns no id. It had just written the place when the statement asked
 // where the log ended, and nobody else could until its transaction had ended. 0: it is not known.
 func (r *Resolver) writerAt(x *run, database int32, t *history.Txn, p *history.TupleID) uint32 {
-	if p.NewID == 0 || p.LSN == 0 || p.Leaf == 0 || p.Tagged || !x.covers(t) ||
+	if p.NewID == 0 || p.LSN == 0 || p.Leaf == 0 || !x.covers(t) ||
 		r.files[tableKey{x.server.number, database, p.Leaf}] == 0 {
 		return 0
 	}

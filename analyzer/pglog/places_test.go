@@ -46,6 +46,9 @@ func TestWritersAreKnownByTheirPlaces(t *testing.T) {
 		if got := txn.Stmts[0].TupleIDs[0].NewXID; got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
+		if l, ok := r.byXID[xidKey{0, 22}]; ok && (r.logged[l].owner == txn.ID) != (c.want == 22) {
+			t.Errorf("%s: the log's transaction is of %v", c.name, r.logged[l].owner)
+		}
 		if told := r.lost[txn.ID]["1"]; told != (c.want != 22) {
 			t.Errorf("%s: the log's write is not known: %t", c.name, told)
 		}
