@@ -138,7 +138,7 @@ func (s *sight) collected() string {
 
 // grouped reports whether the relation is a query that passes arrays outwards.
 func (rel *relation) grouped() bool {
-	return slices.ContainsFunc(rel.sights, func(s *sight) bool { return s.source.Array && !s.lookup })
+	return slices.ContainsFunc(rel.sights, func(s *sight) bool { return s.source.Array && !s.lookup && s.within == nil })
 }
 
 // oneRow reports whether the block gives one row, whatever its tables hold, but for functions that return sets, and the

@@ -86,27 +86,48 @@ func (c *besides) query(st *statement, s *spelling, chain []*subquery) {
 // beside it.
 func (c *besides) spell(r *reading, b *block) spelling {
 	var s spelling
-	in := "ARRAY("
-	clock := "(SELECT pg_catalog.clock_timestamp())"
-	intime := "(pg_catalog.clock_timestamp() OPERATOR(pg_catalog.<) (" + clock + " OPERATOR(pg_catalog.+) '" +
-		strconv.FormatInt(besideFor.Milliseconds(), 10) + " ms'::pg_catalog.interval))"
 	if (b.grouped || b.unique) && !c.chain[0].whole {
 		s.text("pg_catalog.array_agg(")
-		s.text("CASE WHEN " + intime + " THEN pg_catalog.array_to_string(" + in)
+		s.text("CASE WHEN " + intime + " THEN pg_catalog.array_to_string(ARRAY(")
 		c.query(r.st, &s, c.chain)
 		s.text("), '" + ElementSeparator + "') ELSE '" + Lacking + "' END)")
 		return s
 	}
 	if c.chain[0].whole { // the server runs it once
-		s.text(in)
-		c.query(r.st, &s, c.chain)
-		s.text(")")
-		return c.unlessNone(r.st, s)
+		return c.unlessNone(r.st, c.array(r.st))
 	}
-	s.text("CASE WHEN " + intime + " THEN " + in)
-	c.query(r.st, &s, c.chain)
-	s.text(") ELSE " + lacking + " END")
+	s.text(boundedFrom)
+	s = append(s, c.array(r.st)...)
+	s.text(boundedTo)
 	return s
+}
+
+// intime is the condition that less than [besideFor] has gone by since the first row, boundedFrom and boundedTo stand
+// around what is shown as long as it holds.
+var (
+	intime = "(pg_catalog.clock_timestamp() OPERATOR(pg_catalog.<) ((SELECT pg_catalog.clock_timestamp()) " +
+		"OPERATOR(pg_catalog.+) '" + strconv.FormatInt(besideFor.Milliseconds(), 10) + " ms'::pg_catalog.interval))"
+	boundedFrom = "CASE WHEN " + intime + " THEN "
+)
+
+const boundedTo = " ELSE " + lacking + " END"
+
+// array spells what the column shows, without a bound on the time that it takes.
+func (c *besides) array(st *statement) (s spelling) {
+	s.text("ARRAY(")
+	c.query(st, &s, c.chain)
+	s.text(")")
+	return s
+}
+
+// insertSpelled puts something spelled behind a token.
+func (pl *planner) insertSpelled(i int, lead string, s spelling) {
+	at := pl.st.toks[i].End
+	for _, e := range append(spelling{{text: lead}}, s...) {
+		e.start, e.end = at, at
+		pl.edits = append(pl.edits, e)
+	}
+	pl.insertAfter(i, "")
 }
 
 // appendBesides puts the columns that show what subqueries read behind all others.
@@ -128,13 +149,8 @@ func (r *reading) appendBesides(b *block) error {
 		r.plan.Result.Sources = append(r.plan.Result.Sources, c.source(b))
 	}
 	r.plan.Result.Reply = rewrite.Trimmed
-	pos := r.st.toks[at].End
 	text := all.in(r.st)
-	for _, e := range all {
-		e.start, e.end = pos, pos
-		r.edits = append(r.edits, e)
-	}
-	r.insertAfter(at, "")
+	r.insertSpelled(at, "", all)
 	wanted, err := parse("SELECT " + strings.TrimLeft(r.readable(text), ", "))
 	if err != nil {
 		return err

@@ -193,6 +193,9 @@ func (w *walker) derived(n *ast.RangeSubselect, nullable bool) error {
 		w.lateral++
 		defer func() { w.lateral-- }()
 	}
+	if !n.Lateral && w.onlyItem() {
+		w.alone[query] = aloneInFrom
+	}
 	blocks, err := w.lateralBlocks(n.Lateral, query)
 	if err != nil {
 		return err
@@ -300,7 +303,7 @@ func (w *walker) take(rel *relation, shows []*sight, nullable bool) {
 	w.wide = append(w.wide, wideName{rel, rel.node})
 	for _, s := range shows {
 		here := *s
-		here.exprs, here.nullable = nil, s.nullable || nullable
+		here.exprs, here.spelled, here.nullable = nil, nil, s.nullable || nullable
 		for _, name := range s.names {
 			if rel.ref != "" {
 				name = quoted(rel.ref) + "." + name

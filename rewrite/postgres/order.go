@@ -112,7 +112,7 @@ func (r *reading) showOrder(blocks []*block) error {
 		items = append(items, text+" AS "+rewrite.NamePrefix+strconv.Itoa(r.hidden))
 	}
 	r.plan.Result.Sources = append(r.plan.Result.Sources, Source{Order: len(items)})
-	return r.addItems(blocks[0], strings.Join(items, ", "))
+	return r.addItems(blocks[0], spelling{{text: strings.Join(items, ", ")}})
 }
 
 // Ordered reports whether the rows that the statement shows at a level have the values that they were ordered by. One

@@ -35,6 +35,8 @@ type reading struct {
 	asked map[*ast.SelectStmt]map[string]bool
 	// wide are the names of the queries in FROM clauses that have more columns than the client's.
 	wide []wideName
+	// alone are the queries that are all there is in the FROM clause of the statement.
+	alone map[*ast.SelectStmt]standing
 	// besides are the columns that show what subqueries read, hidden the number of columns that got a name.
 	besides []*besides
 	hidden  int
@@ -76,7 +78,7 @@ func (pl *planner) selectRows(n *ast.SelectStmt) error {
 func newReading(pl *planner, n *ast.SelectStmt, barred map[ast.Node]history.Reason) *reading {
 	return &reading{planner: pl, tree: n, stmt: n, barred: barred, uses: make(map[*ast.RangeVar]*common),
 		stars: make(map[*ast.ColumnRef]bool),
-		known: make(map[*ast.SelectStmt]bool), asked: make(map[*ast.SelectStmt]map[string]bool),
+		known: make(map[*ast.SelectStmt]bool), alone: make(map[*ast.SelectStmt]standing), asked: make(map[*ast.SelectStmt]map[string]bool),
 		places: placer{statement: pl.st, queries: make(map[*ast.SelectStmt]querySpan)}}
 }
 
@@ -404,6 +406,9 @@ func (r *reading) block(n *ast.SelectStmt, sc *scope) (*block, error) {
 	for _, rel := range b.rels {
 		b.sights = append(b.sights, rel.sights...)
 	}
+	if err := b.passes(); err != nil {
+		return nil, err
+	}
 	if err := r.see(b, u); err != nil {
 		return nil, err
 	}
@@ -411,6 +416,9 @@ func (r *reading) block(n *ast.SelectStmt, sc *scope) (*block, error) {
 		looked, err := r.lookInto(b, u, sc)
 		if err != nil {
 			return nil, err
+		}
+		if !looked {
+			looked = r.lookWithin(b, u, sc)
 		}
 		if !looked {
 			r.markUnseen(history.ReasonSubquery)
@@ -574,6 +582,9 @@ func (r *reading) starred(b *block) error {
 					// The star shows it however long it is.
 					return &queryRefusal{rel.node, history.ReasonJoinedAggregate}
 				}
+				if s.unbounded {
+					return &queryRefusal{s.within, history.ReasonSubquery}
+				}
 				if held[s.names[0]] {
 					return &queryRefusal{rel.node, history.ReasonDerivedStar}
 				}
@@ -598,6 +609,11 @@ type sight struct {
 	single   bool // an array of one identity at most
 	repeated bool // a join may show one array in many rows
 	lookup   bool // the row is looked up by its key, beside the rows of a view
+	// within is the query in a FROM clause of whose subquery it shows the rows; nil: it is of no subquery. spelled is
+	// its expression there, and unbounded says that nothing there bounds the time that it takes.
+	within    *ast.SelectStmt
+	spelled   spelling
+	unbounded bool
 }
 
 // A block is one SELECT without set operators.
@@ -802,7 +818,7 @@ func (r *reading) joint(b *block) error {
 	for _, s := range b.sights {
 		r.plan.Result.Sources = append(r.plan.Result.Sources, s.source)
 	}
-	return r.addItems(b, item)
+	return r.addItems(b, spelling{{text: item}})
 }
 
 // append puts the identities behind the columns of the client's result.
@@ -833,7 +849,7 @@ func (r *reading) append(blocks []*block, shown []*sight) error {
 // extend adds sights to the select lists of the blocks that they are seen from, and NULLs to those of the others.
 func (r *reading) extend(blocks []*block, added []*sight) error {
 	for _, b := range blocks {
-		var items []string
+		var items spelling
 		width := len(nodes(b.n.TargetList))
 		for _, rel := range b.rels {
 			width += rel.count + rel.added
@@ -844,16 +860,24 @@ func (r *reading) extend(blocks []*block, added []*sight) error {
 				own = own || mine == s
 			}
 			for i, e := range s.exprs {
-				if !own {
-					e = "NULL::" + s.types[i]
+				if width++; len(items) > 0 {
+					items.text(", ")
 				}
-				items = append(items, e+" AS "+s.names[i])
+				switch {
+				case !own:
+					items.text("NULL::" + s.types[i])
+				case s.spelled != nil:
+					items = append(items, s.spelled...)
+				default:
+					items.text(e)
+				}
+				items.text(" AS " + s.names[i])
 			}
 		}
-		if width+len(items) > maxTargets {
+		if width > maxTargets {
 			return refusal(history.ReasonColumns)
 		}
-		if err := r.addItems(b, strings.Join(items, ", ")); err != nil {
+		if err := r.addItems(b, items); err != nil {
 			return err
 		}
 	}
@@ -861,7 +885,8 @@ func (r *reading) extend(blocks []*block, added []*sight) error {
 }
 
 // addItems adds items to the select list of a block.
-func (r *reading) addItems(b *block, items string) error {
+func (r *reading) addItems(b *block, spelled spelling) error {
+	items := spelled.in(r.st)
 	if b.union != nil {
 		return r.groupUnion(b, items)
 	}
@@ -873,7 +898,7 @@ func (r *reading) addItems(b *block, items string) error {
 	if items == "" {
 		return nil
 	}
-	wanted, err := parse("SELECT " + items)
+	wanted, err := parse("SELECT " + r.readable(items))
 	if err != nil {
 		return err
 	}
@@ -883,9 +908,9 @@ func (r *reading) addItems(b *block, items string) error {
 		t := r.st.toks[at.from]
 		r.edits = append(r.edits, edit{start: t.Start, end: t.End, text: "SELECT *, " + items + " FROM"})
 	case len(nodes(n.TargetList)) > 0:
-		r.insertAfter(at.listEnd, ", "+items)
+		r.insertSpelled(at.listEnd, ", ", spelled)
 	default:
-		r.insertAfter(at.listEnd, " "+items)
+		r.insertSpelled(at.listEnd, " ", spelled)
 	}
 	r.changes = append(r.changes, func() {
 		if n.TargetList == nil {

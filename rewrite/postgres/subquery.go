@@ -72,21 +72,26 @@ func (r *reading) lookInto(b *block, u *usage, sc *scope) (bool, error) {
 		return false, nil
 	}
 	l := looker{reading: r, sc: sc, block: b}
-	for _, link := range links {
-		if r.readsNothing(link) {
-			continue
-		}
-		q, ok := l.look(link, b.rels, 1)
-		if !ok {
-			return false, l.bar
-		}
-		l.columns(nil, q)
-	}
-	if len(l.found) > maxBesideColumns {
-		return false, nil
+	if !l.lookAt(links) {
+		return false, l.bar
 	}
 	r.besides = l.found
 	return true, nil
+}
+
+// lookAt looks into the subqueries of the block. It reports whether all that they read can be shown.
+func (l *looker) lookAt(links []link) bool {
+	for _, link := range links {
+		if l.readsNothing(link) {
+			continue
+		}
+		q, ok := l.look(link, l.block.rels, 1)
+		if !ok {
+			return false
+		}
+		l.columns(nil, q)
+	}
+	return len(l.found) <= maxBesideColumns
 }
 
 // readsNothing reports whether a subquery has no rows of tables for its own.
@@ -353,7 +358,7 @@ func (l *looker) named(q *subquery, c *common, n *ast.RangeVar, at link) bool {
 	if err != nil || len(rel.sights) == 0 && (len(u.reads) > 0 || u.function) ||
 		rel.grouped() && !rel.whole && (q.query.WhereClause != nil || q.query.LimitCount != nil) ||
 		slices.ContainsFunc(q.relations(), func(o *relation) bool { return o.ref == rel.ref }) ||
-		slices.ContainsFunc(rel.sights, func(s *sight) bool { return s.text == "" }) {
+		slices.ContainsFunc(rel.sights, func(s *sight) bool { return s.text == "" || s.within != nil }) {
 		return false
 	}
 	q.common = append(q.common, rel)

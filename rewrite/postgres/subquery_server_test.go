@@ -71,6 +71,59 @@ func TestSubqueriesTellTheirRows(t *testing.T) {
 	}
 }
 
+// TestSubqueriesOfQueriesInFromTellTheirRows has them in the WHERE clause of a query that is all there is in FROM.
+func TestSubqueriesOfQueriesInFromTellTheirRows(t *testing.T) {
+	tw := newTwins(t)
+	type rows = map[string]string
+	const all, none = "true", "false"
+	for _, c := range []struct {
+		text string
+		read rows
+	}{
+		{"SELECT d.* FROM (SELECT id, name FROM item WHERE id IN (SELECT item_id FROM orders)) AS d",
+			rows{"item": "id < 3", "orders": "item_id < 3"}},
+		{"SELECT d.* FROM (SELECT id, name FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) AS d WHERE d.id = 1 ORDER BY 1 LIMIT 5",
+			rows{"item": "id = 1", "orders": "item_id = 1"}},
+		{"SELECT name, n + 1 FROM (SELECT id AS n, name FROM item i WHERE price >= (SELECT min(x.price) FROM item x) AND NOT EXISTS (SELECT FROM loose WHERE a = i.id)) AS d (k, v), LATERAL (SELECT 1) AS o (n)",
+			nil},
+		{"SELECT v || k FROM (SELECT id AS n, name FROM item i WHERE price >= (SELECT min(x.price) FROM item x) AND EXISTS (SELECT FROM loose WHERE a = i.id)) AS d (k, v) WHERE k > 0 AND v <> 'it''s'",
+			rows{"item": all, "loose": all}},
+		{"WITH w AS (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) SELECT id FROM w WHERE id = 2",
+			rows{"item": "id = 2", "orders": "item_id = 2"}},
+		{"WITH w (k) AS (SELECT id FROM item WHERE id = ANY (SELECT item_id FROM orders WHERE qty > 2)) SELECT k + 1 FROM w x WHERE EXISTS (SELECT FROM loose l WHERE l.a = x.k)",
+			rows{"item": "id = 2", "orders": "id = 3", "loose": "a = 2"}},
+		{"WITH w AS (SELECT id FROM item WHERE stock > (SELECT min(a) FROM loose)) SELECT * FROM w", rows{"item": "id < 3", "loose": all}},
+		{"SELECT * FROM (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id AND o.qty > 100)) d",
+			rows{"item": none, "orders": none}},
+	} {
+		if c.read != nil {
+			tw.tells(c.text, c.read, history.Exact)
+		} else if plans, _ := tw.both(c.text); plans[0].Observation == history.Exact {
+			t.Errorf("%s is exact", c.text)
+		}
+	}
+	for _, text := range []string{
+		"SELECT count(*) FROM (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d",
+		"SELECT DISTINCT id FROM (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d",
+		"SELECT d.* FROM (SELECT id, (SELECT max(qty) FROM orders) FROM item) d",
+		"SELECT d.id FROM (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d JOIN loose ON a = d.id",
+		"SELECT d.id FROM (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d FOR UPDATE",
+		"SELECT d.id FROM (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id) GROUP BY id) d",
+		"SELECT d.id FROM (SELECT * FROM (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) e) d",
+		"WITH w AS (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) SELECT * FROM w",
+		"WITH w AS MATERIALIZED (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) SELECT id FROM w",
+		"WITH w AS (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) SELECT id FROM w WHERE id IN (SELECT id FROM w)",
+		"WITH w AS (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) SELECT id FROM loose WHERE a IN (SELECT id FROM w)",
+		"SELECT id FROM (SELECT id FROM item WHERE id = 1 OR EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d",
+		"SELECT id FROM (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id) UNION ALL SELECT a FROM loose) d",
+		"SELECT d FROM (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d",
+	} {
+		if plans, _ := tw.both(text); plans[0].Observation == history.Exact {
+			t.Errorf("%s is exact", text)
+		}
+	}
+}
+
 // TestSubqueriesThatMayNotBeEvaluatedAreLeftAlone has those whose value a row may not hang on, or that could fail where
 // the client's do not.
 func TestSubqueriesThatMayNotBeEvaluatedAreLeftAlone(t *testing.T) {

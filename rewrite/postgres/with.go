@@ -126,6 +126,9 @@ func (w *walker) common(c *common, n *ast.RangeVar, nullable bool) error {
 func (w *walker) define(c *common) error {
 	query := c.def.Ctequery.(*ast.SelectStmt)
 	c.known, c.looking = true, true
+	if c.once && !c.recursive && c.def.Ctematerialized != ast.CTEMaterializeAlways && w.onlyItem() {
+		w.alone[query] = aloneByName
+	}
 	defer func() { c.looking = false }()
 	blocks, err := w.query(query, c.sc)
 	if err != nil {
@@ -139,7 +142,7 @@ func (w *walker) define(c *common) error {
 		}
 	}
 	for _, s := range shown {
-		if s.source.Array && !s.single && c.once && c.def.Ctematerialized != ast.CTEMaterializeAlways && w.filters {
+		if s.source.Array && !s.single && s.within == nil && c.once && c.def.Ctematerialized != ast.CTEMaterializeAlways && w.filters {
 			// Volatile functions in its arrays would have the server compute the whole of it.
 			return &queryRefusal{c.def, history.ReasonWith}
 		}
