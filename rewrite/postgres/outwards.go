@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"slices"
+
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
@@ -33,7 +35,7 @@ func (r *reading) lookWithin(b *block, u *usage, sc *scope) bool {
 	at := r.alone[n]
 	if at == notAlone || !r.barred[n].IsZero() || r.of != nil || len(r.parts) > 0 || r.session.Serializable ||
 		!r.runsSubqueriesAgain() || locks(r.tree) || b.grouped || b.unique || u.reachesOut(b.rels) || u.unsure ||
-		u.volatile || hasSubquery(n.TargetList) || beyond(n.SortClause, b.columns()) {
+		u.volatile || hasSubquery(n.TargetList) || beyond(n.SortClause, b.columns()) || !r.plansAlike(b, u, at) {
 		return false
 	}
 	others, err := r.inspect(n.DistinctClause, n.FromClause, n.WindowClause, n.SortClause, n.LimitCount, n.LimitOffset)
@@ -54,6 +56,21 @@ func (r *reading) lookWithin(b *block, u *usage, sc *scope) bool {
 		b.sights = append(b.sights, s)
 	}
 	return true
+}
+
+// plansAlike reports whether a volatile column in the block's list has the server do no more, and meet no other error.
+// A query with one in FROM it does not make one with the statement: what the statement asks of its rows is asked of them
+// as before, unless that is a subquery's, and its list is made for each of them. One that only a name stands for has
+// none, and the server must make it one with the statement.
+func (r *reading) plansAlike(b *block, u *usage, at standing) bool {
+	n, around := b.n, r.tree.WhereClause
+	if at == aloneByName {
+		return n.SortClause == nil && n.LimitCount == nil && n.LimitOffset == nil && !u.window && !hasCall(n.TargetList)
+	}
+	var links []link
+	return !mayFail(n.TargetList) && conjuncts(around, &links) && !failing(false, around) &&
+		(len(links) == 0 || !failing(false, n.WhereClause)) &&
+		!slices.ContainsFunc(links, func(l link) bool { return !l.harmless() })
 }
 
 // passes bars what a query in the FROM clause shows of its subqueries where the block makes one row of several, and

@@ -117,6 +117,10 @@ func TestSubqueriesOfQueriesInFromTellTheirRows(t *testing.T) {
 		"SELECT id FROM (SELECT id FROM item WHERE id = 1 OR EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d",
 		"SELECT id FROM (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id) UNION ALL SELECT a FROM loose) d",
 		"SELECT d FROM (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d",
+		"SELECT d.* FROM (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d WHERE 1 / d.id > 0",
+		"SELECT id FROM (SELECT id, 6 / stock AS x FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d",
+		"SELECT d.* FROM (SELECT id FROM item WHERE 6 / id > 0 AND EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d WHERE id IN (SELECT a FROM loose)",
+		"WITH w AS (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id) ORDER BY 1) SELECT id FROM w LIMIT 1",
 	} {
 		if plans, _ := tw.both(text); plans[0].Observation == history.Exact {
 			t.Errorf("%s is exact", text)
