@@ -8,8 +8,8 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// Subqueries in the WHERE clause of a query in FROM, or of the WITH clause, are run again in that query's select list,
-// which passes what they read outwards as it does with its rows' identities. A row of the statement hangs on them as one
+// Subqueries in the WHERE clause of a query in FROM, or of the WITH clause, are run again in that query's select list.
+// It passes what they read outwards, as it does with its rows' identities. A row of the statement hangs on them as one
 // of theirs does. That is for a query that is all there is in the statement's FROM clause: what bounds the time is
 // volatile, and the server joins no table with the tables of a query that has such a column.
 
@@ -59,9 +59,9 @@ func (r *reading) lookWithin(b *block, u *usage, sc *scope) bool {
 }
 
 // plansAlike reports whether a volatile column in the block's list has the server do no more, and meet no other error.
-// A query with one in FROM it does not make one with the statement: what the statement asks of its rows is asked of them
-// as before, unless that is a subquery's, and its list is made for each of them. One that only a name stands for has
-// none, and the server must make it one with the statement.
+// A query in FROM it does not make one with the statement then: what the statement asks of its rows is asked of them as
+// before, unless that is a subquery's, and its list is made for each of them. One that only a name stands for has no
+// volatile column, and the server must make it one with the statement.
 func (r *reading) plansAlike(b *block, u *usage, at standing) bool {
 	n, around := b.n, r.tree.WhereClause
 	if at == aloneByName {
