@@ -77,8 +77,10 @@ func (pl *planner) selectRows(n *ast.SelectStmt) error {
 
 func newReading(pl *planner, n *ast.SelectStmt, barred map[ast.Node]history.Reason) *reading {
 	return &reading{planner: pl, tree: n, stmt: n, barred: barred, uses: make(map[*ast.RangeVar]*common),
-		stars: make(map[*ast.ColumnRef]bool),
-		known: make(map[*ast.SelectStmt]bool), alone: make(map[*ast.SelectStmt]standing), asked: make(map[*ast.SelectStmt]map[string]bool),
+		stars:  make(map[*ast.ColumnRef]bool),
+		known:  make(map[*ast.SelectStmt]bool),
+		alone:  make(map[*ast.SelectStmt]standing),
+		asked:  make(map[*ast.SelectStmt]map[string]bool),
 		places: placer{statement: pl.st, queries: make(map[*ast.SelectStmt]querySpan)}}
 }
 
