@@ -8,6 +8,7 @@ import (
 	"github.com/isotap/isotap/history"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 	"github.com/isotap/isotap/sqltoken"
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
 // Equality returns what a predicate asks of a whole number, for [Matching.Number]; false where it asks nothing that is
@@ -62,19 +63,22 @@ func unquoted(identifier string) string {
 // Number returns the whole number that a row, as [history.Stmt].Images has it, holds in a column of
 // [Matching.Equality]; known is false where the row does not tell.
 func (m *Matching) Number(image, column string) (n int64, null, known bool) {
-	columns, values, ok := strings.Cut(image, sqlmysql.ImageValues)
-	if !ok {
+	rest, at, count := strings.TrimPrefix(image, "("), -1, 0
+	for strings.HasPrefix(rest, "`") {
+		end := mysqltoken.Quoted(rest, false)
+		if end < 0 {
+			return 0, false, false
+		}
+		if rest[:end] == column {
+			at = count
+		}
+		rest, count = strings.TrimPrefix(rest[end:], ", "), count+1
+	}
+	values, ok := strings.CutPrefix(rest, ")"+sqlmysql.ImageValues)
+	if !ok || at < 0 {
 		return 0, false, false
 	}
-	columns = strings.TrimSuffix(strings.TrimPrefix(columns, "("), ")")
-	at := 0
-	for name := range strings.SplitSeq(columns, ", ") {
-		if name == column {
-			return wholeValue(values, at)
-		}
-		at++
-	}
-	return 0, false, false
+	return wholeValue(values, at)
 }
 
 // wholeValue reads the value at a place of a list. Those before it may be strings, in which a quote is doubled or
