@@ -67,7 +67,7 @@ func holdSubqueries(t *testing.T, txns []*history.Txn, cases []subqueryCase) {
 // TestSubqueriesAreObservedAsFarAsTheyShow has subqueries that show all they read, some that show too much, and some
 // without a row to show it beside.
 func TestSubqueriesAreObservedAsFarAsTheyShow(t *testing.T) {
-	testdb.Only(t, "others' are not looked into", "mariadb", testdb.MariaDB118.Name)
+	testdb.Only(t, "others' are not looked into", "mariadb", testdb.MariaDB118.Name, testdb.MySQL.Name)
 	b := newBench(t, nil, notes()...)
 	c := b.conn(b.through)
 	for _, s := range subqueryCases {
@@ -148,7 +148,7 @@ func TestWriteSkewThroughSubqueriesIsFound(t *testing.T) {
 		}
 	}
 	t.Run("MariaDB", func(t *testing.T) {
-		testdb.Only(t, "others' are not looked into", "mariadb", testdb.MariaDB118.Name)
+		testdb.Only(t, "others' are not looked into", "mariadb", testdb.MariaDB118.Name, testdb.MySQL.Name)
 		b := newBench(t, nil, table, rows)
 		x, y := b.conn(b.through), b.conn(b.through)
 		b.exec(x, "BEGIN", look(2))

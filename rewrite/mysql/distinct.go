@@ -9,13 +9,15 @@ import (
 // SELECT DISTINCT compares whole rows, so no column may tell of one. A column that is the same in all rows leaves the
 // duplicates what they are: an array of all the rows that the statement reads of a table, by a subquery with its own
 // FROM clause and condition (ADR 62). The server computes it once. Where the snapshot lasts, and for what does not fit,
-// there is a companion instead (ADR 17): it can show more rows.
+// there is a companion instead (ADR 17): it can show more rows. MySQL has the companion alone: beside the array, its
+// columns may lose or gain the flags that say they are part of a key, which clients see.
 
 // distinctRows has a SELECT DISTINCT show the rows that it reads. It reports whether it does; otherwise the planner is
 // as it was.
 func (pl *planner) distinctRows(n *ast.SelectStmt) bool {
-	if pl.session.Lasts || !pl.readsAgain(n) || n.GroupBy != nil || n.Having != nil || n.Limit != nil || n.With != nil ||
-		n.From == nil || len(n.WindowSpecs) > 0 || !pl.st.is(0, "SELECT") || merges(n.From.TableRefs) || !innerJoins(n.From.TableRefs) {
+	if pl.session.Dialect != MariaDB || pl.session.Lasts || !pl.readsAgain(n) || n.GroupBy != nil || n.Having != nil ||
+		n.Limit != nil || n.With != nil || n.From == nil || len(n.WindowSpecs) > 0 || !pl.st.is(0, "SELECT") ||
+		merges(n.From.TableRefs) || !innerJoins(n.From.TableRefs) {
 		return false
 	}
 	c := &planner{rewriter: pl.rewriter, session: pl.session, st: pl.st, edits: append([]edit(nil), pl.edits...),
@@ -52,12 +54,18 @@ func (pl *planner) distinctRows(n *ast.SelectStmt) bool {
 
 // readsAgain reports whether a SELECT may read rows a second time, in the same snapshot, to show which they are.
 func (pl *planner) readsAgain(n *ast.SelectStmt) bool {
-	if !pl.session.Repeats || pl.session.Dialect != MariaDB || n.LockInfo != nil || n.TableHints != nil ||
+	if !pl.session.Repeats || !pl.session.arraysAreCut() || n.LockInfo != nil || n.TableHints != nil ||
 		!pl.into.empty() || pl.st.executable() >= 0 || pl.rewriter.options.StrictPlans {
 		return false
 	}
 	limit, err := pl.session.arrayLimit()
-	return err == nil && limit >= MaxBeside
+	return err == nil && (limit == 0 || limit >= MaxBeside)
+}
+
+// arraysAreCut reports whether the server can bound how much an array beside a row is made of: JSON_ARRAYAGG has a
+// LIMIT on MariaDB, and a query in FROM that has one may name the row around it on MySQL from 8.0.14 on.
+func (s *Session) arraysAreCut() bool {
+	return s.Dialect == MariaDB || s.Dialect == MySQL && s.Version >= 80014
 }
 
 // plainTable reports whether nothing but a name says what is read of a table.

@@ -104,6 +104,8 @@ func session(t *testing.T, args []datadriven.CmdArg) Session {
 				t.Fatal(err)
 			}
 			s.GroupConcatMax = n
+		case "repeats":
+			s.Repeats = true
 		case "full", "hex", "predicates":
 		default:
 			t.Fatalf("unknown argument %q", a.Key)

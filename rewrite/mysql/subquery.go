@@ -51,8 +51,8 @@ type link struct {
 // for all of them.
 func (pl *planner) lookInto(b *block) bool {
 	n := b.n
-	if n != pl.alone || !pl.readsAgain(n) {
-		return false
+	if n != pl.alone || !pl.readsAgain(n) || pl.session.Dialect == MySQL && n.OrderBy != nil {
+		return false // what is sorted in a temporary table, as some joins are, has columns with other flags
 	}
 	rest := &usage{}
 	for _, part := range []ast.Node{n.GroupBy, n.Having, n.OrderBy, n.From} {
@@ -468,14 +468,18 @@ func (ss sources) owner(n *ast.ColumnName) (c *Column, as string, ok bool) {
 	return c, as, c != nil
 }
 
-// spell returns the column's expression.
-func (c *besides) spell() string {
+// spell returns the column's expression. The server runs a whole one once. A query in FROM reads no more rows than it
+// shows; MySQL's may name the row around it, MariaDB's may not.
+func (c *besides) spell(d Dialect) string {
 	rowID, wList := quoted(c.of.name)+"."+rewrite.RowIDColumn, quoted(c.of.name)+"."+rewrite.WListColumn
-	if c.whole { // the server runs it once, and reads no more rows than it shows
-		return binaryArray("(SELECT JSON_ARRAYAGG(isotap_row) FROM (SELECT " + element(rowID, wList, false) +
-			" AS isotap_row " + c.query + " LIMIT " + strconv.Itoa(MaxBeside) + ") AS isotap_rows)")
+	shown := "(SELECT JSON_ARRAYAGG(isotap_row) FROM (SELECT " + element(rowID, wList, false) + " AS isotap_row " + c.query +
+		" LIMIT " + strconv.Itoa(MaxBeside) + ") AS isotap_rows)"
+	switch {
+	case c.whole:
+		return binaryArray(shown)
+	case d == MariaDB:
+		shown = "(SELECT " + array(rowID, wList, MaxBeside, false) + " " + c.query + ")"
 	}
-	shown := "(SELECT " + array(rowID, wList, MaxBeside, false) + " " + c.query + ")"
 	return binaryArray("IF(SYSDATE(6) < NOW(6) + INTERVAL " + strconv.Itoa(besideFor) + " MICROSECOND, " + shown +
 		", _latin1'" + Lacking + "')")
 }
@@ -487,7 +491,7 @@ func (pl *planner) appendBesides(b *block) error {
 		if err := pl.checkSpelling(c.of.name); err != nil {
 			return err
 		}
-		items.WriteString(", " + c.spell())
+		items.WriteString(", " + c.spell(pl.session.Dialect))
 		pl.plan.Result.Sources = append(pl.plan.Result.Sources, Source{Table: c.of.table.Name, Array: true,
 			Limit: MaxBeside, Beside: true, Whole: c.whole})
 	}
