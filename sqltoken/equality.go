@@ -140,10 +140,10 @@ func wholeNumber(t Token) (n int64, ok bool) {
 	digits := t.Text
 	if t.Kind == Quoted {
 		digits, ok = strings.CutPrefix(strings.TrimPrefix(digits, "E"), "'")
-		digits, ok = strings.CutSuffix(digits, "'")
 		if !ok {
 			return 0, false
 		}
+		digits = strings.TrimSuffix(digits, "'")
 	}
 	if len(digits) == 0 || len(digits) > maxDigits || strings.Trim(digits, "0123456789") != "" {
 		return 0, false
