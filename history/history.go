@@ -166,7 +166,7 @@ const (
 	AClient Runner = iota
 	// PastIsotap somebody else did: the server's log alone has it.
 	PastIsotap
-	// PastOrUnseen says that it was somebody past isotap, or one of its clients within a statement that showed nothing.
+	// PastOrUnseen is either of them: a client's statement that showed nothing may have run it.
 	PastOrUnseen
 )
 

@@ -125,7 +125,10 @@ func equality(tokens []Token) (e Equality, ok bool) {
 	return e, ok
 }
 
-func isName(t Token) bool { return (t.Kind == Word || t.Kind == Quoted) && !isNumber(t) }
+func isName(t Token) bool {
+	_, _, ok := t.Name()
+	return ok && !isNumber(t)
+}
 
 func isNumber(t Token) bool {
 	_, ok := wholeNumber(t)

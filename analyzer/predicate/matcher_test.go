@@ -19,8 +19,8 @@ import (
 type grep struct {
 	asked int
 	found map[history.Predicate][]history.VersionRef
-	// numbers says that it reads predicates and images itself, asksMore that predicates ask for more than a number, and
-	// unread begins images whose number it does not know.
+	// With numbers it reads predicates and images itself; with asksMore, predicates ask for more than a number. It does
+	// not know the numbers of images that begin with unread.
 	numbers, asksMore bool
 	unread            string
 }

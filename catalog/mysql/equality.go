@@ -23,22 +23,12 @@ func (m *Matching) Equality(_ string, p history.Predicate) (e sqltoken.Equality,
 		return e, false
 	}
 	for _, e := range sqltoken.Equalities(dbms.MySQLFamily, p.Where) {
-		if c := column(t, unquoted(e.Column)); isWhole(c) && (e.Of == "" || unquoted(e.Of) == unquoted(p.As)) {
+		if c := t.ColumnInAnyCase(unquoted(e.Column)); isWhole(c) && (e.Of == "" || unquoted(e.Of) == unquoted(p.As)) {
 			e.Column = quote(c.Name)
 			return e, true
 		}
 	}
 	return e, false
-}
-
-// column returns a column of a table by its name in any case; nil where there is none.
-func column(t *sqlmysql.Table, name string) *sqlmysql.Column {
-	for i := range t.Columns {
-		if strings.EqualFold(t.Columns[i].Name, name) {
-			return &t.Columns[i]
-		}
-	}
-	return nil
 }
 
 func isWhole(c *sqlmysql.Column) bool {

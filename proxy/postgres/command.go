@@ -320,7 +320,7 @@ func (s *Session) planEnv(extended bool) sqlpostgres.Session {
 
 // follow takes what a statement that is sent will change for those after it.
 func (s *Session) follow(p *sqlpostgres.Plan) {
-	if p.Session.Changes || p.Schema.Changes && s.settings.env.Path.Has(temporaryToCome) { // it may be there now
+	if p.Session.Changes || p.Schema.Changes && s.settings.env.Path.Has(sqlpostgres.TemporarySchema) { // it may be there now
 		s.settings.stale = true
 	}
 	if p.Session.ReadsCursors && s.planner != nil {

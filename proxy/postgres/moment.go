@@ -33,11 +33,11 @@ type openConditions struct {
 	rows     uint64   // that the statement showed
 	last     []string // what the last of them was ordered by
 	settings history.LiteralSettings
-	// stand says that one predicate of the statement's stands for them: without the moments it has none.
+	// stand says that the statement has an empty predicate in their place, since it has none without the moments.
 	stand bool
 }
 
-// closed returns them, as far as what they ask for is known.
+// closed returns those of them of which all is known that they ask for.
 func (o *openConditions) closed(at moments) (out []history.Predicate) {
 	o.with.Moment, o.with.Since = at.began, at.began
 	if o.with.Until = at.behind; at.behind < at.began { // the clock was put back

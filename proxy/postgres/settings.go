@@ -53,7 +53,7 @@ func (x *settings) searchPath() []string {
 	if !x.known || x.unsure {
 		return nil
 	}
-	return x.env.Path.Without("pg_catalog").Without(temporaryToCome).Texts()
+	return x.env.Path.Without("pg_catalog").Without(sqlpostgres.TemporarySchema).Texts()
 }
 
 // unsettle notes that a definition is sent: until its transaction has ended, the tables may not be what the
@@ -90,23 +90,22 @@ const answers = 8
 // has operated on temporary objects. Where that may be so, none are answered, and the path is read: schemasOfPath takes
 // twice as long.
 const schemas = "CASE WHEN pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.<>) 0 OR " +
-	searchPath + " OPERATOR(pg_catalog.!~*) '" + temporaryToCome + "' THEN pg_catalog.current_schemas(true) ELSE '{}' END"
+	searchPath + " OPERATOR(pg_catalog.!~*) '" + sqlpostgres.TemporarySchema + "' " +
+	"THEN pg_catalog.current_schemas(true) ELSE '{}' END"
 
-// schemasOfPath are the same, read from the setting where the temporary schema would be created: temporaryToCome stands
-// in its place.
+// schemasOfPath are the same, read from the setting where the temporary schema would be created: they have
+// [sqlpostgres.TemporarySchema] in its place.
 const schemasOfPath = "(SELECT CASE WHEN pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.<>) 0 OR " +
-	"COALESCE(path[1] OPERATOR(pg_catalog.<>) '" + temporaryToCome + "', true) " +
+	"COALESCE(path[1] OPERATOR(pg_catalog.<>) '" + sqlpostgres.TemporarySchema + "', true) " +
 	"THEN CAST(pg_catalog.current_schemas(true) AS pg_catalog.text[]) " +
 	"WHEN 'pg_catalog' OPERATOR(pg_catalog.=) ANY (path) THEN path " +
 	"ELSE pg_catalog.array_prepend('pg_catalog', path) END FROM (SELECT " + pathThatCounts + ") AS set(path))"
 
-// temporaryToCome is what a path has in the place of a temporary schema that the session's first table there will make.
-const temporaryToCome = "pg_temp"
-
-// pathThatCounts has of the search path's items the schemas that exist and that the role may use, and temporaryToCome.
+// pathThatCounts has of the search path's items the schemas that exist and that the role may use, and
+// [sqlpostgres.TemporarySchema].
 const pathThatCounts = "ARRAY(SELECT name FROM (SELECT " + itemName + ", place FROM pg_catalog.regexp_matches(" +
 	searchPath + `, ' *("([^"]|"")*"|[^", ]+) *(,|$)', 'g') WITH ORDINALITY AS read(item, place)) AS named(name, place) ` +
-	"WHERE name OPERATOR(pg_catalog.=) '" + temporaryToCome + "' OR pg_catalog.has_schema_privilege(" +
+	"WHERE name OPERATOR(pg_catalog.=) '" + sqlpostgres.TemporarySchema + "' OR pg_catalog.has_schema_privilege(" +
 	"CAST(pg_catalog.to_regnamespace(pg_catalog.quote_ident(name)) AS pg_catalog.oid), 'USAGE') ORDER BY place)"
 
 const searchPath = "pg_catalog.current_setting('search_path')"

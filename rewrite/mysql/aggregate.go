@@ -102,7 +102,7 @@ func groupsByBits(n *ast.SelectStmt, srcs sources) bool {
 			if s.table == nil {
 				return false
 			}
-			is := column(s.table, c.Name.Name.O)
+			is := s.table.ColumnInAnyCase(c.Name.Name.O)
 			return is != nil && is.Type == "bit"
 		})
 	})

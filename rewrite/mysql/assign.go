@@ -86,7 +86,7 @@ func (pl *planner) assign(c *rowCapture, keyword, end int) error {
 func (pl *planner) storedValues(list []*ast.Assignment, t *Table, of string) (string, error) {
 	var seen, parts []string
 	for _, a := range list {
-		c := column(t, a.Column.Name.O)
+		c := t.ColumnInAnyCase(a.Column.Name.O)
 		if c == nil {
 			return "", refusal(history.ReasonUnknownColumn)
 		}

@@ -39,7 +39,7 @@ func (in *scope) column(name *ast.ColumnName) (*chosenSource, *Column) {
 			case name.Table.O != "" && !strings.EqualFold(s.name, name.Table.O):
 			case s.table == nil:
 				return nil, nil
-			case name.Table.O == "" && column(s.table, name.Name.O) == nil:
+			case name.Table.O == "" && s.table.ColumnInAnyCase(name.Name.O) == nil:
 			case owner != nil:
 				return nil, nil // NATURAL or USING: the server takes it from either
 			default:
@@ -47,7 +47,7 @@ func (in *scope) column(name *ast.ColumnName) (*chosenSource, *Column) {
 			}
 		}
 		if owner != nil {
-			return owner, column(owner.table, name.Name.O)
+			return owner, owner.table.ColumnInAnyCase(name.Name.O)
 		}
 	}
 	return nil, nil

@@ -313,8 +313,8 @@ func visibleColumns(t *Table) []string {
 	return names
 }
 
-// column finds a column of a table; names of columns do not know case.
-func column(t *Table, name string) *Column {
+// ColumnInAnyCase finds a column by its name in any case, as the servers do; nil when there is none.
+func (t *Table) ColumnInAnyCase(name string) *Column {
 	for i := range t.Columns {
 		if strings.EqualFold(t.Columns[i].Name, name) {
 			return &t.Columns[i]

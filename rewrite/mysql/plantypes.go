@@ -75,7 +75,7 @@ func (v *plannedTypes) column(n *ast.ColumnName, plain bool) {
 		if s.table == nil || n.Table.O != "" && !strings.EqualFold(s.name, n.Table.O) {
 			continue
 		}
-		if c := column(s.table, n.Name.O); c != nil {
+		if c := s.table.ColumnInAnyCase(n.Name.O); c != nil {
 			if !plain {
 				v.stored(c)
 			}

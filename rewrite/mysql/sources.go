@@ -266,7 +266,7 @@ func (c *columnCollector) column(n *ast.ColumnName) {
 			}
 			continue
 		}
-		if column(s.table, n.Name.O) == nil {
+		if s.table.ColumnInAnyCase(n.Name.O) == nil {
 			continue
 		}
 		if owner != nil {

@@ -415,7 +415,7 @@ func refersTo(n *ast.SelectStmt, own, around sources) bool {
 		}
 	}
 	for _, name := range c.unqualified {
-		inside := slices.ContainsFunc(own, func(s *source) bool { return column(s.table, name) != nil })
+		inside := slices.ContainsFunc(own, func(s *source) bool { return s.table.ColumnInAnyCase(name) != nil })
 		if !inside && len(around) > 0 {
 			return true
 		}
@@ -458,7 +458,7 @@ func (ss sources) owner(n *ast.ColumnName) (c *Column, as string, ok bool) {
 		case s.table == nil:
 			return nil, "", false
 		}
-		if mine := column(s.table, n.Name.O); mine != nil {
+		if mine := s.table.ColumnInAnyCase(n.Name.O); mine != nil {
 			if c != nil {
 				return nil, "", false
 			}

@@ -108,7 +108,7 @@ func (ss sources) column(schema, qualifier, name string) columnRef {
 		case s.table == nil:
 			return columnRef{} // it may have a column of that name
 		}
-		if c := column(s.table, name); c != nil {
+		if c := s.table.ColumnInAnyCase(name); c != nil {
 			if found.column != nil {
 				return columnRef{}
 			}

@@ -130,7 +130,7 @@ func (u *usage) enterQuery(n *ast.SelectStmt) {
 // holds reports whether an unqualified column is surely one of the innermost query's own tables.
 func (u *usage) holds(name string) bool {
 	return len(u.scopes) > 0 && slices.ContainsFunc(u.known[u.scopes[len(u.scopes)-1]:], func(t *Table) bool {
-		return t != nil && column(t, name) != nil
+		return t != nil && t.ColumnInAnyCase(name) != nil
 	})
 }
 

@@ -176,7 +176,7 @@ func (l *listener) column(qualifier, name string) valueKind {
 // columnOf returns the kind of a source's column, and whether there may be one of the name.
 func (l *listener) columnOf(s *source, name string) (kind valueKind, has bool) {
 	if s.table != nil {
-		c := column(s.table, name)
+		c := s.table.ColumnInAnyCase(name)
 		switch {
 		case c == nil:
 			return anyKind, false

@@ -170,18 +170,23 @@ func (s *Session) createsTemporary(n *ast.RangeVar) bool {
 	case path[0] == "pg_catalog":
 		return len(path) > 1 && isTemporary(path[1])
 	}
-	return isTemporary(path[0]) && (len(path) == 1 || path[1] != "pg_catalog" || path[0] == "pg_temp")
+	return isTemporary(path[0]) && (len(path) == 1 || path[1] != "pg_catalog" || path[0] == TemporarySchema)
 }
+
+// TemporarySchema is what SQL calls the session's own schema for temporary tables. In a path it stands for one that is
+// not there yet: the session's first table there will make it.
+const TemporarySchema = "pg_temp"
 
 // isTemporary reports whether a schema is one for temporary tables.
 func isTemporary(schema string) bool {
-	return schema == "pg_temp" || strings.HasPrefix(schema, "pg_temp_")
+	return schema == TemporarySchema || strings.HasPrefix(schema, TemporarySchema+"_")
 }
 
 // created puts isotap's columns behind those of a table that is created. Partitions and what inherits have their
 // parents' columns; a table made like another may have that one's.
 func (c *masking) created(n *ast.CreateStmt) {
-	if !c.createsTagged() || c.session.createsTemporary(n.Relation) || len(nodes(n.InhRelations)) > 0 || n.PartBound != nil || n.OfTypename != nil {
+	if !c.createsTagged() || c.session.createsTemporary(n.Relation) || len(nodes(n.InhRelations)) > 0 ||
+		n.PartBound != nil || n.OfTypename != nil {
 		return
 	}
 	names, told := []string{n.Relation.RelName}, !n.IfNotExists && !c.session.Nested

@@ -474,7 +474,7 @@ func (pl *planner) lookup(n *ast.RangeVar) (*Table, history.Reason) {
 		return nil, history.ReasonWith
 	case n.SchemaName == "pg_catalog", n.SchemaName == "information_schema", n.SchemaName == "pg_toast":
 		return nil, history.Reason{}
-	case n.SchemaName == "pg_temp":
+	case n.SchemaName == TemporarySchema:
 		return nil, history.ReasonTemporaryTable
 	case pl.session.unsettled(n.RelName):
 		return nil, history.ReasonUncommittedTable
@@ -486,7 +486,7 @@ func (pl *planner) lookup(n *ast.RangeVar) (*Table, history.Reason) {
 	}
 	tempTables := pl.session.hasTempTable(n.RelName)
 	for schema := range pl.session.Path.All() {
-		if tempTables && !strings.HasPrefix(schema, "pg_temp_") {
+		if tempTables && !isTemporary(schema) {
 			continue
 		}
 		if t := pl.rewriter.schema.Table(schema, n.RelName); t != nil && t.Unread {

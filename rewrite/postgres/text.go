@@ -406,7 +406,7 @@ func (v verb) tableName(i int) (rewrite.TableName, int) {
 	if !ok {
 		return rewrite.TableName{}, i
 	}
-	if strings.EqualFold(first, "pg_temp") {
+	if strings.EqualFold(first, TemporarySchema) {
 		first = ""
 	}
 	return rewrite.TableName{Schema: first, Table: second}, i + 3
