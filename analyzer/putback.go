@@ -124,7 +124,7 @@ func (o *order) rowsPutBack() (map[int32]bool, error) {
 	}
 	for i := range o.accesses {
 		a := &o.accesses[i]
-		if o.seen[i] < 0 || by[o.seen[i]] == 0 || a.unfound() || !o.mayPutBack(a.txn) {
+		if o.seen[i] < 0 || by[o.seen[i]] == 0 || a.unfound() || a.is(inexact) || !o.mayPutBack(a.txn) {
 			continue
 		}
 		t := &o.txns[a.txn]
@@ -176,7 +176,7 @@ func (s *store) separateRow(accesses []int32) error {
 	for _, i := range accesses {
 		a := &s.accesses[i]
 		n, sure := s.lifeAmong(a.txn, lives)
-		if !sure {
+		if !sure || s.ofEither(a.tag(), lives) {
 			a.flags |= inexact
 		}
 		if a.row = numbers[n]; n > 0 && s.ofFormer(a.tag(), lives, n) {
@@ -201,7 +201,7 @@ func (s *store) putBacks(accesses []int32) (lives []putBack) {
 			met = tag{}
 		}
 		start := s.wall(t.run, t.start)
-		if r, ok := replaced[met]; ok && r.txn != a.txn && !a.unfound() &&
+		if r, ok := replaced[met]; ok && r.txn != a.txn && !a.unfound() && !a.is(inexact) &&
 			(a.op != history.InsertRow || !a.tag().initial()) {
 			switch {
 			case start >= r.end:
@@ -290,6 +290,20 @@ func (s *store) ofFormer(t tag, lives []putBack, n int) bool {
 	}
 	of, sure := s.lifeAmong(owner, lives)
 	return of != n || !sure
+}
+
+// ofEither reports whether a tag is of one of whom it is open in which life of a row it wrote: its version may be, and
+// may not be, the one that was put back.
+func (s *store) ofEither(t tag, lives []putBack) bool {
+	if t.initial() {
+		return false
+	}
+	owner := s.find(t)
+	if owner < 0 {
+		return false
+	}
+	_, sure := s.lifeAmong(owner, lives)
+	return !sure
 }
 
 // cutAt puts the initial version in the place of the newest tag of a list that is told, and leaves out those below.

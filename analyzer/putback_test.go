@@ -25,3 +25,24 @@ func TestRowsPutBackAccuseNobody(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoMetARowPutBackForCertain has histories of servers that kept their word, in which it is not known for certain
+// who met a row before it was put back, or that it was.
+func TestWhoMetARowPutBackForCertain(t *testing.T) {
+	for name, text := range map[string]string{
+		"an inexact access tells of no row that was put back": "T1 committed SR s1 1-10 | u x 0 @2-3\n" +
+			"T2 committed SR s2 30-31 | d~ x 0 @30-31\nT3 committed SR s3 20-50 | u x T4.1 @44-45\n" +
+			"T4 committed SR s4 32-40 | u x F.1 @32-33 | u y 0 @34-35\n" +
+			"T5 committed SR s5 60-70 | r x T1.1,F.1,T4.1,T3.1 @61-62 | r y T4.2 @63-64",
+		"a version of who ran when the row was put back": "T1 committed SR s1 1-10 | u x 0 @2-3\n" +
+			"T2 committed SR s2 30-31 | r x 0 @30-31\nT3 committed SR s3 20-50 | u x T4.1 @44-45\n" +
+			"T4 committed SR s4 32-40 | u x F.1 @32-33 | u y 0 @34-35\n" +
+			"T5 committed SR s5 60-70 | r x 0,F.1,T4.1,T3.1 @61-62 | r y T4.2 @63-64",
+	} {
+		info := scriptInfo()
+		info.PutBack = true
+		if r := analyze(t, info, script(t, text)); len(r.Findings) > 0 {
+			t.Errorf("%s: findings %q", name, names(r))
+		}
+	}
+}
