@@ -101,3 +101,16 @@ func (g *group) covered() []Covered {
 	})
 	return covers
 }
+
+// passedOver reports whether the group's cycles are of those that are not counted where others explain them (see
+// [Finding.AtLeast]). Of write skews, the shortest cycles of several rw, only hazards are, for violations.
+func (g *group) passedOver() bool {
+	if g.anomaly == WriteSkew && g.class == Violation {
+		return false
+	}
+	switch g.anomaly.base() {
+	case GNonadjacent, G2Item, GSIa:
+		return true
+	}
+	return g.anomaly.variant()
+}

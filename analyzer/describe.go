@@ -28,7 +28,7 @@ func (a *Analyzer) describe(c *collector) ([]*Finding, error) {
 func (a *Analyzer) finding(c *collector, g *group, names map[int32]*Program) (*Finding, error) {
 	f := &Finding{ID: a.idOf(c, g), Anomaly: g.anomaly, Class: g.class, Count: g.count, First: g.first, Last: g.last,
 		Patterns: g.patterns, ProgramSets: len(g.programs), Tables: c.tablesOf(g), Covers: g.covered(),
-		Parts: a.partsOf(c, g)}
+		Parts: a.partsOf(c, g), AtLeast: g.passedOver()}
 	for _, p := range a.inOrder(g) {
 		f.Programs = append(f.Programs, a.program(p, names))
 	}

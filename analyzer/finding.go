@@ -137,9 +137,14 @@ type Finding struct {
 	Parts []string
 	// Tables are those of its rows. # stands for a number where several tables differ in that alone.
 	Tables []string
-	Count  int   // how often it was seen: every time, but G0, G1c and longer cycles as the package comment says
-	First  int64 // when the first and the last of them ended; nanoseconds since the run's start
-	Last   int64
+	// Count is how often it was seen: every time, but G0, G1c and longer cycles as the package comment says.
+	Count int
+	// AtLeast is whether others like it may not have been counted: a cycle of several rw, one by the order of sessions
+	// or of time, and a G-SIa are not, where a graver or a shorter cycle explains them (see the package comment,
+	// Minimal explanations). So a longer history may tell fewer of these.
+	AtLeast bool
+	First   int64 // when the first and the last of them ended; nanoseconds since the run's start
+	Last    int64
 	// Covers are the anomalies that this finding tells along with its own.
 	Covers []Covered
 	// Witness is the shortest cycle among them: each edge's To is the next one's From. A finding

@@ -21,6 +21,19 @@ type Result struct {
 	Levels Verdict
 }
 
+// Anomalies returns how many anomalies the findings count, with what they cover. Where it is more than one, there may
+// be more of those that are AtLeast, and others of their kinds.
+func (r *Result) Anomalies() int {
+	n := 0
+	for _, f := range r.Findings {
+		n += f.Count
+		for _, c := range f.Covers {
+			n += c.Count
+		}
+	}
+	return n
+}
+
 // Finish analyzes what was added. It fails when a transaction of a witness cannot be loaded.
 func (a *Analyzer) Finish() (*Result, error) {
 	if a.order != nil {

@@ -44,6 +44,24 @@ func totals(r *Result) map[kindOf]int {
 	return sum
 }
 
+// exactly counts the findings by name, and what they cover.
+func exactly(r *Result) map[kindOf]int {
+	sum := make(map[kindOf]int)
+	count := func(class Class, name Anomaly, n int) {
+		sum[kindOf{class, name}] += n
+		if class == Violation {
+			sum[kindOf{Hazard, name}] += n
+		}
+	}
+	for _, f := range r.Findings {
+		count(f.Class, f.Anomaly, f.Count)
+		for _, c := range f.Covers {
+			count(c.Class, c.Anomaly, c.Count)
+		}
+	}
+	return sum
+}
+
 // closed reports whether no transaction among the first n names a version of a later one.
 func closed(h []*history.Txn, n int) bool {
 	later := make(map[history.TxnID]bool)
@@ -93,12 +111,13 @@ func TestLongerHistoryNeverTellsLess(t *testing.T) {
 		info, h := growing(rng)
 		info.Ended = time.Time{} // no prefix is recorded to its end
 		slices.SortStableFunc(h, func(x, y *history.Txn) int { return cmp.Compare(x.End, y.End) })
-		before, at := map[kindOf]int{}, 0
+		before, named, at := map[kindOf]int{}, map[kindOf]int{}, 0
 		for k := 1; k <= len(h); k += 1 + rng.IntN(1+len(h)/8) {
 			if !closed(h, k) {
 				continue
 			}
-			now := totals(analyze(t, info, h[:k]))
+			r := analyze(t, info, h[:k])
+			now, names := totals(r), exactly(r)
 			for kind, count := range before {
 				vanished := now[kind] == 0 && count > 0 && (kind.class == Violation || now[kindOf{Violation, anything}] == 0)
 				if vanished || kind.counted() && now[kind] < count {
@@ -106,7 +125,14 @@ func TestLongerHistoryNeverTellsLess(t *testing.T) {
 						kind.phenomenon, k, now[kind])
 				}
 			}
-			before, at = now, k
+			for kind, count := range named {
+				says := (&group{class: kind.class, anomaly: kind.phenomenon}).passedOver() && r.Anomalies() > 1
+				if names[kind] < count && !says {
+					t.Errorf("history %d: %d transactions have %d of the %s %s, %d have %d, and the report does not say why",
+						seed, at, count, kind.class, kind.phenomenon, k, names[kind])
+				}
+			}
+			before, named, at = now, names, k
 			compared += len(now)
 		}
 	}

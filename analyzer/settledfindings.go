@@ -234,7 +234,7 @@ func (b *settledFindings) findings(a *Analyzer, l *Live) []*Finding {
 		f := *said.finding
 		f.ID, f.Count, f.First, f.Last = a.idOf(c, g), g.count, g.first, g.last
 		f.Patterns, f.ProgramSets, f.Tables, f.Programs = g.patterns, len(g.programs), c.tablesOf(g), nil
-		f.Covers, f.Parts = g.covered(), a.partsOf(c, g)
+		f.Covers, f.Parts, f.AtLeast = g.covered(), a.partsOf(c, g), g.passedOver()
 		for _, p := range said.programs {
 			f.Programs = append(f.Programs, a.program(p, names))
 		}

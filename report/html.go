@@ -63,6 +63,7 @@ type page struct {
 	Runs     []pageRun
 	Coverage pageCoverage
 	Baseline string // how the findings compare with the baseline
+	Counting string // what is not counted, of several anomalies
 	Index    []indexRow
 	Gone     []string
 	Unlisted int // findings beyond the index
@@ -120,7 +121,7 @@ func newPage(r *analyzer.Result) (*page, error) {
 		CSS:     template.CSS(pageCSS), // embedded with the package, not input
 		Verdict: verdict(r), Levels: printable(levels(r)), Tone: tone(r), Caution: caution(&r.Coverage),
 		Fault:    disputed(&r.Coverage),
-		Coverage: newPageCoverage(&r.Coverage), Baseline: baselineText(r),
+		Coverage: newPageCoverage(&r.Coverage), Baseline: baselineText(r), Counting: counting(r),
 	}
 	for _, f := range r.Gone[:min(len(r.Gone), indexRows)] {
 		p.Gone = append(p.Gone, brief(f))

@@ -168,6 +168,7 @@ type (
 		Summary      string        `json:"summary"`
 		Programs     []string      `json:"programs"`
 		Count        int           `json:"count"`
+		AtLeast      bool          `json:"at_least"`
 		FirstNS      int64         `json:"first_ns"`
 		LastNS       int64         `json:"last_ns"`
 		Explanation  []string      `json:"explanation"`
@@ -356,7 +357,7 @@ func newJSONFinding(f *analyzer.Finding, clock clock) jsonFinding {
 	w := newWitness(f)
 	out := jsonFinding{
 		ID: f.ID, Anomaly: string(f.Anomaly), Class: string(f.Class), Rule: f.Rule, Summary: f.Summary,
-		Programs: make([]string, 0, len(f.Programs)), Count: f.Count, FirstNS: f.First, LastNS: f.Last,
+		Programs: make([]string, 0, len(f.Programs)), Count: f.Count, AtLeast: f.AtLeast, FirstNS: f.First, LastNS: f.Last,
 		Explanation: list(f.Explanation), Advice: list(f.Advice),
 		Witness: make([]jsonEdge, 0, len(f.Witness)), Transactions: make([]jsonTxn, 0, len(w.txns)),
 		Tables: list(f.Tables), Patterns: max(f.Patterns, 1), ProgramSets: max(f.ProgramSets, 1), Known: f.Known,

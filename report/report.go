@@ -192,6 +192,15 @@ func spread(f *analyzer.Finding) string {
 	return strings.TrimSpace(text + " " + covers(f))
 }
 
+// counting says what is not counted, of several anomalies.
+func counting(r *analyzer.Result) string {
+	if r.Anomalies() < 2 {
+		return ""
+	}
+	return "A dependency counts in one finding, the gravest and shortest that explains it: a longer recording may tell fewer " +
+		"cycles of several rw, or by the order of sessions or of time."
+}
+
 // covers says which anomalies a finding tells along with its own, since it has their statements already.
 func covers(f *analyzer.Finding) string {
 	if len(f.Covers) == 0 {

@@ -66,6 +66,7 @@ func Terminal(w io.Writer, r *analyzer.Result, opts TerminalOptions) error {
 	t.coverage(&r.Coverage)
 	t.verdict(r)
 	t.findings(New(r))
+	t.counting(r)
 	t.baseline(r)
 	if err := t.w.Flush(); err != nil {
 		return fmt.Errorf("write the report: %w", err)
@@ -321,6 +322,14 @@ func (t *terminal) findings(findings []*analyzer.Finding) {
 	if rest := len(findings) - len(shown); rest > 0 {
 		t.line("")
 		t.line("… and " + plural(rest, "more finding") + ", seen less often")
+	}
+}
+
+func (t *terminal) counting(r *analyzer.Result) {
+	concerned := slices.ContainsFunc(r.Findings, func(f *analyzer.Finding) bool { return f.AtLeast })
+	if text := counting(r); text != "" && (concerned || t.opts.Verbose) {
+		t.line()
+		t.text("", text, dim)
 	}
 }
 
