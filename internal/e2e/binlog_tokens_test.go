@@ -172,8 +172,7 @@ func (c *pastClient) write(ctx context.Context) error {
 		_, err = c.ask(ctx, fmt.Sprintf("INSERT INTO %s (id, hist) VALUES (%d, ',%d.%d')", table, id, n, id))
 		return err
 	case 1:
-		_, err := c.ask(ctx, fmt.Sprintf("UPDATE %s SET hist = CONCAT(hist, ',%d.', id), id = 13 - id WHERE id IN (%d, %d)",
-			table, n, id, 13-id))
+		_, err := c.ask(ctx, moveToken(table, n, id))
 		return err
 	}
 	text, _ := c.sql.write(c.Rand, table, n, id)

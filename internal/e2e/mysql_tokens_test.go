@@ -25,7 +25,9 @@ func (mysqlTokens) read(r *rand.Rand, table string, n, id int) string {
 }
 
 func (mysqlTokens) write(r *rand.Rand, table string, n, id int) (text string, shows bool) {
-	switch r.IntN(8) {
+	switch r.IntN(9) {
+	case 4:
+		return moveToken(table, n, id), false
 	case 0:
 		return fmt.Sprintf("INSERT INTO %s (id, hist) VALUES (%d, ',%d.%d') ON DUPLICATE KEY UPDATE "+
 			"hist = CONCAT(hist, ',%d.%d')", table, id, n, id, n, id), false
@@ -37,6 +39,11 @@ func (mysqlTokens) write(r *rand.Rand, table string, n, id int) (text string, sh
 		return fmt.Sprintf("UPDATE %s SET hist = CONCAT(hist, ',%d.', id) WHERE id >= %d", table, n, id), false
 	}
 	return fmt.Sprintf("UPDATE %s SET hist = CONCAT(hist, ',%d.', id) WHERE id = %d", table, n, id), false
+}
+
+// moveToken gives rows other keys, and takes them back.
+func moveToken(table string, n, id int) string {
+	return fmt.Sprintf("UPDATE %s SET hist = CONCAT(hist, ',%d.', id), id = 13 - id WHERE id IN (%d, %d)", table, n, id, 13-id)
 }
 
 func (q mysqlTokens) remove(table string, n, id int) (text string, shows bool) {
