@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/go-sql-driver/mysql"
+
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/internal/proxyserver"
 )
@@ -221,8 +223,11 @@ func holdOnMySQL(t *testing.T, changes []string, complete bool) {
 		clients.Go(func() {
 			for i := range 60 {
 				mark := fmt.Sprintf("%d of %d", i, n)
-				if x, err := chooseOnMySQL(t.Context(), c, r, changes, mark, 1000*(n+1)+i); err == nil {
+				x, err := chooseOnMySQL(t.Context(), c, r, changes, mark, 1000*(n+1)+i)
+				if err == nil {
 					marked.put(mark, x)
+				} else if !rolledBack(err) {
+					t.Errorf("%s: %v", mark, err)
 				}
 			}
 		})
@@ -230,6 +235,12 @@ func holdOnMySQL(t *testing.T, changes []string, complete bool) {
 	clients.Wait()
 	b.stop()
 	marked.hold(t, b.recording)
+}
+
+// rolledBack reports whether the server rolled a transaction back for another.
+func rolledBack(err error) bool {
+	var refused *mysql.MySQLError
+	return errors.As(err, &refused) && refused.Number == 1213
 }
 
 // choices are queries that choose rows, the first exactChoices of them so that their condition is the whole of it.
@@ -301,5 +312,8 @@ func chooseOnMySQL(ctx context.Context, c *sql.Conn, r *rand.Rand, changes []str
 			_, err = tx.ExecContext(ctx, s.query, s.args...)
 		}
 	}
-	return x, errors.Join(err, tx.Commit())
+	if err != nil {
+		return nil, err // what a deadlock rolled back is not committed
+	}
+	return x, tx.Commit()
 }

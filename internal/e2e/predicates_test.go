@@ -278,7 +278,10 @@ func (m *choosers) hold(t *testing.T, recording string) {
 		}
 	}
 	for e := range found {
-		if from, to := byID[e[0]], byID[e[1]]; from == nil || to == nil || from.shows(to) {
+		switch from, to := byID[e[0]], byID[e[1]]; {
+		case from == nil || to == nil:
+			t.Errorf("%s is said to have come before %s, and of one the client does not know that it committed", e[0], e[1])
+		case from.shows(to):
 			t.Errorf("%s is said to have come before %s, whose writes its snapshot shows", e[0], e[1])
 		}
 	}
