@@ -183,13 +183,7 @@ func TestRowsOver16MiBPass(t *testing.T) {
 		t.Skip("slow: make check runs it")
 	}
 	b := newBench(t, nil, "CREATE TABLE big (id INT PRIMARY KEY, b LONGBLOB)")
-	admin := testdb.Open(t, "")
-	var before int
-	if err := admin.QueryRow("SELECT @@global.max_allowed_packet").Scan(&before); err != nil {
-		t.Fatal(err)
-	}
-	b.exec(admin, "SET GLOBAL max_allowed_packet = 128 << 20")
-	t.Cleanup(func() { admin.Exec(fmt.Sprintf("SET GLOBAL max_allowed_packet = %d", before)) })
+	b.setGlobal("max_allowed_packet", 128<<20)
 	for _, parameters := range []string{"maxAllowedPacket=0", "maxAllowedPacket=0&interpolateParams=true"} {
 		c := b.conn(b.open(parameters))
 		// Commands of one packet whose rewritten form takes two: the reply's numbers go on from the client's.

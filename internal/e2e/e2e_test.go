@@ -143,6 +143,22 @@ func (b *bench) updatesCurrentRows(c *sql.Conn) {
 	}
 }
 
+// setGlobal changes a setting of the server that all tests share until the test has ended.
+func (b *bench) setGlobal(name string, value int) {
+	b.t.Helper()
+	db := testdb.Open(b.t, "")
+	var before int
+	if err := db.QueryRow("SELECT @@global." + name).Scan(&before); err != nil {
+		b.t.Fatal(err)
+	}
+	b.exec(db, fmt.Sprintf("SET GLOBAL %s = %d", name, value))
+	b.t.Cleanup(func() {
+		if _, err := db.Exec(fmt.Sprintf("SET GLOBAL %s = %d", name, before)); err != nil {
+			b.t.Errorf("set %s back: %v", name, err)
+		}
+	})
+}
+
 // executor is a pool, a connection or a transaction.
 type executor interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)

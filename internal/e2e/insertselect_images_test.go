@@ -86,7 +86,7 @@ func TestWhatInsertSelectMakesIsHeldAgainstConditions(t *testing.T) {
 				db := b.open(fmt.Sprintf("interpolateParams=%t", !prepared))
 				c := []*sql.Conn{b.conn(db), b.conn(db)}
 				if f.file != "" && testdb.EngineName() == testdb.MySQL.Name {
-					b.exec(b.direct, "SET GLOBAL local_infile = 1") // it is off there
+					b.setGlobal("local_infile", 1) // it is off there
 				}
 				run := func(query string) {
 					t.Helper()

@@ -108,7 +108,7 @@ func TestOutcomesAreWhatTheTablesSay(t *testing.T) {
 				"CREATE PROCEDURE commits() BEGIN UPDATE t SET v = v + 1; COMMIT; END",
 				"CREATE PROCEDURE restarts() BEGIN UPDATE t SET v = v + 1; COMMIT; START TRANSACTION; UPDATE t SET v = v + 1; END",
 				"CREATE PROCEDURE fails() BEGIN COMMIT; UPDATE t SET v = v + 1; INSERT INTO t (id) VALUES (1); END")
-			b.exec(b.direct, "SET GLOBAL innodb_lock_wait_timeout = 1")
+			b.setGlobal("innodb_lock_wait_timeout", 1)
 			for _, steps := range farewells {
 				b.sayFarewell(steps)
 			}

@@ -357,7 +357,7 @@ func playWith(t *testing.T, s script, id string, change func(*proxyserver.Option
 	admin := testdb.Open(t, "")
 	b := &bench{t: t}
 	if testdb.EngineName() == testdb.MySQL.Name {
-		b.exec(admin, "SET GLOBAL log_bin_trust_function_creators = 1")
+		b.setGlobal("log_bin_trust_function_creators", 1)
 	}
 	for _, name := range names {
 		b.exec(admin, "DROP DATABASE IF EXISTS "+name, "CREATE DATABASE "+name)

@@ -30,7 +30,7 @@ func TestRecordedWritesAreThoseInTheTable(t *testing.T) {
 			b := newBench(t, func(o *proxyserver.Options) { o.Durability = durability },
 				"CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT, s VARCHAR(20), u INT UNIQUE)",
 				"INSERT INTO t (v, s) VALUES (0,'a'),(0,'b'),(0,'c'),(0,'d'),(0,'e'),(0,'f'),(0,'g'),(0,'h')")
-			b.exec(b.direct, "SET GLOBAL innodb_lock_wait_timeout = 1")
+			b.setGlobal("innodb_lock_wait_timeout", 1)
 			var clients sync.WaitGroup
 			for i := range 6 {
 				parameters := []string{"", "interpolateParams=true", "clientFoundRows=true"}[i%3]
@@ -143,7 +143,7 @@ func TestRandomStatementsAreRecordedTruly(t *testing.T) {
 
 func recordTruly(t *testing.T, b *bench) {
 	t.Helper()
-	b.exec(b.direct, "SET GLOBAL innodb_lock_wait_timeout = 1")
+	b.setGlobal("innodb_lock_wait_timeout", 1)
 	statements := rapid.Custom(drawStatement)
 	var clients sync.WaitGroup
 	for i := range 4 {

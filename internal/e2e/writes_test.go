@@ -59,7 +59,7 @@ func TestWritesAreTransparentAndRecordedAsTheyAre(t *testing.T) {
 			names := []string{"mirror_a", "mirror_b"}
 			m := newMirror(t, caps|gomysql.CLIENT_LOCAL_FILES, nil, writeTables...)
 			if testdb.EngineName() == testdb.MySQL.Name {
-				m.b.exec(m.b.direct, "SET GLOBAL local_infile = 1") // for LOAD DATA LOCAL; it is off there
+				m.b.setGlobal("local_infile", 1) // for LOAD DATA LOCAL; it is off there
 			}
 			w := &writer{t: t, reflection: &reflection{m: m}}
 			for i := range w.sides {
