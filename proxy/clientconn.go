@@ -79,6 +79,8 @@ func (l *clientConn) finish(ctx context.Context) {
 	defer l.leave(ctx)
 	ctx = context.WithoutCancel(ctx)
 	l.session.ServerClosed(l.proxy.now())
+	for toClient, _ := l.session.Output(); len(toClient) > 0; toClient, _ = l.session.Output() { // it gives room back
+	}
 	if l.proxy.cfg.Off || l.server.conn == nil {
 		return // no session of the server's has begun
 	}
@@ -239,13 +241,18 @@ func (l *clientConn) dismiss() {
 
 // send writes what the session has for either side.
 func (l *clientConn) send() {
-	toClient, toServer := l.session.Output()
-	if err := l.server.write(toServer); err != nil {
-		// The server's last words may still be on their way: its side is read to the end.
-		l.log().Debug("write to server", zap.Error(err))
-	}
-	if err := l.client.write(toClient); err != nil {
-		l.session.ClientClosed(l.proxy.now())
+	for {
+		toClient, toServer := l.session.Output()
+		if err := l.server.write(toServer); err != nil {
+			// The server's last words may still be on their way: its side is read to the end.
+			l.log().Debug("write to server", zap.Error(err))
+		}
+		if err := l.client.write(toClient); err != nil {
+			l.session.ClientClosed(l.proxy.now())
+		}
+		if len(toClient) == 0 {
+			return
+		}
 	}
 }
 

@@ -99,6 +99,7 @@ type Config struct {
 	MaxLogins           int    // see Reloadable
 	MaxLoginsPerAddress int    // see Reloadable
 	TxnMemory           int    // see Reloadable
+	RowMemory           int    // bounds what is held of long rows, in bytes; 0: there is no bound
 	LogSQL              LogSQL // see Reloadable
 	Logger              *zap.Logger
 }
@@ -107,6 +108,7 @@ type Config struct {
 type Proxy struct {
 	cfg        Config
 	reloadable atomic.Pointer[Reloadable]
+	rowMemory  *session.RowMemory
 	conns      atomic.Int64 // clients that were admitted and are not gone
 	txns       atomic.Uint32
 	ids        atomic.Uint32
@@ -140,7 +142,8 @@ func New(cfg Config) *Proxy {
 	if cfg.Started.IsZero() {
 		cfg.Started = time.Now()
 	}
-	p := &Proxy{cfg: cfg, served: make(map[*clientConn]struct{}), logins: newLogins()}
+	p := &Proxy{cfg: cfg, served: make(map[*clientConn]struct{}), logins: newLogins(),
+		rowMemory: session.NewRowMemory(cfg.RowMemory)}
 	p.seldom = cfg.Logger.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core {
 		return zapcore.NewSamplerWithOptions(c, seldomEvery, 1, 0)
 	}))
@@ -293,6 +296,7 @@ func (p *Proxy) newClientConn(client net.Conn) *clientConn {
 		NextTxn:     func() history.TxnID { return history.MakeTxnID(p.cfg.Run, p.txns.Add(1)) },
 		Args:        settings.Args,
 		TxnMemory:   settings.TxnMemory,
+		RowMemory:   p.rowMemory,
 		Halted:      p.halted(),
 		ClientLocal: clientLocal,
 		ServerLocal: serverLocal,

@@ -42,7 +42,7 @@ func options(s *config.Settings) (proxyserver.Options, error) {
 		Admin:   s.Admin, AdminPprof: s.AdminPprof,
 		Args: s.RecordValues, Drain: s.Drain, MaxConns: s.MaxConnections, MaxLogins: s.MaxLogins,
 		MaxLoginsPerAddress: s.MaxLoginsAddress, TxnMemory: s.MaxTxnMemory << 20, LogSQL: logSQL[s.LogSQL],
-		StrictPlans: s.StrictPlans, Columns: s.RowIdentity == "columns"}
+		RowMemory: s.MaxRowMemory << 20, StrictPlans: s.StrictPlans, Columns: s.RowIdentity == "columns"}
 	var err error
 	if o.Upstream, err = upstream(s); err != nil {
 		return o, err

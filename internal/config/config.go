@@ -45,6 +45,7 @@ type Settings struct {
 	MaxLogins          int
 	MaxLoginsAddress   int
 	MaxTxnMemory       int
+	MaxRowMemory       int
 	AllowLocalUpstream bool
 	Drain              time.Duration
 	Admin              string
@@ -57,7 +58,8 @@ type Settings struct {
 func Default() Settings {
 	return Settings{Listen: "127.0.0.1:0", Mode: "items", RowIdentity: "system", Durability: "relaxed",
 		WhenFull: "auto", ServerLog: "auto", RecordValues: true, Drain: 10 * time.Second,
-		LogLevel: "info", LogSQL: "none", SocketMode: "0600", MaxLogins: 128, MaxLoginsAddress: 32, MaxTxnMemory: 256}
+		LogLevel: "info", LogSQL: "none", SocketMode: "0600", MaxLogins: 128, MaxLoginsAddress: 32, MaxTxnMemory: 256,
+		MaxRowMemory: 1024}
 }
 
 // An Option describes one setting.
@@ -137,6 +139,8 @@ var Options = []Option{
 	{Name: "max_transaction_memory", Reloads: true, value: func(s *Settings) any { return &s.MaxTxnMemory },
 		Usage: "how many MiB are kept of an open transaction until it is recorded; " +
 			"its later statements go unobserved; 0: no bound"},
+	{Name: "max_row_memory", value: func(s *Settings) any { return &s.MaxRowMemory },
+		Usage: "how many MiB are held of long rows and replies, for all clients together; 0: no bound"},
 	{Name: "allow_local_upstream", value: func(s *Settings) any { return &s.AllowLocalUpstream },
 		Usage: "permit a server on this host behind a listener that others can reach"},
 	{Name: "drain", Reloads: true, value: func(s *Settings) any { return &s.Drain },

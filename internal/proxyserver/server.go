@@ -65,6 +65,7 @@ type Options struct {
 	Durability recorder.Durability
 	WhenFull   recorder.WhenFull
 	MinFree    int64  // see recorder.Options
+	RowMemory  int    // see proxy.Config
 	AllowLocal bool   // see proxy.Config
 	Version    string // isotap's own, for the recording
 	Logger     *zap.Logger
@@ -144,7 +145,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	o.warnOfPlainLegs()
 	cfg := proxy.Config{Network: o.Upstream.Network, Address: o.Upstream.Address, Off: o.Off, TLS: legs,
 		Durable: o.Durability == recorder.Commit, AllowLocal: o.AllowLocal, LoginTimeout: o.LoginTimeout,
-		Logger: o.Logger}
+		RowMemory: o.RowMemory, Logger: o.Logger}
 	if o.SocketMode == 0 {
 		o.SocketMode = defaultSocketMode
 	}

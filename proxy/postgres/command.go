@@ -270,7 +270,7 @@ func (s *Session) plan(text []byte, extended bool) form {
 		f.rewritten = true
 	}
 	f.bare = !f.rewritten && !s.scripts.refusal(f.script.Plain).IsZero()
-	f.namesOurs = s.planner.Exposes() && bytes.Contains(text, []byte(rewrite.NamePrefix))
+	f.namesOurs = (f.rewritten || s.planner.Exposes()) && bytes.Contains(text, []byte(rewrite.NamePrefix))
 	s.tries(f.upstream())
 	return f
 }

@@ -331,13 +331,18 @@ func (s *Session) begin(x *pendingReply) {
 		c.form, c.plan, c.format = &c.portal.form, c.portal.plan, c.portal.format
 		c.hidden, c.cut = c.form.hidden(c.form.plan(0)), c.portal.cutOf()
 		if f := s.names.confirmed.executed(c.form.plan(0)); f != nil { // its rows come without a description
-			c.hidden, c.plan = f.hidden(f.plan(0)), withoutSources(c.plan)
+			c.hidden = f.hidden(f.plan(0))
+			if c.plan = withoutSources(c.plan); c.hidden > 0 {
+				c.plan = executes(c.plan, f.plan(0))
+			}
 			c.swallow = c.hidden > 0 && f.plan(0).Result.Reply == rewrite.Returning
 			return
 		}
-		c.applyLayout(c.portal.layoutOf())
 	}
 	c.swallow = c.hidden > 0 && c.form.plan(x.at).Result.Reply == rewrite.Returning
+	if c.portal != nil {
+		c.applyLayout(c.portal.layoutOf())
+	}
 	c.fetch(s.names.confirmed, x.kind == pendingQuery)
 }
 

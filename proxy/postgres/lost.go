@@ -60,5 +60,6 @@ func (s *Session) recordLost() {
 // close ends the session, with what was under way.
 func (s *Session) close() {
 	s.lostServer()
+	s.dropLong()
 	s.phase = phaseClosed
 }

@@ -11,6 +11,7 @@ import (
 // before it would begin after others have read what it wrote, and a serializable history would show a G-SIa.
 func TestStatementsSentTogetherBeganWhenSent(t *testing.T) {
 	const written = "\x00\x03\x00\x00\x00\x05(0,1)\x00\x00\x00\x030/1\x00\x00\x00\x01f"
+	described := "ST" + string(descriptionOf("isotap_1", "isotap_2", "isotap_3"))
 	const bind = "\x00\x00\x00\x00\x00\x00\x00\x00"
 	for name, c := range map[string]struct {
 		client, replies []string
@@ -33,8 +34,8 @@ func TestStatementsSentTogetherBeganWhenSent(t *testing.T) {
 			client: []string{"CP\x00i\x00\x00\x00", "CB" + bind, "CE\x00\x00\x00\x00\x00", "CP\x00i\x00\x00\x00", "CB" +
 				bind,
 				"CE\x00\x00\x00\x00\x00", "CS"},
-			replies: []string{"S1", "S2", "SD" + written, "SCINSERT 0 1\x00", "S1", "S2", "SD" + written,
-				"SCINSERT 0 1\x00", "SZI"},
+			replies: []string{"S1", "S2", described, "SD" + written, "SCINSERT 0 1\x00", "S1", "S2", described,
+				"SD" + written, "SCINSERT 0 1\x00", "SZI"},
 			sent: 1000,
 		},
 	} {

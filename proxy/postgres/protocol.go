@@ -85,6 +85,7 @@ const (
 	sqlstateConnectionRejected           = "08004" // sqlserver_rejected_establishment_of_sqlconnection
 	sqlstateTransactionResolutionUnknown = "08007"
 	sqlstateProtocolViolation            = "08P01"
+	sqlstateOutOfMemory                  = "53200"
 	sqlstateFeatureNotSupported          = "0A000"
 	sqlstateReadOnlyTransaction          = "25006"
 	sqlstateInvalidAuthorization         = "28000"

@@ -9,9 +9,8 @@ import (
 )
 
 // longFromServer says which messages of the server may be long and are passed on as they come: rows that stay as they
-// are. longCopied says so where rows are trimmed: data of COPY alone.
+// are, or are trimmed as they come (longrow.go).
 func longFromServer(kind byte) bool { return kind == msgDataRow || kind == msgCopyData }
-func longCopied(kind byte) bool     { return kind == msgCopyData }
 
 // passes returns the part of p that is rows to be passed on as they are.
 func (s *Session) passes(p []byte) int {
@@ -53,14 +52,18 @@ func (s *Session) replyBytes(p []byte) (int, error) {
 		s.dropping = s.dropping && s.server.passing > 0
 		return len(part), nil
 	}
+	if s.row != nil {
+		n := min(s.row.left, len(p))
+		return n, s.takeRow(p[:n])
+	}
 	if n := s.passes(p); n > 0 {
 		return n, nil
 	}
-	streams := longFromServer
-	if s.result.trims() {
-		streams = longCopied
+	m, used, err := s.server.next(p, serverLimit, longFromServer)
+	if err == nil && !s.reserveMessage() {
+		s.refuseLong()
+		return used, nil
 	}
-	m, used, err := s.server.next(p, serverLimit, streams)
 	if m.raw == nil || err != nil {
 		return used, err
 	}
@@ -162,6 +165,7 @@ func (s *Session) description(x *pendingReply, m message) error {
 		s.forward(x, m)
 		return nil
 	case msgNoData:
+		s.clear(f)
 		if !x.ofQuery { // a Query says nothing of rows that there are not
 			s.forward(x, m)
 		}
@@ -176,16 +180,18 @@ func (s *Session) description(x *pendingReply, m message) error {
 		if hidden == 0 || plan.Session.Cursor != nil {
 			hidden = s.names.hiddenFields(plan, m.body)
 		}
-		if hidden > 0 && plan != nil && plan.Result.Reply == rewrite.Returning {
-			s.forward(x, message{raw: noData})
-			break
-		}
 		c := resultInProgress{hidden: hidden, cut: s.describedCut(x, m.body, hidden)}
+		c.swallow = hidden > 0 && plan != nil && plan.Result.Reply == rewrite.Returning
 		c.applyLayout(s.laidOut(x, f, plan, m.body, hidden))
-		if c.hidden == 0 && len(c.cut) == 0 {
+		switch {
+		case c.swallow:
+			s.forward(x, message{raw: noData})
+		case !c.trims():
 			s.forward(x, m)
-		} else if err := s.trimDescription(x, m, c.hidden, c.cut); err != nil {
-			return err
+		default:
+			if err := s.trimDescription(x, m, c.hidden, c.cut); err != nil {
+				return err
+			}
 		}
 	default:
 		return unexpected(m, x)
@@ -215,10 +221,8 @@ func (s *Session) resultMessage(x *pendingReply, m message) error {
 		if s.exposes(c.form) && len(m.body) > 1 {
 			c.cut = s.descriptions.exposed(m.body, c.hidden)
 		}
-		if !c.swallow {
-			f, plan := s.names.confirmed.shownForm(c.form, c.form.plan(x.at))
-			c.applyLayout(s.defend(f, plan, m.body, c.hidden))
-		}
+		f, plan := s.names.confirmed.shownForm(c.form, c.form.plan(x.at))
+		c.applyLayout(s.defend(f, plan, m.body, c.hidden))
 		switch {
 		case c.swallow:
 		case s.result.trims():
@@ -228,7 +232,10 @@ func (s *Session) resultMessage(x *pendingReply, m message) error {
 		}
 	case msgDataRow:
 		c.rows++
-		if s.result.trims() {
+		switch {
+		case s.result.trims() && m.more > 0:
+			return s.holdRow(x, m)
+		case s.result.trims():
 			return s.trimRow(x, m)
 		}
 		s.forward(x, m)

@@ -44,9 +44,27 @@ func (c *resultInProgress) applyLayout(l layout) {
 			c.cut = append(slices.Clip(c.cut), at)
 		}
 	}
-	if c.wrong = l.wrong; l.wrong && l.hidden == 0 {
-		c.plan, c.swallow = withoutSources(c.plan), false
+	if c.wrong = l.wrong; l.wrong {
+		c.swallow = l.none
 	}
+	switch {
+	case l.wrong && l.present > 0:
+		c.plan = presentOnly(c.plan, l.present)
+	case l.none, l.wrong && l.hidden == 0:
+		c.plan = withoutSources(c.plan)
+	}
+}
+
+// presentOnly returns the plan by which nothing is understood of a row but whether it is the client's, which the hidden
+// column tells that is counted from 1.
+func presentOnly(p *sqlpostgres.Plan, at int) *sqlpostgres.Plan {
+	var q sqlpostgres.Plan
+	if p != nil {
+		q = *p
+	}
+	q.Result.Sources = slices.Repeat([]sqlpostgres.Source{{Array: true}}, at) // whose columns are passed over
+	q.Result.Sources[at-1] = sqlpostgres.Source{Present: true}
+	return &q
 }
 
 // doubt takes away what a statement has shown whose plan is wrong.
@@ -98,6 +116,24 @@ func withoutSources(p *sqlpostgres.Plan) *sqlpostgres.Plan {
 	q := *p
 	q.Result.Sources = nil
 	return &q
+}
+
+// executes returns the plan by which rows of an EXECUTE are understood: of what it runs no more is known than whether a
+// row is the client's, and what the tag begins with.
+func executes(p, runs *sqlpostgres.Plan) *sqlpostgres.Plan {
+	if p == nil || runs.Result.Tag == "" {
+		return withoutSources(p)
+	}
+	q, before := p, 0
+	for i := range runs.Result.Sources {
+		source := &runs.Result.Sources[i]
+		if before += source.Columns(); source.Present {
+			q = presentOnly(p, before)
+			q.Result.Tag = runs.Result.Tag
+			break
+		}
+	}
+	return q
 }
 
 // selectTag begins the tag of a statement that reads, and whose parts write.
@@ -168,7 +204,17 @@ type layout struct {
 	hidden int   // at its end, as the plan has it
 	cut    []int // before these
 	wrong  bool  // the plan does not know of some
+	none   bool  // there are no others, unlike what the plan has
 	known  bool  // it was read off a description
+	// present is which of the hidden ones tells whether a row is the client's, counted from 1; 0: none.
+	present int
+}
+
+// ofFields has a layout say which of its hidden columns tells whether a row is the client's.
+func (l layout) ofFields(fields []pgproto3.FieldDescription) layout {
+	isPresent := func(f pgproto3.FieldDescription) bool { return string(f.Name) == rewrite.PresentColumn }
+	l.present = slices.IndexFunc(fields[max(len(fields)-l.hidden, 0):], isPresent) + 1
+	return l
 }
 
 // A descriptionReader reads bodies of RowDescription messages, one after the other, into the same memory. It keeps
@@ -194,31 +240,81 @@ func (r *descriptionReader) forget() {
 	clear(r.last.Fields)
 }
 
-// layout returns where columns of isotap's stand in a result that by its plan has so many of them at its end.
-func (r *descriptionReader) layout(body []byte, hidden int) layout {
+// What a result has of the client's own by its plan.
+type clientColumns int
+
+const (
+	anyColumns  clientColumns = iota // a SELECT may have none
+	noColumns                        // a write without RETURNING
+	someColumns                      // a write with it
+)
+
+// columnsOf returns what a plan knows of the client's columns.
+func columnsOf(p *sqlpostgres.Plan) clientColumns {
+	switch {
+	case p.Result.Reply == rewrite.Returning:
+		return noColumns
+	case counts(p):
+		return someColumns
+	}
+	return anyColumns
+}
+
+// layout returns where columns of isotap's stand in a result that by its plan has so many of them at its end, and such
+// columns of the client's.
+func (r *descriptionReader) layout(body []byte, hidden int, others clientColumns) layout {
 	defer r.forget()
 	l := layout{hidden: hidden, known: true}
 	fields := r.read(body)
 	atEnd := 0
+	var ours []int
 	for i := range fields {
-		ours := rewrite.IsColumn(string(fields[i].Name))
-		switch {
-		case i >= len(fields)-hidden && ours:
+		if !rewrite.IsColumn(string(fields[i].Name)) {
+			continue
+		}
+		if ours = append(ours, i); i >= len(fields)-hidden {
 			atEnd++
-		case ours:
-			l.cut, l.wrong = append(l.cut, i), true
 		}
 	}
-	if l.wrong && atEnd < hidden { // the client's own stand among them: nothing is where the plan has it
-		l = layout{known: true, wrong: true}
-		for i := range fields {
-			if rewrite.IsColumn(string(fields[i].Name)) {
-				l.cut = append(l.cut, i)
-			}
-		}
+	l.cut = ours[:len(ours)-atEnd]
+	l.wrong = len(l.cut) > 0 || atEnd < hidden || others == noColumns && len(fields) != hidden ||
+		others == someColumns && len(fields) == hidden
+	switch {
+	case l.wrong && len(ours) == len(fields):
+		return layout{hidden: len(fields), known: true, wrong: true, none: true}.ofFields(fields)
+	case atEnd < hidden: // the client's own stand among them: nothing is where the plan has it
+		return layout{cut: ours, known: true, wrong: true}
 	}
-	return l
+	return l.ofFields(fields)
 }
+
+// unplanned returns the layout of a result that by its plan has no column of isotap's, or of which there is no plan: it
+// has those of a statement that stands elsewhere in the text than isotap took it to stand. They come last, and have the
+// numbers from 1 on, or names that isotap alone gives.
+func (r *descriptionReader) unplanned(body []byte) layout {
+	defer r.forget()
+	fields := r.read(body)
+	n, sure := 0, false
+	for i := range fields {
+		switch name := string(fields[i].Name); {
+		case name == rewrite.NamePrefix+"1":
+			n, sure = 1, true
+		case name == rewrite.PresentColumn, name == rewrite.PartsColumn:
+			n, sure = n+1, true
+		case rewrite.IsColumn(name):
+			n++
+		default:
+			n, sure = 0, false
+		}
+	}
+	if !sure || n < minReturned {
+		return layout{known: true}
+	}
+	return layout{hidden: n, known: true, wrong: true, none: n == len(fields)}.ofFields(fields)
+}
+
+// minReturned is how many columns a statement gets at least: where a row is, and which version of it.
+const minReturned = 2
 
 // exposed returns the places of isotap's columns among the visible columns of a description, which has hidden ones
 // behind them.
@@ -319,13 +415,19 @@ func (s *Session) findHiddenFields(c *resultInProgress, description []byte) {
 	case c.hidden > 0:
 		return
 	}
-	if f := s.names.confirmed.executed(c.plan); f != nil {
-		c.hidden = f.hidden(f.plan(0))
+	runs := s.names.confirmed.executed(c.plan)
+	if runs != nil {
+		c.hidden = runs.hidden(runs.plan(0))
 	} else {
 		c.hidden = s.names.hiddenFields(c.plan, description)
 	}
-	if c.hidden > 0 {
-		c.swallow = len(description) > 1 && c.hidden == int(binary.BigEndian.Uint16(description))
+	if c.hidden == 0 {
+		return
+	}
+	c.swallow = len(description) > 1 && c.hidden == int(binary.BigEndian.Uint16(description))
+	if runs != nil {
+		c.plan = executes(c.plan, runs.plan(0))
+	} else {
 		c.plan = withoutSources(c.plan)
 	}
 }
@@ -361,20 +463,42 @@ func named(x *pendingReply, f *form, m message, e *serverError) message {
 // defend returns the layout of a result that was described, and sees to it that its plan is used no more if it is
 // wrong.
 func (s *Session) defend(f *form, plan *sqlpostgres.Plan, description []byte, hidden int) layout {
-	if !guards(f, plan, hidden) {
-		return layout{hidden: hidden}
+	var l layout
+	switch {
+	case f == nil || !f.rewritten:
+		if hidden == 0 {
+			return l
+		}
+		l = s.descriptions.layout(description, hidden, anyColumns)
+	case plan != nil && (hidden > 0 || plan.Result.Reply != rewrite.Unchanged):
+		l = s.descriptions.layout(description, hidden, columnsOf(plan))
+	case f.namesOurs:
+		return l
+	default:
+		l = s.descriptions.unplanned(description)
 	}
-	l := s.descriptions.layout(description, hidden)
 	if !l.wrong {
 		s.clear(f)
 		return l
 	}
 	s.events = append(s.events, session.Event{Misplanned: true})
-	if plan != nil && s.planner != nil && s.planner.Misplanned(plan.Shape) {
-		s.note("a statement was planned wrong, and goes unobserved from now on; the client did not see the columns "+
-			"that isotap added: %s", plan.Shape)
-	}
+	s.misplanned(f, plan)
 	return l
+}
+
+// misplanned sees to it that a plan is used no more, nor any other of its text: it may be that of another statement of
+// it.
+func (s *Session) misplanned(f *form, plan *sqlpostgres.Plan) {
+	plans := []*sqlpostgres.Plan{plan}
+	if f != nil && len(f.statements()) > 1 {
+		plans = f.statements()
+	}
+	for _, p := range plans {
+		if p != nil && s.planner != nil && s.planner.Misplanned(p.Shape) {
+			s.note("a statement was planned wrong, and goes unobserved from now on; the client did not see the columns "+
+				"that isotap added: %s", p.Shape)
+		}
+	}
 }
 
 // A form is a text as it went upstream.
@@ -492,7 +616,7 @@ func (s *Session) unfolded(f *form) bool {
 func (s *Session) describePortalFirst(name string, p *portal) {
 	shown, _ := s.names.speculative.shownForm(&p.form, p.form.plan(0))
 	exposes := p.of != nil && !p.of.asked && !p.of.shown && s.unfolded(&p.form)
-	if unseen := s.txn.status != txnFailed && !p.describesRows() && !s.isCleared(shown); !p.sent &&
+	if unseen := s.txn.status != txnFailed && !p.describesRows() && !s.isBorneOut(shown); !p.sent &&
 		(exposes || unseen) {
 		s.expect(pendingReply{kind: pendingDescribePortal, own: true, silent: true, name: name})
 		s.toServer = appendNamed(s.toServer, msgDescribe, ofPortal, name)
@@ -537,11 +661,6 @@ func (s *Session) describedCut(x *pendingReply, description []byte, hidden int) 
 // of the description and out of the rows, and statements of that shape go as the client wrote them from then on, in all
 // sessions.
 
-// guards reports whether a result has been given columns by isotap: what a form reads under its plan.
-func guards(f *form, plan *sqlpostgres.Plan, hidden int) bool {
-	return hidden > 0 || f != nil && f.rewritten && plan != nil && plan.Result.Reply != rewrite.Unchanged
-}
-
 // clear notes that a script shows nothing but what its plan has.
 func (s *Session) clear(f *form) {
 	if f != nil && f.upstream() != nil {
@@ -559,6 +678,12 @@ func (s *Session) isCleared(f *form) bool {
 		return true
 	}
 	return s.scripts.isCleared(f.upstream())
+}
+
+// isBorneOut reports whether the session has seen a description of what a form shows, whatever its plan says, or the
+// form is the client's own text.
+func (s *Session) isBorneOut(f *form) bool {
+	return f == nil || !f.rewritten || s.scripts.isCleared(f.upstream())
 }
 
 // laidOut returns the layout of the rows that a Describe is about, and keeps it for them.

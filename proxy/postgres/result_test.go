@@ -26,18 +26,24 @@ func TestLayoutFindsColumnsThatNoPlanHas(t *testing.T) {
 		name   string
 		fields []string
 		hidden int
+		others clientColumns
 		want   layout
 	}{
-		{"the client's alone", []string{"id", "balance"}, 0, layout{known: true}},
-		{"as the plan has it", []string{"id", ours}, 1, layout{known: true, hidden: 1}},
-		{"one more before the end", []string{ours, "id", ours}, 1, layout{known: true, hidden: 1, cut: []int{0},
+		{"the client's alone", []string{"id", "balance"}, 0, anyColumns, layout{known: true}},
+		{"as the plan has it", []string{"id", ours}, 1, anyColumns, layout{known: true, hidden: 1}},
+		{"one more before the end", []string{ours, "id", ours}, 1, anyColumns, layout{known: true, hidden: 1, cut: []int{0},
 			wrong: true}},
-		{"none at the end", []string{ours, "id"}, 1, layout{known: true, cut: []int{0}, wrong: true}},
-		{"no plan", []string{"id", ours}, 0, layout{known: true, cut: []int{1}, wrong: true}},
+		{"none at the end", []string{ours, "id"}, 1, anyColumns, layout{known: true, cut: []int{0}, wrong: true}},
+		{"no plan", []string{"id", ours}, 0, anyColumns, layout{known: true, cut: []int{1}, wrong: true}},
+		{"none but isotap's", []string{ours, ours}, 2, noColumns, layout{known: true, hidden: 2}},
+		{"one of the client's", []string{"id", ours, ours}, 2, noColumns, layout{known: true, hidden: 2, wrong: true}},
+		{"more of isotap's", []string{ours, ours}, 1, noColumns, layout{known: true, hidden: 2, wrong: true, none: true}},
+		{"isotap's only", []string{ours}, 1, someColumns, layout{known: true, hidden: 1, wrong: true, none: true}},
+		{"the client's only", []string{"id"}, 1, noColumns, layout{known: true, wrong: true}},
 	} {
 		var r descriptionReader
-		got := r.layout(descriptionOf(c.fields...), c.hidden)
-		if got.hidden != c.want.hidden || got.wrong != c.want.wrong || !got.known ||
+		got := r.layout(descriptionOf(c.fields...), c.hidden, c.others)
+		if got.hidden != c.want.hidden || got.wrong != c.want.wrong || !got.known || got.none != c.want.none ||
 			!slices.Equal(got.cut, c.want.cut) {
 			t.Errorf("%s: %+v, not %+v", c.name, got, c.want)
 		}
@@ -48,7 +54,7 @@ func TestLayoutFindsColumnsThatNoPlanHas(t *testing.T) {
 func TestDescriptionReaderKeepsNothingOfABody(t *testing.T) {
 	var r descriptionReader
 	for _, n := range []int{3, maxDescribed + 1} {
-		r.layout(descriptionOf(make([]string, n)...), 0)
+		r.layout(descriptionOf(make([]string, n)...), 0, anyColumns)
 		r.exposed(descriptionOf(make([]string, n)...), 0)
 		for _, field := range r.last.Fields[:cap(r.last.Fields)] {
 			if field.Name != nil {

@@ -126,6 +126,9 @@ type Session struct {
 	events         []session.Event
 
 	client, server frameReader
+	row            *heldRow   // a long row of which not all has come; nil: none
+	long           longOutput // goes to the client before toClient
+	reserved       int        // of cfg.RowMemory, for an incomplete message of the server
 	// misread says that the client's bytes are no messages any more: they are passed on.
 	misread bool
 	// dropping says that the rest of a long message of the server is not for the client.
@@ -175,10 +178,14 @@ func (s *Session) watches() bool { return s.cfg.Planners != nil && !s.replicatio
 var errUnexpected = errors.New("unexpected message")
 
 // Output returns the bytes to send to each side and forgets them. They are valid until the session is given
-// bytes again. While a reply waits for the recording toClient is empty.
+// bytes again, or asked for more. While a reply waits for the recording toClient is empty. There may be more output to
+// the client until it is.
 func (s *Session) Output() (toClient, toServer []byte) {
 	toServer, s.toServer = s.toServer, txnstate.Reusable(s.toServer)
-	if !s.withheld {
+	if s.withheld {
+		return nil, toServer
+	}
+	if toClient = s.long.next(); toClient == nil {
 		toClient, s.toClient = s.toClient, txnstate.Reusable(s.toClient)
 	}
 	return toClient, toServer

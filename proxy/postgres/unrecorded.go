@@ -46,6 +46,11 @@ func haltedError(why error) message {
 // session: the server has committed it, so it is neither told to be done nor to have failed.
 func (s *Session) Unrecorded(now int64, why error) {
 	s.now = now
+	if len(s.long.parts) > 0 { // the acknowledgment may be among them
+		for s.long.next() != nil {
+		}
+		s.ackAt, s.toClient = 0, nil
+	}
 	if s.ackAt <= len(s.toClient) {
 		s.toClient = append(s.toClient[:s.ackAt], fatal(sqlstateTransactionResolutionUnknown,
 			"the server has committed the transaction, but isotap has not recorded it, and ends the connection",

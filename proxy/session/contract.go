@@ -20,6 +20,8 @@ type Options struct {
 	Args bool
 	// TxnMemory bounds what is kept of an open transaction until it is recorded, in bytes; 0: there is no bound.
 	TxnMemory int
+	// RowMemory bounds what is held of long rows, of all sessions together.
+	RowMemory *RowMemory
 	// Halted returns why no transaction may begin now, as it could not be recorded; nil: one may. The field is nil
 	// where transactions may always begin. It is asked when one would.
 	Halted func() error

@@ -238,7 +238,8 @@ func (pl *planner) returnNumbers(t *Table) {
 	}
 	for c := range numberedFirst(t) {
 		pos, gap := pl.after(pl.st.last())
-		pl.insertAt(pos, text(", "+rewrite.RowIDColumn+", CAST("+quoted(c.Name)+" AS BINARY)"+gap))
+		pl.insertAt(pos, text(", "+rewrite.RowIDColumn+", CAST("+quoted(c.Name)+" AS BINARY) AS "+
+			rewrite.CarriedPrefix+"number"+gap))
 		pl.plan.Result.Sources = []Source{{Table: t.Name, Numbers: true, Always: true}}
 		pl.plan.Result.Reply = rewrite.Trimmed
 		return

@@ -259,15 +259,16 @@ func (w *write) returning() error {
 	if width+len(exprs)+len(w.columns) > maxTargets {
 		return refusal(history.ReasonColumns)
 	}
-	lead, name := " RETURNING ", func(int) string { return "" }
+	lead := " RETURNING "
 	w.plan.Result.Reply = rewrite.Returning
 	if len(w.client) > 0 { // the client gets some of the columns: isotap's are known by their names
 		if err := w.st.reserved(); err != nil {
 			return err
 		}
-		lead, name = ", ", func(i int) string { return " AS " + rewrite.NamePrefix + strconv.Itoa(i+1) }
+		lead = ", "
 		w.plan.Result.Reply = rewrite.Trimmed
 	}
+	name := func(i int) string { return " AS " + rewrite.NamePrefix + strconv.Itoa(i+1) }
 	named := make([]string, len(exprs))
 	for i, e := range exprs {
 		named[i] = e + name(i)
