@@ -2,7 +2,12 @@ package mysql
 
 import (
 	"bytes"
+	"strings"
 	"testing"
+
+	"github.com/isotap/isotap/proxy/session"
+	"github.com/isotap/isotap/rewrite"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
 // TestLongRowsPassHoweverTheyArrive cuts a reply with a row of several packets in two, at every byte
@@ -39,6 +44,45 @@ func TestLongRowsPassHoweverTheyArrive(t *testing.T) {
 			if !s.pending.none() || x.rows != 2 {
 				t.Errorf("a row %s, cut at %d: %d rows, %d replies due", name, cut, x.rows, len(s.pending.queue))
 			}
+		}
+	}
+}
+
+// TestLongRowsAreHeldWithinABound has a session be sent a row of three packets that it takes columns out of, with room
+// for it and without.
+func TestLongRowsAreHeldWithinABound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
+	value := bytes.Repeat([]byte{'x'}, 2*maxPayload+100)
+	visible := append(appendLenenc(nil, uint64(len(value))), value...)
+	row := append(append([]byte(nil), visible...), "\x01r\x01w"...)
+	reply, _ := appendPacket(nil, 5, row)
+	for _, room := range []int{40 << 20, 20 << 20} {
+		x := &exchange{visible: true, grammar: resultReply, stmt: &pendingStatement{plan: &sqlmysql.Plan{
+			Result: sqlmysql.Result{Reply: rewrite.Trimmed, Sources: []sqlmysql.Source{{Table: "d.t"}}}}}}
+		x.state, x.fields, x.hidden, x.renumber, x.seq = stateRows, 3, 2, true, 3
+		memory := session.NewRowMemory(room)
+		s := NewSession(Config{Options: session.Options{RowMemory: memory}})
+		s.phase, s.pending = phaseCommand, pending{queue: []*exchange{x}}
+		for rest := reply; len(rest) > 0; rest = rest[min(64<<10, len(rest)):] {
+			if err := s.FromServer(0, rest[:min(64<<10, len(rest))]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, _ := s.Output()
+		want, _ := appendPacket(nil, 3, visible)
+		switch {
+		case room < len(row):
+			if !s.Done() || len(got) > 300 || !strings.Contains(string(got), "max_row_memory") || got[3] != 3 {
+				t.Errorf("a row for which there is no room: done %v, %d bytes, %.200q", s.Done(), len(got), got)
+			}
+		case !bytes.Equal(got, want):
+			t.Errorf("a row of %d bytes came through as %d", len(row), len(got))
+		}
+		s.ServerClosed(0)
+		if memory.Held() != 0 {
+			t.Errorf("%d bytes are held at the end", memory.Held())
 		}
 	}
 }

@@ -139,6 +139,8 @@ type Session struct {
 	postponed *transactionQuestion
 
 	row rowStream
+	// reserved is how much of cfg.RowMemory the packets take of a row that has not come whole.
+	reserved int
 
 	// What goes out with the next Output.
 
@@ -320,6 +322,7 @@ func (s *Session) ServerClosed(now int64) {
 		s.lostServer()
 		s.phase = phaseClosed
 	}
+	s.dropRow()
 }
 
 // Done reports whether the session has nothing more to do: close both sides once the output is sent.
@@ -384,6 +387,9 @@ func (s *Session) clientBytes(p []byte) (int, error) {
 }
 
 func (s *Session) serverBytes(p []byte) (int, error) {
+	if s.phase == phaseClosed {
+		return len(p), nil
+	}
 	if s.phase == phaseCopy {
 		s.toClient = append(s.toClient, p...)
 		return len(p), nil
@@ -403,6 +409,10 @@ func (s *Session) serverBytes(p []byte) (int, error) {
 		return used, nil
 	}
 	payload, whole := s.serverPackets.join(packet)
+	if !s.reserveRow() {
+		s.refuseRow(packet)
+		return used, nil
+	}
 	if !whole {
 		return used, s.bounded()
 	}
@@ -639,6 +649,44 @@ func (s *Session) bounded() error {
 		return fmt.Errorf("%w: a payload of more than %d bytes", errMalformed, limit)
 	}
 	return nil
+}
+
+// reserveRow counts what has come of a row of several packets that isotap must look at, and reports whether there is
+// room for it.
+func (s *Session) reserveRow() bool {
+	want := len(s.serverPackets.payload)
+	if want > s.reserved && !s.cfg.RowMemory.Take(want-s.reserved) {
+		return false
+	}
+	if want < s.reserved {
+		s.cfg.RowMemory.Give(s.reserved - want)
+	}
+	s.reserved = want
+	return true
+}
+
+// refuseRow ends the session, as there is no room for a row of which a packet has come: the client has had nothing of
+// it.
+func (s *Session) refuseRow(packet []byte) {
+	seq := firstSeq(packet, s.serverPackets.payload) + 1
+	if x := s.pending.first(); x != nil && x.renumber {
+		seq = x.seq
+	}
+	s.dropHead()
+	s.lostServer()
+	s.toClient, _ = appendPacket(s.toClient, seq, appendErr(nil, noRoom))
+	s.dropRow()
+	s.phase = phaseClosed
+}
+
+// noRoom is what a client hears for whose row there is no room.
+var noRoom = serverError{gomysql.ER_OUT_OF_RESOURCES, sqlstateGeneral, "isotap has no room for a row this long: what it " +
+	"holds of long rows is bounded for all clients together (max_row_memory)"}
+
+// dropRow lets go of a row that has not come whole.
+func (s *Session) dropRow() {
+	s.serverPackets = packetReader{}
+	s.reserveRow()
 }
 
 // What a session keeps in memory of what either side sends. docs/operating.md has the table of all bounds.

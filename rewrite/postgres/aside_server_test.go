@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/isotap/isotap/history"
@@ -32,7 +33,14 @@ func TestWhatIsReadAsideIsTold(t *testing.T) {
 		{"SELECT DISTINCT ON (item_id) id, note FROM orders WHERE id > 1 ORDER BY item_id, id", rows{"orders": "id > 1"}},
 		{"SELECT id FROM item WHERE id = 99 EXCEPT SELECT a FROM loose WHERE a = 77", rows{"item": none, "loose": none}},
 	} {
-		tw.tells(c.text, c.read, history.Exact)
+		if tw.session.Version < 18 || !strings.Contains(c.text, "INTERSECT") && !strings.Contains(c.text, "EXCEPT") {
+			tw.tells(c.text, c.read, history.Exact)
+			continue
+		}
+		// From 18 on the server does not read the right side where the left one is empty.
+		if plans, _ := tw.both(c.text); plans[0].Observation == history.Exact {
+			t.Errorf("%s is exact", c.text)
+		}
 	}
 	for _, text := range []string{
 		"SELECT id FROM item INTERSECT SELECT item_id FROM orders LIMIT 1",
