@@ -176,7 +176,7 @@ func (s *store) separateRow(accesses []int32) error {
 	for _, i := range accesses {
 		a := &s.accesses[i]
 		n, sure := s.lifeAmong(a.txn, lives)
-		if !sure || n > 0 && s.ofEither(a.tag(), lives) {
+		if !sure || s.ofEither(a.tag(), lives) {
 			a.flags |= inexact
 		}
 		if a.row = numbers[n]; n > 0 && s.ofFormer(a.tag(), lives, n) {

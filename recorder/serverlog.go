@@ -153,31 +153,6 @@ func (r *Reader) Logged(ctx context.Context, run history.Run) iter.Seq2[*history
 	}
 }
 
-// CountLogged returns how many transactions of the server's log were recorded, and how many rows these wrote, without
-// having any one of them in memory whole.
-func (r *Reader) CountLogged(ctx context.Context, run history.Run) (txns, writes uint64, err error) {
-	u, err := newUnpacker()
-	if err != nil {
-		return 0, 0, err
-	}
-	defer u.close()
-	d := decoder{unpacker: u}
-	if d.dict, err = r.dictionary(ctx, run); err != nil {
-		return 0, 0, err
-	}
-	for key, value := range r.values(ctx, appendRunKey(nil, keyLogged, run)) {
-		t, more, err := d.logged(value)
-		if err != nil {
-			return 0, 0, r.corrupt(key, err)
-		}
-		writes += uint64(len(t.Writes))
-		if !more {
-			txns++
-		}
-	}
-	return txns, writes, nil
-}
-
 // minLoggedBytes is the fewest bytes that a write takes.
 const minLoggedBytes = 14
 

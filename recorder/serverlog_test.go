@@ -51,8 +51,5 @@ func TestLoggedTransactionsComeBackWhole(t *testing.T) {
 		is = append(is, l)
 	}
 	require.Equal(t, was, is)
-	txns, writes, err := r.CountLogged(t.Context(), w.Run())
-	require.NoError(t, err)
-	require.Equal(t, [2]uint64{uint64(len(was)), uint64(len(huge.Writes)) + 1}, [2]uint64{txns, writes})
 	require.Equal(t, []history.LogStretch{{From: 3, To: 9, Reason: "the connection was lost"}, {From: 11}}, r.Runs()[0].Log)
 }

@@ -31,7 +31,6 @@ func (f *following) flags(c *cobra.Command) {
 		"analyse one recording while it is written, and print findings as they are made; DIR may be its socket, too")
 	c.Flags().BoolVar(&f.fromNow, "from-now", false, "with --follow: leave out what was recorded before")
 	f.bounds(c)
-	f.againFlag(c, "follow")
 }
 
 // run follows a recording and reports.
@@ -96,11 +95,10 @@ func (f *following) analyze(c *cobra.Command, args []string, opts analyzer.Optio
 	}
 	fmt.Fprintln(c.ErrOrStderr(), "isotap: what predicates missed and what the server's log tells is judged now that the "+
 		"recording has ended")
-	whole, err := f.reread(c, args[0], opts, result)
-	if err == nil && f.json && whole != result {
-		f.rest(whole) // a text follows that has all
+	if result, err = f.reread(c.Context(), args[0], opts); err == nil && f.json {
+		f.rest(result) // a text follows that has all
 	}
-	return whole, err
+	return result, err
 }
 
 // knownLater reports whether there is something of a run that is known later than its transactions are: which versions
@@ -122,55 +120,26 @@ func (f *following) readRest(c *cobra.Command, path string, opts analyzer.Option
 		return seen, nil
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "isotap: %v: it is read\n", tail.ErrCut)
-	whole, err := f.reread(c, path, opts, seen)
-	f.batch = whole != seen
-	return whole, err
+	f.batch = true
+	return f.reread(c.Context(), path, opts)
 }
 
 // closing is how long whoever wrote a recording may take to close it.
 const closing = 10 * time.Second
 
-// reread analyzes a recording whose writer ends, unless it is too much: then the result is what was seen.
-func (f *following) reread(c *cobra.Command, dir string, opts analyzer.Options,
-	seen *analyzer.Result) (*analyzer.Result, error) {
-	ctx := c.Context()
-	for deadline := time.Now().Add(closing); recorder.InUse(dir) != nil && time.Now().Before(deadline); {
+// reread analyzes a recording whose writer ends.
+func (f *following) reread(ctx context.Context, dir string, opts analyzer.Options) (*analyzer.Result, error) {
+	deadline := time.Now().Add(closing)
+	for {
+		if recorder.InUse(dir) == nil || time.Now().After(deadline) {
+			return analysis.Analyze(ctx, []string{dir}, opts)
+		}
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	e, predicates, err := extentOf(ctx, dir)
-	if err != nil {
-		return nil, fmt.Errorf("follow %s: %w", dir, err)
-	}
-	if f.leave(c, e, seen, predicates, dir) {
-		return seen, nil
-	}
-	return analysis.Analyze(ctx, []string{dir}, opts)
-}
-
-// extentOf returns how much a recording is, and whether conditions were watched in it.
-func extentOf(ctx context.Context, dir string) (e extent, predicates bool, err error) {
-	rec, err := recorder.Open(dir)
-	if err != nil {
-		return e, false, err
-	}
-	defer func() { err = errors.Join(err, rec.Close()) }()
-	for _, info := range rec.Runs() {
-		txns, err := rec.Count(info.Run)
-		if err != nil {
-			return e, false, err
-		}
-		logged, writes, err := rec.CountLogged(ctx, info.Run)
-		if err != nil {
-			return e, false, err
-		}
-		e.txns, e.logged, e.writes = e.txns+txns, e.logged+logged, e.writes+writes
-		predicates = predicates || info.Mode == "predicates"
-	}
-	return e, predicates, nil
 }
 
 // write reports at the end. Whoever reads JSON has a line for each finding by now, and no document follows them.

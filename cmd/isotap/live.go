@@ -89,18 +89,6 @@ func (w *watching) options(out io.Writer, complain func(error)) *monitor.Options
 // defaultAgain bounds the analysis at the end of a run that was watched to some hundred megabytes.
 const defaultAgain = 500_000
 
-// againFlag adds the flag that bounds what is analyzed once more at the end.
-func (w *watching) againFlag(c *cobra.Command, with string) {
-	c.Flags().Uint64Var(&w.again, "live-again", defaultAgain, "with --"+with+": how many transactions, with those of the "+
-		"server's log and the rows that they wrote, are analysed once more at the end at most")
-}
-
-// An extent is how much the analysis of a recording has in memory.
-type extent struct {
-	txns           uint64
-	logged, writes uint64 // transactions of the server's log, and the rows that they wrote
-}
-
 // end returns the result of a run that was watched. What predicates missed and what the server's log says is known
 // later than transactions are, so the recording is analyzed once more. That has the whole log in memory: where it has
 // too much of it, the result is that of the watch, and says so.
@@ -109,8 +97,14 @@ func (w *watching) end(c *cobra.Command, srv *proxyserver.Server, dir string) (*
 	if !srv.Predicates() && !srv.LogRead() {
 		return result, nil
 	}
-	s := srv.Recorded()
-	if w.leave(c, extent{s.Txns, s.LogTxns, s.LogWrites}, result, srv.Predicates(), dir) {
+	if s := srv.Recorded(); s.LogTxns > 0 && s.Txns+s.LogTxns+s.LogWrites > w.again {
+		result.Coverage.Log.Left = int(s.LogTxns)
+		if srv.Predicates() {
+			result.Coverage.Untested = result.Coverage.Conditions
+		}
+		fmt.Fprintf(c.ErrOrStderr(), "isotap: %d transactions, and %d of the server's log with %d writes, are too much to be "+
+			"analysed once more (--live-again): what predicates missed and what the log tells is left out, "+
+			"isotap analyze %s has it\n", s.Txns, s.LogTxns, s.LogWrites, dir)
 		return result, nil
 	}
 	whole, err := analysis.AnalyzeRun(context.WithoutCancel(c.Context()), dir, srv.Run(), analyzer.Options{})
@@ -119,22 +113,6 @@ func (w *watching) end(c *cobra.Command, srv *proxyserver.Server, dir string) (*
 	}
 	w.rest(whole)
 	return whole, nil
-}
-
-// leave reports whether a recording is too much to be analyzed once more, and has the result of the watch say what it
-// lacks for that.
-func (w *watching) leave(c *cobra.Command, e extent, watched *analyzer.Result, predicates bool, dir string) bool {
-	if e.logged == 0 || e.txns+e.logged+e.writes <= w.again {
-		return false
-	}
-	watched.Coverage.Log.Left = int(e.logged)
-	if predicates {
-		watched.Coverage.Untested = watched.Coverage.Conditions
-	}
-	fmt.Fprintf(c.ErrOrStderr(), "isotap: %d transactions, and %d of the server's log with %d writes, are too much to be "+
-		"analysed once more (--live-again): what predicates missed and what the log tells is left out, "+
-		"isotap analyze %s has it\n", e.txns, e.logged, e.writes, dir)
-	return true
 }
 
 // rest tells, once the watch has ended, what of the whole recording's findings was not told while they were made: what

@@ -27,7 +27,8 @@ func proxyCommand() *cobra.Command {
 	load := settingsFlags(c, config.Default())
 	var live watching
 	live.flags(c, "live", "analyse while recording, and print findings as they are made")
-	live.againFlag(c, "live")
+	c.Flags().Uint64Var(&live.again, "live-again", defaultAgain, "with --live: how many transactions, with those of the "+
+		"server's log and the rows that they wrote, are analysed once more at the end at most")
 	c.Flags().BoolVar(&live.json, "json", false,
 		"with --live: print findings as JSON, one object a line (docs/report-json.md)")
 	c.RunE = func(c *cobra.Command, _ []string) error {

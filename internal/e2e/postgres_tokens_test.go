@@ -36,7 +36,7 @@ func (q postgresTokens) write(r *rand.Rand, table string, n, id int) (text strin
 	if q.unseen && r.IntN(2) == 0 {
 		return q.writeUnseen(r, table, n, id), false
 	}
-	kind := r.IntN(12)
+	kind := r.IntN(14)
 	if kind == 1 && !q.merge {
 		kind = 0
 	}
@@ -47,6 +47,11 @@ func (q postgresTokens) write(r *rand.Rand, table string, n, id int) (text strin
 		return fmt.Sprintf("MERGE INTO %s x USING (VALUES (%d)) AS v (id) ON x.id = v.id WHEN MATCHED THEN UPDATE SET "+
 			"hist = x.hist || ',%d.%d' WHEN NOT MATCHED THEN INSERT (id, hist) VALUES (%d, ',%d.%d')",
 			table, id, n, id, id, n, id), false
+	case 12, 13:
+		if table == "parts" {
+			break
+		}
+		return q.writeBySubquery(r, table, n, id), true
 	case 2:
 		return insert, false
 	case 3:
@@ -65,6 +70,15 @@ func (q postgresTokens) write(r *rand.Rand, table string, n, id int) (text strin
 			"ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING hist", table, n, id), true
 	}
 	return fmt.Sprintf("UPDATE %s SET hist = hist || ',%d.' || id WHERE id = %d RETURNING hist", table, n, id), true
+}
+
+// writeBySubquery returns an UPDATE with a subquery that reads by the row as it was, which the UPDATE changes, and
+// shows what it read.
+func (postgresTokens) writeBySubquery(r *rand.Rand, table string, n, id int) string {
+	other := oneOf(r, map[string]string{"a": "b", "b": "a"}[table], "parts")
+	return fmt.Sprintf("UPDATE %s x SET hist = hist || ',%d.' || id, seen = (SELECT string_agg(y.hist, ';') FROM %s y "+
+		"WHERE y.id %s AND y.hist < %s) WHERE id = %d RETURNING hist || '|' || coalesce(seen, '')", table, n, other,
+		oneOf(r, "= x.id", "<= x.id", "> 2"), oneOf(r, "x.hist", "x.hist", "'1'"), id)
 }
 
 // writeUnseen returns a statement that writes without telling. One of its literals has its number behind an h, or a
@@ -103,7 +117,7 @@ var postgresTokenTables = []string{
 	"CREATE TABLE low PARTITION OF parts FOR VALUES FROM (0) TO (3)", "CREATE TABLE high PARTITION OF parts DEFAULT",
 	"INSERT INTO a SELECT i, '0' FROM generate_series(1, 5) i", "INSERT INTO b SELECT * FROM a",
 	"INSERT INTO parts SELECT * FROM a", "INSERT INTO planted SELECT * FROM a",
-	"INSERT INTO side SELECT * FROM a WHERE id < 3",
+	"INSERT INTO side SELECT * FROM a WHERE id < 3", "ALTER TABLE a ADD seen text", "ALTER TABLE b ADD seen text",
 }
 
 // unseenTokenTables have a trigger, a function and a procedure that leave tokens. A row of b goes with its owner.

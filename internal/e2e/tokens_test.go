@@ -54,7 +54,8 @@ type tokenSQL interface {
 	begin(level string) []string
 	// read returns a SELECT of rows as they are, several of one line with semicolons between them.
 	read(r *rand.Rand, table string, n, id int) string
-	// write returns a statement that leaves the token ,N.KEY, and whether it shows the rows as it left them.
+	// write returns a statement that leaves the token ,N.KEY, and whether it shows the rows as it left them, those that
+	// it read beside them behind a bar.
 	write(r *rand.Rand, table string, n, id int) (text string, shows bool)
 	// remove returns a DELETE, and whether it shows the rows that it deleted.
 	remove(table string, n, id int) (text string, shows bool)
@@ -126,10 +127,27 @@ func (c *tokenClient) statement(ctx context.Context) error {
 	text, shows := c.sql.write(c.Rand, table, n, id)
 	shown, err := c.ask(ctx, text)
 	if err == nil && shows {
-		c.log.Saw(n, withoutLast(chains(shown)))
-		c.log.Found(chains(shown))
+		written, read, beside := divided(shown)
+		c.log.Saw(n, withoutLast(written))
+		if beside {
+			c.log.SawBeside(n, read)
+		}
+		c.log.Found(written)
 	}
 	return err
+}
+
+// divided returns the chains of the rows that a statement wrote, and of those that it read beside them, which stand
+// behind a bar, if there is one.
+func divided(shown []string) (written, read []truth.Chain, beside bool) {
+	for _, text := range shown {
+		own, others, bar := strings.Cut(text, "|")
+		written = append(written, chains([]string{own})...)
+		if beside = beside || bar; others != "" {
+			read = append(read, chains([]string{others})...)
+		}
+	}
+	return written, read, beside
 }
 
 func chains(shown []string) (all []truth.Chain) {
@@ -314,9 +332,13 @@ func (r *tokenRun) analyzed(dir string) ([]history.Info, []*history.Txn, *analyz
 func (r *tokenRun) holdStatement(x *history.Txn, s *history.Stmt, n int, numbers map[history.Tag]int) int {
 	var got []int
 	unrecorded := false
+	want, beside := r.log.NewestBeside(n)
+	if !beside {
+		want = r.log.Newest(n)
+	}
 	for i := range s.Accesses {
 		a := &s.Accesses[i]
-		if a.Op == history.InsertRow {
+		if a.Op == history.InsertRow || beside && a.Op != history.Read {
 			continue
 		}
 		if a.Inexact || a.Op == history.UpdateRow || a.Version.Stmt == 0 && a.Version.Txn != 0 {
@@ -326,7 +348,6 @@ func (r *tokenRun) holdStatement(x *history.Txn, s *history.Stmt, n int, numbers
 		unrecorded = unrecorded || a.Version.Txn.Run() == history.Unrecorded
 	}
 	slices.Sort(got)
-	want := r.log.Newest(n)
 	if r.log.Foreign(n) || slices.ContainsFunc(want, func(n int) bool {
 		exact, ok := r.recorded[n]
 		return n != 0 && (!ok || unrecorded && !exact)

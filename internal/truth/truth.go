@@ -54,6 +54,8 @@ type Log struct {
 	next   map[Token]map[Token]bool
 	// deleted are the versions that a statement deleted, where it was shown them.
 	deleted map[int][]Chain
+	// beside are, of what statements saw, the rows that they read beside those that they wrote.
+	beside map[int][]Chain
 	// Continued says that a row that is put anew, once one of its key was deleted, is the same row to isotap. Who wrote
 	// the one then comes behind who wrote the other, and the chains do not tell which of them was first.
 	Continued bool
@@ -62,7 +64,7 @@ type Log struct {
 // NewLog returns a Log that knows nothing yet.
 func NewLog() *Log {
 	return &Log{saw: make(map[int][]Chain), before: make(map[Token]map[Token]bool),
-		next: make(map[Token]map[Token]bool), deleted: make(map[int][]Chain)}
+		next: make(map[Token]map[Token]bool), deleted: make(map[int][]Chain), beside: make(map[int][]Chain)}
 }
 
 // Number returns the number of the next statement, from 1.
@@ -81,6 +83,14 @@ func (l *Log) Saw(statement int, chains []Chain) {
 	for _, c := range chains {
 		l.learn(c)
 	}
+}
+
+// SawBeside takes in that a statement that wrote rows was shown others, which it read beside these.
+func (l *Log) SawBeside(statement int, chains []Chain) {
+	l.Saw(statement, chains)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.beside[statement] = append(l.beside[statement], chains...)
 }
 
 // Deleted takes in that a statement deleted rows that it was shown.
@@ -127,9 +137,18 @@ func (l *Log) Showed(statement int) bool {
 
 // Newest returns the numbers of the statements that wrote what a statement was shown, sorted: of each row the newest
 // one, 0 for what was there or came past isotap.
-func (l *Log) Newest(statement int) []int {
+func (l *Log) Newest(statement int) []int { return newest(l.saw[statement]) }
+
+// NewestBeside returns the same of the rows that a statement read beside those that it wrote; false where it did not
+// show these.
+func (l *Log) NewestBeside(statement int) ([]int, bool) {
+	chains, ok := l.beside[statement]
+	return newest(chains), ok
+}
+
+func newest(chains []Chain) []int {
 	var newest []int
-	for _, c := range l.saw[statement] {
+	for _, c := range chains {
 		n := 0
 		if len(c) > 0 {
 			n, _ = c[len(c)-1].Statement()

@@ -8,7 +8,6 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/internal/pgtree"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -19,6 +18,8 @@ type besides struct {
 	shown *sight
 	// unless is a query without whose rows it may not have run; nil: there is none.
 	unless *subquery
+	// row stands in the place of the row that is written; nil: that row does.
+	row *replaced
 }
 
 // A spelling is what is put into the text, in parts: texts, and copies of the client's bytes.
@@ -114,9 +115,15 @@ const boundedTo = " ELSE " + lacking + " END"
 
 // array spells what the column shows, without a bound on the time that it takes.
 func (c *besides) array(st *statement) (s spelling) {
+	if c.row != nil {
+		s.text(c.row.begin)
+	}
 	s.text("ARRAY(")
 	c.query(st, &s, c.chain)
 	s.text(")")
+	if c.row != nil {
+		s.text(c.row.end)
+	}
 	return s
 }
 
@@ -210,10 +217,18 @@ func (w *write) lookInto(sc *scope, where ast.Node, assignments, others []ast.No
 			continue
 		}
 		q, ok := l.look(link, b.rels, 1)
-		if !ok || !q.whole && w.changes(link, q, assignments) {
+		if !ok {
 			return false, l.bar
 		}
+		before := len(l.found)
 		l.columns(nil, q)
+		if r := w.renews(link, q, assignments); r != same {
+			row := w.replacedRow(link, b.rels, assignments)
+			if r == lost || row == nil {
+				return false, l.bar
+			}
+			seesReplaced(l.found[before:], row)
+		}
 	}
 	if len(l.found) > maxBesideColumns {
 		return false, nil
@@ -223,39 +238,4 @@ func (w *write) lookInto(sc *scope, where ast.Node, assignments, others []ast.No
 		w.columns = append(w.columns, column{edits: s, text: s.in(w.st), sources: []Source{c.source(b)}})
 	}
 	return true, nil
-}
-
-// changes reports whether what a subquery reads may hang on a value that the statement changes: RETURNING has the new
-// ones. Those are of the columns that it assigns and what the server computes of them, and of the system columns.
-func (w *write) changes(at link, q *subquery, assignments []ast.Node) (may bool) {
-	if len(assignments) > 0 && w.target.table.UpdateTrigger {
-		return true
-	}
-	changed := func(name string) bool {
-		i := slices.Index(w.target.names, name)
-		computed := i >= 0 && len(assignments) > 0 && w.target.table.Columns[i].Generated
-		return isSystemColumn(name) || name == "*" || computed ||
-			anyAssigned(assignments, func(column string) bool { return column == name })
-	}
-	refers := func(own []*relation) func(n ast.Node) bool {
-		return func(n ast.Node) bool {
-			ref, ok := n.(*ast.ColumnRef)
-			if !ok {
-				return true
-			}
-			names := fields(ref)
-			last := names[len(names)-1]
-			switch {
-			case len(names) == 1:
-				whole := last == w.target.ref && len(assignments) > 0
-				found := slices.ContainsFunc(own, func(rel *relation) bool { return rel.has(last) })
-				may = may || !found && (whole || changed(last))
-			case len(names) > 2 || names[0] == w.target.ref:
-				may = may || changed(last)
-			}
-			return true
-		}
-	}
-	whole := pgtree.Walk(refers(nil), at.Testexpr) && pgtree.Walk(refers(q.relations()), at.Subselect)
-	return may || !whole
 }

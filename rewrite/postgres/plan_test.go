@@ -47,6 +47,9 @@ func (ts tables) Functions(name string) FunctionKind {
 // "name(a,b)".
 func table(name, columns string, indexes ...string) *Table {
 	t := &Table{Table: rewrite.Table{Name: name}}
+	if schema, name, ok := strings.Cut(name, "."); ok {
+		t.Spelled = quoted(schema) + "." + quoted(name)
+	}
 	for c := range strings.SplitSeq(columns, ",") {
 		f := strings.Fields(c)
 		t.Columns = append(t.Columns, Column{Column: rewrite.Column{Name: f[0], Type: f[1]}})

@@ -153,6 +153,8 @@ func certain(n ast.Node, links *[]link) bool {
 		if n.Boolop == ast.NOT_EXPR {
 			return certain(nodes(n.Args)[0], links)
 		}
+	case *ast.MultiAssignRef: // SET (a, b) = (SELECT ...): one for each column, which share it
+		return n.Colno > 1 || certain(n.Source, links)
 	case *ast.NullTest:
 		return certain(n.Arg, links)
 	case *ast.BooleanTest:

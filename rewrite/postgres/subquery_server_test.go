@@ -1,8 +1,11 @@
 package postgres
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/isotap/isotap/history"
 )
@@ -210,11 +213,8 @@ func TestSubqueriesOfWritesTellTheirRows(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"UPDATE item SET stock = 3 WHERE EXISTS (SELECT FROM orders o WHERE o.qty = item.stock)", // RETURNING has 3
 		"UPDATE item SET stock = 3 WHERE EXISTS (SELECT FROM item x WHERE x = item)",
 		"UPDATE item SET stock = 3 WHERE EXISTS (SELECT FROM item x WHERE x.ctid = item.ctid)",
-		"UPDATE item i SET stock = 3 WHERE stock IN (SELECT o.qty FROM orders o)",
-		"UPDATE gen SET a = 3 WHERE EXISTS (SELECT FROM orders o WHERE o.id <> twice)",
 		"INSERT INTO kv VALUES ('a', 'n3') ON CONFLICT (k) DO UPDATE SET v = (SELECT max(note) FROM orders WHERE note <> excluded.v)",
 		"INSERT INTO kv VALUES ('a', 'n4') ON CONFLICT (k) DO UPDATE SET v = (SELECT max(note) FROM orders WHERE note <> kv.v)",
 		"INSERT INTO kv VALUES ('a', 'n5') ON CONFLICT (k) DO UPDATE SET v = 'o' WHERE EXISTS (SELECT FROM orders)",
@@ -224,6 +224,91 @@ func TestSubqueriesOfWritesTellTheirRows(t *testing.T) {
 		if plans, _ := tw.both(text); plans[0].Observation == history.Exact {
 			t.Errorf("%s is exact", text)
 		}
+	}
+}
+
+// TestSubqueriesOfUpdatesSeeTheRowAsItWas has subqueries name columns that the statement assigns: RETURNING has the new
+// values, the subquery the old ones.
+func TestSubqueriesOfUpdatesSeeTheRowAsItWas(t *testing.T) {
+	tw := newTwins(t)
+	tw.both("UPDATE orders SET qty = 10 WHERE id = 1")
+	for _, c := range []struct{ text, table, condition string }{
+		{"UPDATE item SET stock = 3 WHERE EXISTS (SELECT FROM orders o WHERE o.qty = item.stock)", "orders", "qty = 10"},
+		{"UPDATE item i SET stock = i.id WHERE stock IN (SELECT o.item_id + 1 FROM orders o WHERE o.id > 2) RETURNING *", "orders", "id > 2"},
+		{"UPDATE item SET stock = 1 + (SELECT count(*) FROM orders WHERE item_id = stock AND item.stock > 0) WHERE id < 3", "orders", "item_id < 3"},
+		{"UPDATE gen SET a = 7 WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = twice AND o.note = 'a')", "orders", "false"},
+		{"UPDATE gen SET a = 5 WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = twice AND o.note = 'c') RETURNING twice", "orders", "id = 3"},
+		{"UPDATE line l SET sku = 'n' FROM orders o WHERE o.id = l.order_id AND EXISTS (SELECT FROM kv WHERE EXISTS (SELECT FROM loose WHERE b = sku AND sku <> v))", "loose", "b <> 'z'"},
+		{"UPDATE item SET price = COALESCE(price, 0) + 1, (name, stock) = (SELECT max(k), item.id FROM kv WHERE k <> name) WHERE id < 3", "kv", "true"},
+	} {
+		want := tw.ask("SELECT " + identityOf[c.table] + " FROM " + c.table + " WHERE " + c.condition)
+		plans, hidden := tw.both(c.text)
+		p := plans[0]
+		if p.Observation != history.Exact {
+			t.Errorf("%s: %v: %s", c.text, p.Observation, p.Reason)
+		}
+		at := len(p.Result.Sources) - 1
+		if got := told(p, hidden[0], at); !p.Result.Sources[at].Beside || !slices.Equal(got, want) {
+			t.Errorf("%s tells %q, not %q", c.text, got, want)
+		}
+	}
+	for _, c := range []struct{ text, condition string }{
+		{"UPDATE loose SET a = 3 WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = a)", "item_id < 3"},
+		{"UPDATE item SET id = id + 20 WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)", "item_id < 3"},
+		{"UPDATE part SET a = 3 WHERE EXISTS (SELECT FROM orders o WHERE o.qty = part.a)", "qty = 1"},
+	} {
+		plans, hidden := tw.both(c.text)
+		p := plans[0]
+		if exact := p.Observation == history.Exact; exact != (tw.session.Version >= 18) {
+			t.Errorf("%s: exact %t", c.text, exact)
+			continue
+		}
+		if tw.session.Version < 18 {
+			continue
+		}
+		want := tw.ask("SELECT " + identityOf["orders"] + " FROM orders WHERE " + c.condition)
+		if got := told(p, hidden[0], len(p.Result.Sources)-1); !slices.Equal(got, want) {
+			t.Errorf("%s tells %q, not %q", c.text, got, want)
+		}
+	}
+}
+
+// TestAnUpdateThatWaitedDoesNotTellOldRows has a transaction that the statement waits for write the row in between:
+// what the statement's snapshot has of it is not what the subquery saw. From 18 on OLD is.
+func TestAnUpdateThatWaitedDoesNotTellOldRows(t *testing.T) {
+	tw := newTwins(t)
+	const text = "UPDATE item SET stock = 20 WHERE id = 1 AND EXISTS (SELECT FROM orders o WHERE o.qty < item.stock)"
+	script := tw.rewriter.Plan(text, tw.session)
+	told := func(between string) (element string) {
+		t.Helper()
+		run(t, tw.proxied, "UPDATE item SET stock = 10 WHERE id = 1")
+		other := again(t, tw.proxied)
+		run(t, other, "BEGIN; "+between)
+		committed := make(chan struct{})
+		waiting := fmt.Sprintf("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND pid = %d", tw.proxied.PID())
+		go func() {
+			defer close(committed)
+			for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+				if found, _ := run(t, tw.original, waiting); len(found[0].Rows) > 0 {
+					break
+				}
+			}
+			run(t, other, "COMMIT")
+		}()
+		replies, failure := run(t, tw.proxied, string(script.Append(nil)))
+		<-committed
+		if failure != nil || len(replies) != 1 || len(replies[0].Rows) != 1 {
+			t.Fatalf("%v %v", replies, failure)
+		}
+		row := replies[0].Rows[0]
+		return row[len(row)-1]
+	}
+	if got := told("SELECT FROM item WHERE id = 1 FOR UPDATE"); strings.Count(got, ",") == 0 {
+		t.Errorf("a transaction that only locked has the statement tell %s", got)
+	}
+	got := told("UPDATE item SET stock = 7 WHERE id = 1")
+	if old := tw.session.Version >= 18; old != (got != "={*}") {
+		t.Errorf("a transaction that wrote has the statement tell %s", got)
 	}
 }
 
