@@ -21,6 +21,12 @@ func (mysqlTokens) begin(level string) []string {
 }
 
 func (mysqlTokens) read(r *rand.Rand, table string, n, id int) string {
+	other := map[string]string{"a": "b", "b": "parts", "parts": "a"}[table]
+	switch r.IntN(6) {
+	case 0:
+		return fmt.Sprintf("SELECT CONCAT_WS(';', x.hist, (SELECT s.hist FROM %s AS s WHERE s.id = x.id)), ',%d.' FROM %s AS x "+
+			"WHERE x.id >= %d%s", other, n, table, id, oneOf(r, "", "", " FOR UPDATE", " LOCK IN SHARE MODE"))
+	}
 	return readOneTable(r, table, n, id)
 }
 

@@ -77,6 +77,37 @@ func TestSubqueriesAreObservedAsFarAsTheyShow(t *testing.T) {
 	holdSubqueries(t, b.txns(), subqueryCases)
 }
 
+// TestSubqueriesOfLockingReadsLockNothing has another transaction hold the rows that a locking read's subqueries read,
+// and change them before it reads again.
+func TestSubqueriesOfLockingReadsLockNothing(t *testing.T) {
+	testdb.Only(t, "others' are not looked into", "mariadb", testdb.MariaDB118.Name, testdb.MySQL.Name)
+	const beside = "SELECT k, (SELECT COUNT(*) FROM note n WHERE n.doc = 1) FROM doc WHERE id = 1 FOR UPDATE"
+	const within = "SELECT k FROM doc WHERE id = 1 AND EXISTS (SELECT * FROM note WHERE note.doc = doc.id) FOR UPDATE"
+	for _, level := range []string{"READ COMMITTED", "REPEATABLE READ"} {
+		b := newBench(t, nil, notes()...)
+		c, other := b.conn(b.through), b.conn(b.direct)
+		b.exec(other, "BEGIN", "UPDATE note SET doc = 3 WHERE id < 2")
+		b.exec(c, "SET innodb_lock_wait_timeout = 1", "SET SESSION TRANSACTION ISOLATION LEVEL "+level, "BEGIN", beside, within)
+		b.exec(other, "COMMIT")
+		b.exec(c, beside, "COMMIT")
+		c.Close()
+		other.Close()
+		var all []string
+		for _, txn := range b.txns() {
+			for i := range txn.Stmts {
+				if s := &txn.Stmts[i]; s.Kind == history.Select {
+					all = append(all, recordedAs(s))
+				}
+			}
+		}
+		want := []string{"exact, 2 reads", "exact, 2 reads", map[string]string{"READ COMMITTED": "exact, 1 reads",
+			"REPEATABLE READ": "exact, 2 reads"}[level]}
+		if !slices.Equal(all, want) {
+			t.Errorf("at %s: %q, not %q", level, all, want)
+		}
+	}
+}
+
 // TestSubqueriesAreReadOnceWhereReadsLock has the levels at which a second evaluation could lock, or see something
 // else.
 func TestSubqueriesAreReadOnceWhereReadsLock(t *testing.T) {

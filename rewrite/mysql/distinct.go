@@ -15,8 +15,8 @@ import (
 // distinctRows has a SELECT DISTINCT show the rows that it reads. It reports whether it does; otherwise the planner is
 // as it was.
 func (pl *planner) distinctRows(n *ast.SelectStmt) bool {
-	if pl.session.Dialect != MariaDB || pl.session.Lasts || !pl.readsAgain(n) || n.GroupBy != nil || n.Having != nil ||
-		n.Limit != nil || n.With != nil || n.From == nil || len(n.WindowSpecs) > 0 || !pl.st.is(0, "SELECT") ||
+	if pl.session.Dialect != MariaDB || pl.session.Lasts || !pl.readsAgain(n) || n.LockInfo != nil ||
+		n.GroupBy != nil || n.Having != nil || n.Limit != nil || n.With != nil || n.From == nil || len(n.WindowSpecs) > 0 || !pl.st.is(0, "SELECT") ||
 		merges(n.From.TableRefs) || !innerJoins(n.From.TableRefs) {
 		return false
 	}
@@ -52,9 +52,10 @@ func (pl *planner) distinctRows(n *ast.SelectStmt) bool {
 	return true
 }
 
-// readsAgain reports whether a SELECT may read rows a second time, in the same snapshot, to show which they are.
+// readsAgain reports whether a SELECT may read rows a second time, in the same snapshot, to show which they are. A
+// locking clause does not reach into its subqueries: they read the snapshot, and lock nothing.
 func (pl *planner) readsAgain(n *ast.SelectStmt) bool {
-	if !pl.session.Repeats || !pl.session.arraysAreCut() || n.LockInfo != nil || n.TableHints != nil ||
+	if !pl.session.Repeats || !pl.session.arraysAreCut() || n.TableHints != nil ||
 		!pl.into.empty() || pl.st.executable() >= 0 || pl.rewriter.options.StrictPlans {
 		return false
 	}
