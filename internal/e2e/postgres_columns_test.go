@@ -144,6 +144,35 @@ func TestFormatCodesFitTheClientsColumns(t *testing.T) {
 	}
 }
 
+// TestFormatCodesFitWhatIsSentAgain binds a star with the wrong number of format codes, with what may have changed the
+// tables sent behind it: the server runs none of that, and the client's own text, sent once more, shows its columns
+// alone.
+func TestFormatCodesFitWhatIsSentAgain(t *testing.T) {
+	m := newPostgreSQLMirror(t, tapMode{columns: true})
+	r, err := m.reflect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	for codes := range 6 {
+		for _, s := range []string{"TABLE t3 UNION ALL TABLE t3", "SELECT * FROM t3", "SELECT * FROM t1, t3"} {
+			for name, behind := range map[string][]pgproto3.FrontendMessage{
+				"what nobody prepared": {&pgproto3.Bind{PreparedStatement: "nowhere"}, &pgproto3.Execute{}},
+				"a change": {&pgproto3.Parse{Query: "DO $$BEGIN UPDATE t1 SET c = 3 WHERE id = 3; END$$"}, &pgproto3.Bind{},
+					&pgproto3.Execute{}},
+			} {
+				step := postgresStep{name: fmt.Sprint(s, " with ", codes, " codes, behind it ", name),
+					messages: slices.Concat([]pgproto3.FrontendMessage{&pgproto3.Parse{Query: s},
+						&pgproto3.Bind{DestinationPortal: "p", ResultFormatCodes: slices.Repeat([]int16{1}, codes)},
+						&pgproto3.Execute{Portal: "p"}}, behind, []pgproto3.FrontendMessage{&pgproto3.Sync{}})}
+				if diff := r.run(step); diff != "" {
+					t.Error(diff)
+				}
+			}
+		}
+	}
+}
+
 // TestPreparedStarsAreRefusedOverChangedColumns has statements prepared, and their tables changed before they
 // run: in the same transaction, or in one before.
 func TestPreparedStarsAreRefusedOverChangedColumns(t *testing.T) {

@@ -74,6 +74,7 @@ func (s *Session) resend() error {
 	s.names.unsure = true
 	s.names.agree()
 	s.speculative = speculativeTxn{level: s.settings.level}
+	s.settings.settled(s.schema.temporaries.kept) // nothing of what might have changed tables has run
 	for _, name := range again.parsed {
 		s.closeOwn(name)
 	}
