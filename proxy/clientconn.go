@@ -282,6 +282,7 @@ func (l *clientConn) record(ctx context.Context) error {
 				zap.String("client", l.info.Client), zap.String("reason", e.Downgraded))
 		case cfg.Off && e.Note == "":
 		case e.Txn != nil:
+			l.ask(ctx, e.Questions)
 			l.proxy.meter.count(e.Txn)
 			if how := l.proxy.reloadable.Load().LogSQL; how != LogNone {
 				l.logStatements(e.Txn, how)
@@ -309,6 +310,18 @@ func (l *clientConn) record(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// ask asks the server what a transaction did not show. What it does not tell stays unknown.
+func (l *clientConn) ask(ctx context.Context, questions []session.Question) {
+	for _, q := range questions {
+		if l.proxy.cfg.Ask == nil {
+			return
+		}
+		if err := l.proxy.cfg.Ask(ctx, q); err != nil {
+			l.log().Debug("ask what a transaction wrote", zap.Error(err))
+		}
+	}
 }
 
 // expect tells that a session may begin. Nothing rests on it yet: what fails shows when the session begins.

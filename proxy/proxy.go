@@ -78,6 +78,9 @@ type Config struct {
 	// Reload brings the schema that the sessions plan by up to date when one of them asks for it. Its client waits, so
 	// that Reload must give up in time.
 	Reload func(ctx context.Context, s session.Schema) error
+	// Ask asks the server a session's question. The session's client waits, so that Ask must give up in time. Nil:
+	// nobody does.
+	Ask func(ctx context.Context, q session.Question) error
 	// Durable holds a transaction's end back from the client until the Recorder has taken it. What the Recorder does
 	// not take ends the session with an error, unless Passes has it go on as without Durable.
 	Durable, Passes bool

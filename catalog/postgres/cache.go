@@ -27,6 +27,7 @@ import (
 // condition does not count as one.
 type Cache struct {
 	conn    *Conn
+	asking  *Conn         // for [Databases.Ask]; nil where the cache is none of Databases'
 	mu      sync.Mutex    // taken by whoever reads, to replace current
 	began   time.Time     // when the whole catalog was last looked at
 	took    time.Duration // how long that took
@@ -507,5 +508,9 @@ func (c *Cache) Close() error {
 	defer c.mu.Unlock()
 	c.waits = true
 	c.ahead.Stop()
-	return c.conn.Close()
+	var err error
+	if c.asking != nil {
+		err = c.asking.Close()
+	}
+	return errors.Join(c.conn.Close(), err)
 }

@@ -61,6 +61,7 @@ func (d *Databases) Leave(name string) {
 	d.mu.Unlock()
 	if entry := d.readable()[name]; alone && entry != nil {
 		entry.cache.conn.leave.Reset(0)
+		entry.cache.asking.leave.Reset(0)
 	}
 }
 
@@ -121,8 +122,17 @@ func (d *Databases) load(name string) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn.stays = func() bool { return d.hasGuests(name) }
-	return loadOver(d.closing, conn)
+	asking, err := NewConn(d.target, name)
+	if err != nil {
+		return nil, err
+	}
+	stays := func() bool { return d.hasGuests(name) }
+	conn.stays, asking.stays = stays, stays
+	cache, err := loadOver(d.closing, conn)
+	if err == nil {
+		cache.asking = asking
+	}
+	return cache, err
 }
 
 // overdue reports whether a database that could not be read is to be tried again.

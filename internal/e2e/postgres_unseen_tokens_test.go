@@ -73,7 +73,7 @@ func shownBy(s *history.Stmt, names map[history.Tag]string) (got []string, ok bo
 	for i := range s.Accesses {
 		a := &s.Accesses[i]
 		switch {
-		case a.Op == history.InsertRow:
+		case a.Op == history.InsertRow, a.Absent, a.Gone: // what a condition did not find, no client was shown
 			continue
 		case a.Inexact, a.Op == history.UpdateRow:
 			return nil, false

@@ -159,8 +159,8 @@ var postgresChoices = []string{
 	"SELECT b, 'MARK' FROM item WHERE a >= $1 AND a < $2 AND now() > '2020-01-01' OFFSET 1 LIMIT $3",
 }
 
-// choose runs a transaction that chooses rows twice, and writes.
-func choose(ctx context.Context, c *pgx.Conn, r *rand.Rand, mark string, id int) (*choosing, error) {
+// choose runs a transaction that chooses rows, and writes; by COPY, too, if copies is set.
+func choose(ctx context.Context, c *pgx.Conn, r *rand.Rand, mark string, id int, copies bool) (*choosing, error) {
 	x := newChoosing(r)
 	return x, pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 		var seen string
@@ -180,10 +180,20 @@ func choose(ctx context.Context, c *pgx.Conn, r *rand.Rand, mark string, id int)
 		if x.near = r.IntN(4) == 0; x.near {
 			insert = fmt.Sprintf("INSERT INTO item VALUES ($1, $2, 'new', clock_timestamp() + interval '%d milliseconds')", r.IntN(5)-2)
 		}
-		if _, err := tx.Exec(ctx, insert, id, x.a); err != nil {
+		copied := copies && !x.near && r.IntN(3) == 0
+		if copied {
+			row := fmt.Sprintf("%d\t%d\tnew\n", id, x.a)
+			_, err = c.PgConn().CopyFrom(ctx, strings.NewReader(row), "COPY item (id, a, b) FROM STDIN")
+		} else {
+			_, err = tx.Exec(ctx, insert, id, x.a)
+		}
+		if err != nil {
 			return err
 		}
 		change := strings.Replace(changes[r.IntN(len(changes))], "?", "$1", 1)
+		if copied {
+			change += " AND false" // beside another change a COPY is not observed
+		}
 		if _, err := tx.Exec(ctx, change, r.IntN(20)); err != nil {
 			return err
 		}
@@ -236,7 +246,7 @@ func chooseAt(t *testing.T, columns bool, level history.Level) (*postgresBench, 
 		clients.Go(func() {
 			for i := range 60 {
 				mark := fmt.Sprintf("%d of %d", i, n)
-				if x, err := choose(b.t.Context(), c, r, mark, 1000*(n+1)+i); err == nil {
+				if x, err := choose(b.t.Context(), c, r, mark, 1000*(n+1)+i, !columns); err == nil {
 					marked.put(mark, x)
 				}
 			}

@@ -86,3 +86,8 @@ func sayUnwatched(missing string, tables []catalog.LeftOut) []string {
 	}
 	return said
 }
+
+// An answering backend has the server answer what sessions ask of transactions that have ended. Their clients wait.
+type answering interface {
+	answer(ctx context.Context, q session.Question) error
+}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/isotap/isotap/analyzer/predicate"
 	catalogpostgres "github.com/isotap/isotap/catalog/postgres"
@@ -200,6 +201,20 @@ func (b *postgresBackend) reload(ctx context.Context, changed session.Schema) er
 		b.follow(changed.Database, cache)
 	}
 	return err
+}
+
+// answerLimit bounds how long a client waits for what is asked about its transaction.
+const answerLimit = 2 * time.Second
+
+func (b *postgresBackend) answer(ctx context.Context, q session.Question) error {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	lsn, rows, err := b.databases.Ask(ctx, q.Database, q.Query, q.Args, q.Columns)
+	if err != nil {
+		return err
+	}
+	q.Take(lsn, rows)
+	return nil
 }
 
 // catalogOf returns the catalog that a database's statements are planned by; nil when it was not read.

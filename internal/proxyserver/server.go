@@ -236,6 +236,9 @@ func (srv *Server) observe(ctx context.Context, o Options, b backend, cfg *proxy
 		cfg.Halted = srv.writer.Err
 	}
 	cfg.Reload = b.reload
+	if a, asks := b.(answering); asks && srv.predicates {
+		cfg.Ask = a.answer
+	}
 	if o.Definitions {
 		srv.define(&o, cfg)
 	}

@@ -159,6 +159,7 @@ func (s *Session) settle(p *sqlpostgres.Plan, tag string, st *history.Stmt) {
 		s.txn.beyond = true
 	}
 	s.record(st)
+	s.txn.copied(p.Copied, st.Num)
 	s.schema.temporaries.take(p, tag, s.txn.savepoints.Open())
 	if p.Schema.Changes {
 		s.schema.add(p.Schema.Change, s.settings.searchPath, !s.txn.block)
@@ -179,8 +180,9 @@ func (s *Session) rollBackTo(savepoint string) {
 // it changed.
 func (s *Session) endTxn(status history.Status) {
 	s.names.holdCursors(s.txn.open, status)
+	copies := s.txn.copies
 	if t := s.txn.take(status, s.now); t != nil {
-		s.ended(t)
+		s.ended(t, s.questions(t, copies)...)
 	}
 	s.names.endCursors(status)
 	s.changesEnd(status)
@@ -386,10 +388,10 @@ func (s *Session) closed(p *sqlpostgres.Plan, c *resultInProgress) []history.Pre
 	return s.txn.close(openConditions{all: p.Predicates, with: with, rows: c.rows, last: last, settings: literal})
 }
 
-// ended hands over a transaction that has ended.
-func (s *Session) ended(t *history.Txn) {
+// ended hands over a transaction that has ended, with the questions about it.
+func (s *Session) ended(t *history.Txn, questions ...session.Question) {
 	if !slices.ContainsFunc(s.events, func(e session.Event) bool { return e.Txn != nil }) {
 		s.ackAt = s.replyAt
 	}
-	s.events = append(s.events, session.Event{Txn: t})
+	s.events = append(s.events, session.Event{Txn: t, Questions: questions})
 }

@@ -33,6 +33,8 @@ type transaction struct {
 	// statement's, and moments are these as far as they are known.
 	conditions map[*history.Predicate]openConditions
 	moments    moments
+	// copies are those of its COPYs whose rows can be read.
+	copies []copiedStmt
 	// open is the transaction that statements are recorded in.
 	open       *history.Txn
 	usual      txnstate.Usual
@@ -261,7 +263,7 @@ func (t *transaction) take(status history.Status, now int64) *history.Txn {
 	t.interrupted = nil
 	t.unrecorded.End()
 	t.closeConditions()
-	t.conditions, t.moments = nil, moments{}
+	t.conditions, t.moments, t.copies = nil, moments{}, nil
 	open := t.open
 	t.open = nil
 	if open != nil {

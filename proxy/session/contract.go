@@ -29,9 +29,11 @@ type Options struct {
 	ClientLocal, ServerLocal bool
 }
 
-// An Event is something to record or to act on. Exactly one field is set.
+// An Event is something to record or to act on. Exactly one field is set, but for Questions.
 type Event struct {
 	Txn *history.Txn
+	// Questions are what the server can be asked of Txn on another connection, before it is recorded.
+	Questions []Question
 	// User is the name the client logged in with.
 	User *string
 	// Schema says that what the session's plans rest on has changed: whoever plans by it next must see it as it is.
@@ -45,6 +47,17 @@ type Event struct {
 	Downgraded string
 	// Misplanned says that columns of isotap's were taken out of a result where its plan had none.
 	Misplanned bool
+}
+
+// A Question is a query of a session's for another connection. It sees what had been committed before.
+type Question struct {
+	Database string
+	Query    string
+	Args     []string
+	Columns  int
+	// Take takes the answer: the rows with NULL as "", and where the server's write-ahead log ended before these were
+	// read. It is not called where there is none.
+	Take func(lsn string, rows [][]string)
 }
 
 // A Schema is the tables that may look different from what isotap knows of them.

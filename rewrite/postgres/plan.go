@@ -19,6 +19,8 @@ type Plan struct {
 	Txn     TxnEffect
 	Session SessionEffect
 	Schema  SchemaEffect
+	// Copied says how the rows of a COPY FROM can be read once they are committed; nil where they cannot.
+	Copied *Copied
 }
 
 // HiddenColumns is the number of columns that the plan adds to the result set.

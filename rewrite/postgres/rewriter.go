@@ -133,6 +133,8 @@ func (pl *planner) decide(written *statement, reason history.Reason) {
 	p.Session.Calls = !p.Session.Changes && pl.st.calls()
 	p.Session.ReadsCursors = pl.st.readsCursors()
 	switch {
+	case p.Observation == history.Opaque && p.copies() && reason.IsZero():
+		pl.copied()
 	case p.Observation == history.Opaque:
 	case !reason.IsZero() && (p.Observation == history.Exact || reason != history.ReasonSeveralStatements):
 		opaque(p, reason)
