@@ -77,32 +77,6 @@ func TestSubqueriesAreObservedAsFarAsTheyShow(t *testing.T) {
 	holdSubqueries(t, b.txns(), subqueryCases)
 }
 
-// setOperationCases are set operations over notes, and what is recorded of them.
-var setOperationCases = []subqueryCase{
-	{"SELECT k FROM doc WHERE id = 1 UNION SELECT n.doc FROM note n WHERE n.id < 3", "exact, 4 reads"},
-	{"SELECT id FROM doc WHERE id = 9 UNION SELECT n.id FROM note n WHERE n.id = 777", "exact, 0 reads"},
-	{"SELECT id FROM doc UNION SELECT n.doc FROM note n WHERE n.id > 98 ORDER BY 1", "exact, 4 reads"},
-	{"SELECT id FROM doc UNION ALL SELECT n.doc FROM note n UNION SELECT 5", "exact, 103 reads"},
-	{"SELECT id FROM doc EXCEPT SELECT n.doc FROM note n", "opaque (union), 0 reads"},
-	{"SELECT id FROM doc UNION SELECT n.id FROM note n WHERE n.id < 2 AND EXISTS (SELECT 1 FROM doc d WHERE d.id = n.doc)",
-		"exact, 6 reads"},
-	{"SELECT id FROM doc UNION ALL SELECT n.id FROM note n WHERE n.id < 2 AND n.doc IN (SELECT d.id FROM doc d)", "exact, 6 reads"},
-	{"SELECT id FROM doc UNION SELECT a.id * 100 + b.id FROM note a, note b WHERE a.id < 50", "inexact (subquery), 2004 reads"},
-	{"SELECT id FROM doc UNION SELECT n.id FROM note n WHERE n.id < 9 LIMIT 3", "opaque (union), 0 reads"},
-}
-
-// TestSetOperationsAreObservedAsFarAsTheyShow has set operations that show all that they read, and some that do not.
-func TestSetOperationsAreObservedAsFarAsTheyShow(t *testing.T) {
-	testdb.Only(t, "others' are not read again", "mariadb", testdb.MariaDB118.Name, testdb.MySQL.Name)
-	b := newBench(t, nil, notes()...)
-	c := b.conn(b.through)
-	for _, s := range setOperationCases {
-		b.exec(c, s.sql)
-	}
-	c.Close()
-	holdSubqueries(t, b.txns(), setOperationCases)
-}
-
 // TestSubqueriesOfLockingReadsLockNothing has another transaction hold the rows that a locking read's subqueries read,
 // and change them before it reads again.
 func TestSubqueriesOfLockingReadsLockNothing(t *testing.T) {

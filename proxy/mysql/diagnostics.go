@@ -64,7 +64,7 @@ func (c *counts) take(r *reply, replaced, lists bool) {
 	case replaced:
 		c.foundRowsGone = true
 	case r.fields > 0 && !r.failed && !lists:
-		c.foundRows, c.foundRowsGone = r.rows, r.aside > 0
+		c.foundRows, c.foundRowsGone = r.rows, false
 	}
 }
 

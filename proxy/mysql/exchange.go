@@ -150,7 +150,6 @@ type reply struct {
 	// cursor says that the client asks for a cursor, so that the rows may come by COM_STMT_FETCH.
 	cursor bool
 	rows   uint64
-	aside  uint64   // rows of isotap's own, beside those of the client
 	ok     okPacket // the latest OK or EOF
 	err    serverError
 	failed bool

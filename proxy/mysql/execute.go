@@ -53,7 +53,7 @@ func (s *Session) execute(payload []byte) error {
 	// Binding takes the long data, and leaves what the companion is executed with.
 	x := s.statement(o)
 	x.binary, x.prepared, x.hasLongData = true, p, slices.Contains(p.long, true)
-	x.cursor = opensCursor(payload)
+	x.cursor = len(payload) >= executeHead && payload[5] != 0
 	p.companionCommand = nil
 	command, err := s.bind(o, p, payload)
 	if err != nil && o.rewritten {
@@ -73,9 +73,6 @@ func (s *Session) execute(payload []byte) error {
 	return nil
 }
 
-// opensCursor reports whether an execution asks for a cursor.
-func opensCursor(execute []byte) bool { return len(execute) >= executeHead && execute[5] != 0 }
-
 // preparesAnswers puts what a statement asks about the one before it on the server, where isotap's own have changed it.
 // It reports whether the statement has to wait for that.
 func (s *Session) preparesAnswers(p *prepared) (wait bool) {
@@ -93,9 +90,6 @@ func (s *Session) leavesExecution(p *prepared, payload []byte) history.Reason {
 	reason := s.leavesPrepared(p)
 	if reason.IsZero() && p.rewritten && !p.fits(payload) {
 		return history.ReasonParameterType
-	}
-	if reason.IsZero() && p.rewritten && opensCursor(payload) && p.plan.Result.HasRowsAside() {
-		return history.ReasonCursor // which row is the last of a FETCH is the server's to say
 	}
 	return reason
 }

@@ -35,7 +35,7 @@ func (s *rowIdentities) ordered() (last []string) {
 }
 
 // takeRow takes the identities of the sources out of a row, whose last hidden values they are, and returns the rest as
-// a row. A binary one is written to room. Nil is a row that the client does not see.
+// a row. A binary one is written to room.
 func (s *rowIdentities) takeRow(row []byte, of *reply, hidden int, sources []sqlmysql.Source,
 	room []byte) ([]byte, error) {
 	visible := of.fields - hidden
@@ -61,11 +61,6 @@ func (s *rowIdentities) takeRow(row []byte, of *reply, hidden int, sources []sql
 			s.last = slices.Grow(s.last[:0], source.Order)[:source.Order]
 			for j := range s.last {
 				s.last[j] = append(s.last[j][:0], tail.value(&r, column+j)...)
-			}
-		case source.Aside:
-			if arm := tail.value(&r, column); arm != nil {
-				trimmed = nil
-				s.cut = s.cut || s.tooManyAside(arm, source.Limit)
 			}
 		case source.Array:
 			s.addArray(i, source, tail.value(&r, column))
@@ -192,17 +187,13 @@ type arrayIdentities struct {
 	unreadable bool
 	cut        bool   // an array of what a subquery read may lack identities
 	beside     uint64 // has a bit for each of the first sources of which a row told what a subquery read
-	// aside is how many rows there were of the arms that repeat those of a set operation.
-	aside [26]int
 }
 
 // addArray keeps the identities that an array carries: every row and version once, since groups overlap
 // under ROLLUP and a join repeats them.
 func (s *rowIdentities) addArray(source int, of *sqlmysql.Source, array []byte) {
-	if of.Beside && !(of.Padded && array == nil) {
-		s.beside |= 1 << source
-	}
 	if of.Beside {
+		s.beside |= 1 << source
 		if s.cut = s.cut || string(array) == sqlmysql.Lacking; array == nil || string(array) == sqlmysql.Lacking {
 			return
 		}
@@ -302,21 +293,9 @@ func (a *arrayIdentities) lackSubquery(sources []sqlmysql.Source) bool {
 	return false
 }
 
-// tooManyAside counts a row of an arm that repeats one of a set operation, and reports whether that may have others.
-func (a *arrayIdentities) tooManyAside(arm []byte, limit int) bool {
-	if len(arm) != 1 || arm[0] < 'a' || arm[0] > 'z' {
-		a.unreadable = true
-		return false
-	}
-	n := &a.aside[arm[0]-'a']
-	*n++
-	return *n > limit
-}
-
-// hasArrays reports whether a statement's rows may lack some of what it read.
 func hasArrays(p *sqlmysql.Plan) bool {
 	for i := range p.Result.Sources {
-		if of := &p.Result.Sources[i]; of.Array || of.Aside {
+		if p.Result.Sources[i].Array {
 			return true
 		}
 	}

@@ -197,11 +197,6 @@ func (s *Session) rowPacket(x *exchange, seq byte, payload []byte) (bool, error)
 		if err != nil {
 			return false, err
 		}
-		if trimmed == nil {
-			x.rows--
-			x.aside++
-			return false, nil
-		}
 		if x.binary {
 			s.scratch = trimmed
 		}

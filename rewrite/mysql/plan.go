@@ -134,11 +134,6 @@ type Result struct {
 	Variables int
 }
 
-// HasRowsAside reports whether rows of isotap's own stand behind the client's.
-func (r *Result) HasRowsAside() bool {
-	return slices.ContainsFunc(r.Sources, func(s Source) bool { return s.Aside })
-}
-
 // A Source is a base table whose identities a result set carries.
 type Source struct {
 	Table string // history.Row.Table
@@ -151,12 +146,6 @@ type Source struct {
 	// Beside says that the array is of the rows that a subquery read beside a row of the result, NULL where there were
 	// none. Whole says, too, that it is the same beside all of them: without a row it is not known.
 	Beside, Whole bool
-	// Padded says that such an array is NULL in the rows of other arms of a set operation, and there alone.
-	Padded bool
-	// Aside says that the source is no table but one column, which is NULL in the client's rows. The others are of
-	// isotap's own, behind these, and the client does not see them: the column says which arm of a set operation they
-	// repeat. Of one with more than Limit there may be others.
-	Aside bool
 	// Numbers says that a row is one that an INSERT returns, and carries its id and the number that the server gave it
 	// (AUTO_INCREMENT): no identity of a row that was read.
 	Numbers bool
@@ -173,7 +162,7 @@ func (s Source) Columns() int {
 	switch {
 	case s.Order > 0:
 		return s.Order
-	case s.Array, s.Aside:
+	case s.Array:
 		return 1
 	}
 	return 2
@@ -403,9 +392,6 @@ type planner struct {
 	// subqueries read.
 	alone   *ast.SelectStmt
 	besides []*besides
-	// again says that what the subqueries in the arms of a set operation read is shown, padded that the statement is
-	// such an arm.
-	again, padded bool
 
 	read    bool // trees and failure are set
 	trees   []ast.StmtNode

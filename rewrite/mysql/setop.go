@@ -27,12 +27,6 @@ func (pl *planner) setOperation(n *ast.SetOprStmt) error {
 		return refusal(history.ReasonUnion)
 	}
 	if !keepsAll(arms) {
-		if pl.session.Lasts {
-			pl.accompany(arms, operators)
-		}
-		if pl.companion == nil && pl.aside(n, arms, operators) {
-			return nil
-		}
 		pl.accompany(arms, operators)
 		return refusal(history.ReasonUnion)
 	}
@@ -47,7 +41,6 @@ func (pl *planner) setOperation(n *ast.SetOprStmt) error {
 		n.OrderBy.Accept(use)
 		pl.downgradeBy(use)
 	}
-	pl.again = true
 	if err := pl.armRows(arms); err != nil {
 		return err
 	}
@@ -124,21 +117,16 @@ func onlyQuery(n ast.Node) (query *ast.SelectStmt, after *ast.SetOprType) {
 func (pl *planner) armRows(arms []arm) error {
 	planned, total := make([]*planner, len(arms)), 0
 	for i, a := range arms {
-		p := &planner{rewriter: pl.rewriter, session: pl.session, st: pl.st.part(a.from, a.to), padded: true,
+		p := &planner{rewriter: pl.rewriter, session: pl.session, st: pl.st.part(a.from, a.to),
 			plan: &Plan{Statement: rewrite.Statement{Observation: history.Exact}}}
-		if pl.again {
-			p.alone = a.node
-		}
 		if err := p.selectRows(a.node); err != nil {
 			return err
 		}
-		if slices.ContainsFunc(p.plan.Result.Sources, func(s Source) bool { return s.Array && !s.Beside }) {
+		if slices.ContainsFunc(p.plan.Result.Sources, func(s Source) bool { return s.Array }) {
 			return refusal(history.ReasonAggregate)
 		}
 		planned[i], total = p, total+p.plan.HiddenColumns()
 		pl.plan.Upstream.MayHideLocks = pl.plan.Upstream.MayHideLocks || p.plan.Upstream.MayHideLocks
-		pl.plan.Upstream.Repeats = pl.plan.Upstream.Repeats || p.plan.Upstream.Repeats
-		pl.literal = pl.literal || p.literal
 		if p.plan.Observation == history.Inexact {
 			pl.downgrade(p.plan.Reason)
 		}

@@ -34,8 +34,8 @@ const (
 type besides struct {
 	of    *source
 	query string // the subquery's FROM and WHERE
-	// whole says that it reads the same for all rows of the result, padded that there may be others.
-	whole, padded bool
+	// whole says that it reads the same for all rows of the result.
+	whole bool
 }
 
 // A link is a subquery where it stands. Matched says that a row is left out unless the subquery finds one that is equal
@@ -475,8 +475,6 @@ func (c *besides) spell(d Dialect) string {
 	shown := "(SELECT JSON_ARRAYAGG(isotap_row) FROM (SELECT " + element(rowID, wList, false) + " AS isotap_row " + c.query +
 		" LIMIT " + strconv.Itoa(MaxBeside) + ") AS isotap_rows)"
 	switch {
-	case c.whole && c.padded:
-		return binaryArray("IFNULL(" + shown + ", _latin1'[]')")
 	case c.whole:
 		return binaryArray(shown)
 	case d == MariaDB:
@@ -493,10 +491,9 @@ func (pl *planner) appendBesides(b *block) error {
 		if err := pl.checkSpelling(c.of.name); err != nil {
 			return err
 		}
-		c.padded = pl.padded
 		items.WriteString(", " + c.spell(pl.session.Dialect))
 		pl.plan.Result.Sources = append(pl.plan.Result.Sources, Source{Table: c.of.table.Name, Array: true,
-			Limit: MaxBeside, Beside: true, Whole: c.whole, Padded: c.padded})
+			Limit: MaxBeside, Beside: true, Whole: c.whole})
 	}
 	pl.appendToList(b, items.String())
 	pl.plan.Result.Reply, pl.plan.Upstream.Repeats = rewrite.Trimmed, true

@@ -45,9 +45,7 @@ type listener struct {
 	srcs   sources
 	fields []*ast.SelectField
 	bodies map[*ast.SelectStmt]*block // of the queries in FROM clauses
-	// inner finds the tables of subqueries; without it all of these are noisy.
-	inner func(*ast.TableName) *Table
-	depth int // of aliases that lead to others
+	depth  int                        // of aliases that lead to others
 }
 
 // maxAliases bounds how deep aliases are followed.
@@ -82,21 +80,7 @@ func (l *listener) kind(e ast.ExprNode) valueKind {
 	case *ast.BetweenExpr:
 		return l.numberIf(l.alike(e.Expr, e.Left, e.Right))
 	case *ast.PatternInExpr:
-		if e.Sel != nil {
-			return l.numberIf(l.alike(e.Expr, e.Sel))
-		}
-		return l.numberIf(l.alike(append(slices.Clone(e.List), e.Expr)...))
-	case *ast.CompareSubqueryExpr:
-		return l.numberIf(l.alike(e.L, e.R))
-	case *ast.ExistsSubqueryExpr:
-		_, quiet := l.subquery(e.Sel)
-		return l.numberIf(quiet)
-	case *ast.SubqueryExpr:
-		kind, quiet := l.subquery(e)
-		if !quiet {
-			return noisy
-		}
-		return kind
+		return l.numberIf(e.Sel == nil && l.alike(append(slices.Clone(e.List), e.Expr)...))
 	case *ast.PatternLikeOrIlikeExpr:
 		return l.numberIf(l.quiet(e.Expr, e.Pattern))
 	case *ast.CaseExpr:
@@ -109,40 +93,6 @@ func (l *listener) kind(e ast.ExprNode) valueKind {
 		return l.aggregate(e)
 	}
 	return noisy
-}
-
-// subquery returns the kind of what a subquery gives, and whether its conditions are quiet.
-func (l *listener) subquery(e ast.ExprNode) (kind valueKind, quiet bool) {
-	n, ok := subqueryOf(e)
-	if !ok || l.inner == nil || n.From == nil || n.With != nil || n.GroupBy != nil || n.Having != nil ||
-		merges(n.From.TableRefs) {
-		return noisy, false
-	}
-	srcs := flatten(n.From.TableRefs)
-	for _, s := range srcs {
-		base, ok := s.node.Source.(*ast.TableName)
-		if !ok {
-			return noisy, false
-		}
-		if s.name = base.Name.O; s.node.AsName.O != "" {
-			s.name = s.node.AsName.O
-		}
-		if s.table = l.inner(base); s.table == nil {
-			return noisy, false
-		}
-	}
-	in := &listener{srcs: append(srcs, l.srcs...), bodies: l.bodies, inner: l.inner}
-	var conditions []ast.ExprNode
-	if ons(n.From.TableRefs, &conditions); n.Where != nil {
-		conditions = append(conditions, n.Where)
-	}
-	if slices.ContainsFunc(conditions, func(e ast.ExprNode) bool { return !in.truth(e) }) {
-		return noisy, false
-	}
-	if len(n.Fields.Fields) != 1 || n.Fields.Fields[0].Expr == nil {
-		return noisy, true
-	}
-	return in.kind(n.Fields.Fields[0].Expr), true
 }
 
 // truth reports whether an expression can be a condition without a warning.
