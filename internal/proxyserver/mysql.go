@@ -59,7 +59,7 @@ func (b *mysqlBackend) open(ctx context.Context, strictPlans bool) (err error) {
 		return errors.Join(err, b.conn.Close())
 	}
 	b.lives = catalogmysql.NewLives(ctx, b.conn, b.facts.Engine)
-	if b.predicates = b.predicates && b.facts.Engine != dbms.TiDB; b.predicates {
+	if b.predicates {
 		if b.matching, err = catalogmysql.NewMatching(ctx, b.target, b.catalog); err != nil {
 			return errors.Join(err, b.catalog.Close(), b.conn.Close())
 		}
@@ -137,7 +137,7 @@ func (b *mysqlBackend) unwatched(ctx context.Context) ([]string, error) {
 // rights says whether conditions can be tested. What else the user may do shows in the tables.
 func (b *mysqlBackend) rights(ctx context.Context) (all []Examined, err error) {
 	database := b.target.Database
-	if database == "" || b.facts.Engine == dbms.TiDB {
+	if database == "" {
 		return nil, nil
 	}
 	m, err := catalogmysql.NewMatching(ctx, b.target, b.catalog)

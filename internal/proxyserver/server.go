@@ -53,7 +53,7 @@ type Options struct {
 	Off bool
 	// Columns has PostgreSQL's row versions known by isotap's columns, in the tables that have them.
 	Columns bool
-	// Predicates records by which conditions statements chose rows, and which versions match them. Not for TiDB.
+	// Predicates records by which conditions statements chose rows, and which versions match them.
 	Predicates bool
 	// Auto is Predicates where the server has them, with tests for no more than a fifth of the time.
 	Auto      bool
@@ -201,9 +201,6 @@ func (srv *Server) observe(ctx context.Context, o Options, b backend, cfg *proxy
 	cfg.Started = time.Now()
 	info := history.Info{Started: cfg.Started, Isotap: o.Version, Mode: "items"}
 	tester := b.tester()
-	if o.Predicates && tester == nil {
-		return errors.New("mode predicates is not for TiDB: an UPDATE does not show the rows that it leaves there")
-	}
 	if srv.predicates = o.Predicates || o.Auto && tester != nil; srv.predicates {
 		info.Mode = "predicates"
 	}

@@ -24,12 +24,13 @@ const (
 // A rowCapture is how a list of assignments to columns of one table is captured, in the form of
 // ADR 7: the old stored values are saved before the client's assignments and compared after them.
 type rowCapture struct {
-	of         string  // the qualifier of the table's columns, with its dot; empty: they stand alone
-	key        string  // an expression over the assigned columns, which differs whenever what is stored in them does
-	same       []Piece // a condition that holds where nothing is to change, in the place of key; nil: key decides
-	part       string  // an expression for the entries' fourth part; empty: there is none
-	again      bool    // the statement may come back to a row that it wrote itself: its tag is there already
-	image      []Piece // an expression that collects an image of the row as it is left; nil: there is none
+	of         string    // the qualifier of the table's columns, with its dot; empty: they stand alone
+	key        string    // an expression over the assigned columns, which differs whenever what is stored in them does
+	same       []Piece   // a condition that holds where nothing is to change, in the place of key; nil: key decides
+	part       string    // an expression for the entries' fourth part; empty: there is none
+	again      bool      // the statement may come back to a row that it wrote itself: its tag is there already
+	image      []Piece   // an expression that collects an image of the row as it is left; nil: there is none
+	marked     [][]Piece // what the marks in same and image stand for
 	wlistBytes int
 	limit      int // bytes of collected entries
 }

@@ -57,7 +57,7 @@ func (in *scope) column(name *ast.ColumnName) (*chosenSource, *Column) {
 // alone: of a join it is the part that names no other, and what follows from that by equality. Where the statement
 // tells every row that matches, its condition is exact; all others are wide.
 func (pl *planner) conditions(n ast.StmtNode) {
-	if !pl.rewriter.options.Predicates || pl.session.Dialect == TiDB || pl.st.executable() >= 0 || !pl.into.empty() {
+	if !pl.rewriter.options.Predicates || pl.st.executable() >= 0 || !pl.into.empty() {
 		return
 	}
 	w := &conditionWalk{planner: pl, ctes: make(map[string]bool)}
@@ -190,7 +190,7 @@ func (w *conditionWalk) enter(refs *ast.TableRefsClause, up *scope) *chosenFrom 
 func (w *conditionWalk) source(n *ast.TableSource) *chosenSource {
 	s := &chosenSource{name: n.AsName.O}
 	base, ok := n.Source.(*ast.TableName)
-	if !ok {
+	if !ok || base.AsOf != nil { // it is read as it was some time ago
 		return s
 	}
 	if s.name == "" {

@@ -63,31 +63,50 @@ func ParseImages(b []byte) (entries []ImageEntry, err error) {
 
 // collectsImages reports whether writes of a table collect images.
 func (pl *planner) collectsImages(t *Table) bool {
-	return pl.rewriter.options.Predicates && pl.session.Dialect != TiDB && pl.collectable(t) == nil
+	return pl.rewriter.options.Predicates && pl.collectable(t) == nil
 }
 
 // An image is what can be said of a row in SQL: the columns whose values the statement knows.
 type image struct {
-	columns string // their names
-	values  string // an expression for their values
-	large   string // an expression for how many bytes those of variable length take; empty: there are none
+	columns string  // their names
+	values  []Piece // an expression for their values
+	large   []Piece // an expression for how many bytes those of variable length take; nil: there are none
+	lacking string  // a condition under which the values are not known; empty: they always are
 }
 
-// image returns the image of a row of t by those columns that are known.
-func (pl *planner) image(t *Table, of string, known func(*Column) bool) (i image, ok bool) {
-	var names, values, sizes []string
+// image returns the image of a row of t by those columns that are known, and the values that a statement gives them in
+// the place of those that are read from the row.
+func (pl *planner) image(t *Table, of string, known func(*Column) bool, gives map[*Column]givenValue) (i image, ok bool) {
+	var names []string
 	for c := range numberedFirst(t) {
 		value, variable := imageValue(c, of)
 		if value == "" || c.Generated || !known(c) || pl.checkSpelling(c.Name) != nil {
 			continue
 		}
-		names, values = append(names, quoted(c.Name)), append(values, value)
+		shown, long := []Piece{text(value)}, []Piece{text(of + quoted(c.Name))}
+		if given, ok := gives[c]; ok {
+			shown, long = given.literal(), given.stored
+			variable = variable && given.text
+		}
+		if len(names) > 0 {
+			i.values = append(i.values, text(", "))
+		}
+		names, i.values = append(names, quoted(c.Name)), append(i.values, shown...)
 		if variable {
-			sizes = append(sizes, "IFNULL(LENGTH("+of+quoted(c.Name)+"), 0)")
+			i.addLength(long)
 		}
 	}
-	return image{"(" + strings.Join(names, ", ") + ")", "CONCAT_WS(_binary',', " + strings.Join(values, ", ") + ")",
-		strings.Join(sizes, " + ")}, len(names) > 0
+	i.columns = "(" + strings.Join(names, ", ") + ")"
+	i.values = slices.Concat([]Piece{text("CONCAT_WS(_binary',', ")}, i.values, []Piece{text(")")})
+	return i, len(names) > 0
+}
+
+// addLength takes note of a value of variable length.
+func (i *image) addLength(value []Piece) {
+	if len(i.large) > 0 {
+		i.large = append(i.large, text(" + "))
+	}
+	i.large = slices.Concat(i.large, []Piece{text("IFNULL(LENGTH(")}, value, []Piece{text("), 0)")})
 }
 
 // numberedFirst returns the columns of a table, the one that the server numbers before the others.
@@ -139,13 +158,15 @@ func (i image) collect(of string, limit int, tag ...Piece) []Piece {
 	if len(tag) > 0 {
 		entry = append(entry, text(", "))
 	}
-	pieces := imageBuffer.collect(limit, append(entry, text("_binary'=', "+i.values))...)
-	if i.large == "" {
-		return pieces
+	pieces := imageBuffer.collect(limit, slices.Concat(entry, []Piece{text("_binary'=', ")}, i.values)...)
+	if i.large != nil {
+		pieces = slices.Concat([]Piece{text("IF(")}, i.large,
+			[]Piece{text(" > " + strconv.Itoa(maxImage) + ", _binary'', ")}, pieces, []Piece{text(")")})
 	}
-	pieces = append([]Piece{text("IF(" + i.large + " > " + strconv.Itoa(maxImage) + ", _binary'', ")},
-		pieces...)
-	return append(pieces, text(")"))
+	if i.lacking != "" {
+		pieces = slices.Concat([]Piece{text("IF(" + i.lacking + ", _binary'', ")}, pieces, []Piece{text(")")})
+	}
+	return pieces
 }
 
 // imageUpdate has the assignments of a capture collect images of the rows that they leave. of qualifies the columns.
@@ -161,7 +182,7 @@ func (pl *planner) imageUpdate(c *rowCapture, list []*ast.Assignment, t *Table) 
 		}
 		return false
 	}
-	i, ok := pl.image(t, c.of, func(column *Column) bool { return !column.Refreshed || assigned(column) })
+	i, ok := pl.image(t, c.of, func(column *Column) bool { return !column.Refreshed || assigned(column) }, nil)
 	if !ok {
 		return
 	}
@@ -177,7 +198,7 @@ func (pl *planner) imageJoined(c *rowCapture, s *source, assigned []columnRef, g
 	}
 	i, ok := pl.image(s.table, c.of, func(column *Column) bool {
 		return !column.Refreshed && !slices.Contains(assigned, columnRef{s, column})
-	})
+	}, nil)
 	if !ok {
 		return
 	}
@@ -199,7 +220,7 @@ func (pl *planner) imageInsert(n *ast.InsertStmt, t *Table) []Piece {
 	if !pl.collectsImages(t) || t.InsertTrigger || len(n.Lists)*len(t.Columns) > maxImageValues {
 		return []Piece{tagPiece}
 	}
-	i, ok := pl.image(t, "", func(c *Column) bool { return !c.Filled || given(n, t, c) })
+	i, ok := pl.imageOfValues(n, t)
 	if !ok {
 		return []Piece{tagPiece}
 	}
@@ -210,14 +231,25 @@ func (pl *planner) imageInsert(n *ast.InsertStmt, t *Table) []Piece {
 	}
 	pl.returnNumbers(t)
 	p.Consecutive = len(n.Lists) == 1 || !n.IsReplace && !n.IgnoreErr && len(n.OnDuplicate) == 0
-	pieces := append([]Piece{text("CONCAT(")}, i.collect("", pl.session.maxPacket()/4)...)
-	return append(pieces, text(", "), tagPiece, text(")"))
+	collected := i.collect("", pl.session.maxPacket()/4)
+	if pl.session.Dialect == TiDB {
+		collected = asFunctions(collected)
+	}
+	return slices.Concat([]Piece{text("CONCAT(")}, collected, []Piece{text(", "), tagPiece, text(")")})
+}
+
+// imageOfValues returns the image of a row that INSERT ... VALUES makes, whose values an expression behind them sees.
+func (pl *planner) imageOfValues(n *ast.InsertStmt, t *Table) (i image, ok bool) {
+	if pl.session.Dialect == TiDB {
+		return pl.imageOfTiDBsValues(n, t)
+	}
+	return pl.image(t, "", func(c *Column) bool { return !c.Filled || given(n, t, c) }, nil)
 }
 
 // imageLoad returns the pieces of the tag that LOAD DATA gives its rows: they collect images of these. The server gives
 // the numbers of rows that have none behind that.
 func (pl *planner) imageLoad(t *Table) []Piece {
-	i, ok := pl.image(t, "", func(c *Column) bool { return !c.Filled })
+	i, ok := pl.image(t, "", func(c *Column) bool { return !c.Filled }, nil)
 	if !ok || !pl.collectsImages(t) || t.InsertTrigger {
 		return []Piece{tagPiece}
 	}

@@ -22,6 +22,7 @@ type judge struct {
 	assigned []columnRef
 	own      columnRef // the column that gets the value being judged
 	gets     []span    // the values, in the order of their assignments
+	gives    map[*Column]givenValue
 }
 
 // A columnRef is a column of one of a statement's tables.
@@ -133,13 +134,23 @@ func (j *judge) keeps(from, to int) ([]Piece, error) {
 	value := j.copied(from, to)
 	switch {
 	case to == from+1 && j.st.is(from, "NULL"):
+		j.give(c, givenValue{stored: []Piece{text("NULL")}})
 		return []Piece{text(name + " IS NULL")}, nil
 	case integerType(c.Type) && j.exact(0, from, to), c.Type == "decimal" && j.exact(scale(c), from, to):
+		j.give(c, givenValue{stored: value})
 		return slices.Concat([]Piece{text(name + " <=> (")}, value, []Piece{text(")")}), nil
 	case unicode(c) && (to == from+1 && j.isString(from) || j.isText(from, to)):
 		return j.sameString(name, value)
 	}
 	return nil, refusal(history.ReasonAssignment)
+}
+
+// give takes note of what an assignment stores.
+func (j *judge) give(c *Column, v givenValue) {
+	if j.gives == nil {
+		j.gives = make(map[*Column]givenValue)
+	}
+	j.gives[c] = v
 }
 
 // copied returns the text of the tokens [from, to), in which parameters are copies of the client's.
@@ -293,7 +304,9 @@ func (j *judge) sameString(name string, value []Piece) ([]Piece, error) {
 	default:
 		return nil, refusal(history.ReasonAssignment)
 	}
-	return slices.Concat([]Piece{text("CAST(" + name + " AS BINARY) <=> " + open)}, value, []Piece{text(end)}), nil
+	stored := slices.Concat([]Piece{text(open)}, value, []Piece{text(end)})
+	j.give(j.own.column, givenValue{stored, true})
+	return slices.Concat([]Piece{text("CAST(" + name + " AS BINARY) <=> ")}, stored), nil
 }
 
 func integerType(kind string) bool {

@@ -106,6 +106,7 @@ func (pl *planner) updateTiDB(n *ast.UpdateStmt) error {
 		return err
 	}
 	c := rowCapture{wlistBytes: t.WListBytes, limit: pl.session.maxPacket() / 4}
+	pl.imageTiDB(&c, t, j.gives)
 	pos, gap := pl.after(end - 1)
 	pl.insertAt(pos, slices.Concat([]Piece{text(", ")}, c.tagUnless(same[0]), []Piece{text(gap)})...)
 	pl.plan.Writes.Captured = true
@@ -114,13 +115,11 @@ func (pl *planner) updateTiDB(n *ast.UpdateStmt) error {
 	return nil
 }
 
-// tagUnless returns the assignment that tags a row unless the condition holds for it.
+// tagUnless returns the assignment that tags a row unless the condition holds for it. The client's own text stays as it
+// is.
 func (c *rowCapture) tagUnless(same []Piece) []Piece {
-	condition := Piece{Hole: CopyHole} // stands in for it: it holds the client's own text
-	c.same = []Piece{condition}
-	pieces := asFunctions(c.tag())
-	at := slices.Index(pieces, condition)
-	return slices.Replace(pieces, at, at+1, same...)
+	c.same = []Piece{c.mark(same)}
+	return c.unmarked(asFunctions(c.tag()))
 }
 
 // rowAliasVersion is the first MySQL that has a row alias, and warns of VALUES() in its favor.

@@ -28,7 +28,7 @@ import (
 type Options struct {
 	Direct     bool // play on the server itself: nothing is recorded, and so nothing found
 	Columns    bool // see proxyserver.Options
-	Predicates bool // see proxyserver.Options; of no effect on TiDB
+	Predicates bool // see proxyserver.Options
 	// ServerLog says whether the server's own log is recorded, too: see proxyserver.Options.
 	ServerLog serverlog.Use
 	Version   string // isotap's own
@@ -74,7 +74,6 @@ func Open(ctx context.Context, target dsn.Target, o Options) (*Runner, error) {
 	if s.Server, err = engine.Identify(ctx, s.target); err != nil {
 		return nil, err
 	}
-	s.options.Predicates = o.Predicates && s.Server.Engine != dbms.TiDB
 	if s.runner, err = replay.NewRunner(ctx, s.direct); err != nil {
 		return nil, err
 	}
