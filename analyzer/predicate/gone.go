@@ -46,18 +46,24 @@ type search struct {
 	of      subject
 	matches map[history.VersionRef]bool // the versions that surely match the predicate
 	*chain
-	met foundVersion
+	met  foundVersion
+	seen bool // the transaction has met a version of the chain before
 }
 
 // firstSeen returns the first version of a row that a statement can have seen that did not find it, where that is
 // another's write at the same time; false where there is none. The transaction does not go back behind what it has seen
-// of the row, nor behind what had been committed when it began; from there on, what surely matches the predicate it
-// would have found.
+// of the row, nor behind what had been committed when it began, unless its snapshot may be older; from there on, what
+// surely matches the predicate it would have found.
 func (r *Resolver) firstSeen(t *history.Txn, s *history.Stmt, x *search) (history.Tag, bool) {
 	if x.chain == nil {
 		return history.Tag{}, false
 	}
 	from, last := x.lastEnded(t.Start), x.lastSent(s.End) // -1: what was there before the first write
+	if r.stale[t.ID.Run()] {
+		if from = -1; !x.seen || last < 0 || x.met.version != x.writes[0].replaced && !x.has(x.met.version) {
+			return history.Tag{}, false
+		}
+	}
 	for i := last; i > from; i-- {
 		if x.writes[i].tag == x.met.version {
 			from = i
@@ -78,6 +84,11 @@ func (r *Resolver) firstSeen(t *history.Txn, s *history.Stmt, x *search) (histor
 		return first.tag, first.end < s.Start // before that it may have seen what was undone since
 	}
 	return first.tag, first.start <= s.End
+}
+
+// has reports whether a version is one of the chain's.
+func (c *chain) has(version history.Tag) bool {
+	return slices.ContainsFunc(c.writes, func(w write) bool { return w.tag == version })
 }
 
 // knownSince returns the moment at which the i-th version surely was what matches.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
 
@@ -110,11 +111,45 @@ func TestFirstVersionThatMayHaveBeenSeen(t *testing.T) {
 	}
 }
 
+// TestOnTiDBASnapshotMayBeOlderThanItsTransaction: what had been committed when the transaction began it need not have
+// seen (tidb_low_resolution_tso, stale reads). What it has found before it has seen.
+func TestOnTiDBASnapshotMayBeOlderThanItsTransaction(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		found history.TxnID // the writer of the version that was found before; zero: what was there at first
+		met   bool
+		want  string
+	}{
+		{"never met", history.TxnID(0), false, "none"},
+		{"found as it was inserted", id(1), true, "2"},
+		{"found at a version that nobody knows", id(7), true, "none"},
+	} {
+		txns, m := chained([]step{{1, 0, 90, history.InsertRow, true}, {2, 1, 105, history.DeleteRow, false}})
+		m.Predicate = chosen
+		first := history.Stmt{Num: 1, Start: 101, End: 102, Observation: history.Exact,
+			Predicates: []history.Predicate{chosen}}
+		if c.met {
+			first.Accesses = []history.Access{{Row: history.Row{Table: "public.t", ID: "1"},
+				Version: history.Tag{Txn: c.found, Stmt: 1}}}
+		}
+		reader := &history.Txn{ID: id(9), Status: history.Committed, Level: history.ReadCommitted, Start: 100, End: 120,
+			Stmts: []history.Stmt{first,
+				{Num: 2, Start: 110, End: 115, Observation: history.Exact, Predicates: []history.Predicate{chosen}}}}
+		if got := goneOn(dbms.TiDB, m, txns, reader); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
 // gone returns the version that is added to the reader's last statement as the first that it can have seen, as the
 // number of its transaction.
 func gone(m history.Matches, txns []*history.Txn, reader *history.Txn) string {
+	return goneOn(dbms.MariaDB, m, txns, reader)
+}
+
+func goneOn(engine dbms.Engine, m history.Matches, txns []*history.Txn, reader *history.Txn) string {
 	r := New()
-	r.AddRun(history.Info{Run: run, Mode: "predicates", Server: history.Server{Engine: "mariadb"}})
+	r.AddRun(history.Info{Run: run, Mode: "predicates", Server: history.Server{Engine: engine}})
 	r.AddMatches(run, m)
 	for _, x := range append(txns, reader) {
 		r.Collect(x)

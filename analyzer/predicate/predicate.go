@@ -46,6 +46,7 @@ type Resolver struct {
 	databases map[sessionKey]string
 	runs      map[history.Run]history.Info
 	snapshots map[history.Run]bool // whose serializable transactions read from a snapshot
+	stale     map[history.Run]bool // whose snapshots may be older than their transactions
 	unsure    map[history.Run]*stretches
 
 	wanted bool            // some run has predicates
@@ -87,7 +88,7 @@ func New() *Resolver {
 	return &Resolver{matches: make(map[subject]map[history.VersionRef]bool),
 		matching:  make(map[history.VersionRef][]subject),
 		databases: make(map[sessionKey]string), runs: make(map[history.Run]history.Info),
-		snapshots: make(map[history.Run]bool), unsure: make(map[history.Run]*stretches), tables: make(map[string]bool),
+		snapshots: make(map[history.Run]bool), stale: make(map[history.Run]bool), unsure: make(map[history.Run]*stretches), tables: make(map[string]bool),
 		writes: make(map[history.Row][]write), rows: make(map[subject][]missable), chains: make(map[history.Row]*chain)}
 }
 
@@ -112,6 +113,7 @@ func (r *Resolver) AddMatches(run history.Run, m history.Matches) {
 func (r *Resolver) AddRun(i history.Info) {
 	r.runs[i.Run] = i
 	r.snapshots[i.Run] = i.Server.Engine == dbms.PostgreSQL
+	r.stale[i.Run] = i.Server.Engine == dbms.TiDB
 	r.wanted = r.wanted || i.Mode == "predicates"
 	for _, g := range i.Gaps {
 		r.unknown(i.Run, g.From, g.To)
@@ -297,10 +299,11 @@ func (r *Resolver) resolve(t *history.Txn, s *history.Stmt, k subject, met found
 	}
 	matches := r.matches[k]
 	for row := range met.with(rows) {
+		before, seen := met[row]
 		if found[row] || written[row] || row.Table != k.of.Table {
 			continue
 		}
-		if v, ok := r.firstSeen(t, s, &search{k, matches, r.chains[row], met[row]}); ok {
+		if v, ok := r.firstSeen(t, s, &search{k, matches, r.chains[row], before, seen}); ok {
 			unfound = append(unfound, history.Access{Row: row, Op: history.Read, Version: v, Gone: true})
 		}
 	}

@@ -72,7 +72,7 @@ func TestImagesMatchWhatTheirRowsDo(t *testing.T) {
 					t.Errorf("there is no image of %s", row)
 				}
 			}
-			b.holdMatching(imageConditions, images, rows)
+			b.holdImages(imageConditions, images, rows)
 		})
 	}
 }
@@ -113,9 +113,10 @@ func (b *bench) ask(query string) (values []string) {
 	return values
 }
 
-func (b *bench) holdMatching(conditions, images, rows []string) {
+// matching returns what tests conditions over the bench's tables, on the server at a URL.
+func (b *bench) matching(url string) *catalogmysql.Matching {
 	b.t.Helper()
-	target, err := dsn.Parse(testdb.Current(b.t).URL() + b.database)
+	target, err := dsn.Parse(url + b.database)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -123,7 +124,7 @@ func (b *bench) holdMatching(conditions, images, rows []string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	defer conn.Close()
+	b.t.Cleanup(func() { conn.Close() })
 	schema, err := catalogmysql.Load(b.t.Context(), conn)
 	if err != nil {
 		b.t.Fatal(err)
@@ -132,8 +133,15 @@ func (b *bench) holdMatching(conditions, images, rows []string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	defer m.Close()
-	var predicates []history.Predicate
+	b.t.Cleanup(func() { m.Close() })
+	return m
+}
+
+// holdMatching sees that conditions match the same rows of the table and images, and returns the conditions and of how
+// many rows is known by their numbers alone whether they match.
+func (b *bench) holdMatching(m *catalogmysql.Matching, conditions, images, rows []string) (predicates []history.Predicate,
+	decided int) {
+	b.t.Helper()
 	for _, where := range conditions {
 		predicates = append(predicates, history.Predicate{Table: b.database + ".Odd t", Of: "`" + b.database +
 			"`.`Odd t`", As: "`x`", Where: where,
@@ -160,10 +168,17 @@ func (b *bench) holdMatching(conditions, images, rows []string) {
 			b.t.Errorf("%s: %q match, the table has %q", where, got, want)
 		}
 	}
-	decided := 0
 	for i := range predicates {
 		decided += holdNumbers(b.t, m, predicates[i], images, matching[i])
 	}
+	return predicates, decided
+}
+
+// holdImages does so with the images of [imageWrites].
+func (b *bench) holdImages(conditions, images, rows []string) {
+	b.t.Helper()
+	m := b.matching(testdb.Current(b.t).URL())
+	predicates, decided := b.holdMatching(m, conditions, images, rows)
 	if want := 8*len(images) - 1; decided != want { // z of the first is no int64
 		b.t.Errorf("%d numbers are known, want %d", decided, want)
 	}

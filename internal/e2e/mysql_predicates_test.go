@@ -75,9 +75,15 @@ func TestConditionsOfMySQLQueriesAreLookedAt(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
-	b := newBench(t, inModePredicates, "CREATE TABLE u (id INT AUTO_INCREMENT PRIMARY KEY, email VARCHAR(40), age INT)",
-		"CREATE TABLE c (id INT AUTO_INCREMENT PRIMARY KEY, uid INT, note VARCHAR(40))",
-		"INSERT INTO u (email, age) VALUES ('a@b', 1)", "INSERT INTO c (uid, note) VALUES (1, 'x')")
+	holdConditionsLookedAt(t, newBench(t, inModePredicates, lookedAtTables...))
+}
+
+var lookedAtTables = []string{"CREATE TABLE u (id INT AUTO_INCREMENT PRIMARY KEY, email VARCHAR(40), age INT)",
+	"CREATE TABLE c (id INT AUTO_INCREMENT PRIMARY KEY, uid INT, note VARCHAR(40))",
+	"INSERT INTO u (email, age) VALUES ('a@b', 1)", "INSERT INTO c (uid, note) VALUES (1, 'x')"}
+
+func holdConditionsLookedAt(t *testing.T, b *bench) {
+	t.Helper()
 	const made = "INSERT INTO u (email) VALUES (?)"
 	const noted = "INSERT INTO c (uid, note) VALUES (1, ?)"
 	forms := []struct{ name, ask, write string }{
@@ -201,24 +207,34 @@ func TestMySQLPredicatesMissWhatSnapshotsLack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
-	t.Run("writes of a table", func(t *testing.T) { holdOnMySQL(t, changes, true) })
+	onMySQL := func(t *testing.T, changes []string, complete bool) {
+		b := newBench(t, inModePredicates, itemTables()...)
+		holdOnMySQL(t, b, "", changes, complete)
+	}
+	t.Run("writes of a table", func(t *testing.T) { onMySQL(t, changes, true) })
 	// What else these may have written is not known, so that not all is found.
-	t.Run("updates of joined tables", func(t *testing.T) { holdOnMySQL(t, mysqlChanges, false) })
+	t.Run("updates of joined tables", func(t *testing.T) { onMySQL(t, mysqlChanges, false) })
 }
 
-func holdOnMySQL(t *testing.T, changes []string, complete bool) {
-	t.Helper()
-	b := newBench(t, inModePredicates, "CREATE TABLE item (id INT PRIMARY KEY, a INT, b TEXT, "+
-		"due DATETIME(6) DEFAULT '2020-01-01')",
-		"CREATE TABLE mark (id INT PRIMARY KEY)", "INSERT INTO mark VALUES (0), (1), (2), (3)")
+// itemTables makes the tables that clients of [holdOnMySQL] work on.
+func itemTables() []string {
+	setup := []string{"CREATE TABLE item (id INT PRIMARY KEY, a INT, b TEXT, due DATETIME(6) DEFAULT '2020-01-01')",
+		"CREATE TABLE mark (id INT PRIMARY KEY)", "INSERT INTO mark VALUES (0), (1), (2), (3)"}
 	for i := range 40 {
-		b.exec(b.direct, fmt.Sprintf("INSERT INTO item (id, a, b) VALUES (%d, %d, 'old')", i+1, i%20))
+		setup = append(setup, fmt.Sprintf("INSERT INTO item (id, a, b) VALUES (%d, %d, 'old')", i+1, i%20))
 	}
+	return setup
+}
+
+// holdOnMySQL has clients, whose connections have parameters, make changes and look for rows. Complete says that all
+// that they missed is found.
+func holdOnMySQL(t *testing.T, b *bench, parameters string, changes []string, complete bool) {
+	t.Helper()
 	marked := newChoosers()
 	marked.partly = !complete
 	var clients sync.WaitGroup
 	for n := range 6 {
-		c, r := b.conn(b.open(fmt.Sprintf("interpolateParams=%t", n%2 == 0))), rand.New(rand.NewPCG(7, uint64(n)))
+		c, r := b.conn(b.open(fmt.Sprintf("%sinterpolateParams=%t", parameters, n%2 == 0))), rand.New(rand.NewPCG(7, uint64(n)))
 		b.updatesCurrentRows(c)
 		clients.Go(func() {
 			for i := range 60 {

@@ -149,7 +149,7 @@ func TestConditionsOfMySQLsHoldBetweenTwoMoments(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
-	holdMySQLTimed(t, mysqlBetweenForms, 10, "SET time_zone = '+02:00'")
+	holdMySQLTimed(t, newBench(t, inModePredicates, mysqlTimedTables...), mysqlBetweenForms, 10, "SET time_zone = '+02:00'")
 }
 
 // TestConditionsOfMySQLsHoldAtTheTimeOfTheStatement has two transactions look for rows by the time, and insert one
@@ -158,16 +158,18 @@ func TestConditionsOfMySQLsHoldAtTheTimeOfTheStatement(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
-	holdMySQLTimed(t, mysqlTimedForms, 4, "SET time_zone = '+02:00'", "SET timestamp = 1795705200")
+	holdMySQLTimed(t, newBench(t, inModePredicates, mysqlTimedTables...), mysqlTimedForms, 4, "SET time_zone = '+02:00'",
+		"SET timestamp = 1795705200")
 }
+
+var mysqlTimedTables = []string{"CREATE TABLE kind (id INT PRIMARY KEY)", "INSERT INTO kind VALUES (1)",
+	"CREATE TABLE token (id INT AUTO_INCREMENT PRIMARY KEY, owner VARCHAR(20), expires DATETIME(1), used INT, " +
+		"`now` VARCHAR(5) NOT NULL DEFAULT 'x')"}
 
 // holdMySQLTimed has two sessions that are set up alike run forms, of whose statements so many are to leave out the
 // time.
-func holdMySQLTimed(t *testing.T, forms []timedForm, widened int, setUp ...string) {
+func holdMySQLTimed(t *testing.T, b *bench, forms []timedForm, widened int, setUp ...string) {
 	t.Helper()
-	b := newBench(t, inModePredicates, "CREATE TABLE kind (id INT PRIMARY KEY)", "INSERT INTO kind VALUES (1)",
-		"CREATE TABLE token (id INT AUTO_INCREMENT PRIMARY KEY, owner VARCHAR(20), expires DATETIME(1), used INT, "+
-			"`now` VARCHAR(5) NOT NULL DEFAULT 'x')")
 	c := []*sql.Conn{b.conn(b.through), b.conn(b.through)}
 	for i := range c {
 		b.exec(c[i], append(setUp, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")...)

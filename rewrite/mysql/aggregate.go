@@ -50,23 +50,27 @@ func (s *Session) arrayLimit() (int, error) {
 }
 
 // array returns the expression for the identities of the rows that a group took from a source, whose row
-// id and wList have the given names. The conversion keeps MySQL from writing base64; latin1 has a
+// id and wList have the given names. The conversion keeps MySQL and TiDB from writing base64; latin1 has a
 // character for every byte. A row without identity gives a text without "=" where the source has a row
 // in every row of the join, and NULL where it may have none.
-func array(rowID, wList string, limit int, outer bool) string {
-	all := "JSON_ARRAYAGG(" + element(rowID, wList, outer)
+func (d Dialect) array(rowID, wList string, limit int, outer bool) string {
+	all := "JSON_ARRAYAGG(" + d.element(rowID, wList, outer)
 	if limit > 0 {
 		all += fmt.Sprintf(" LIMIT %d", limit)
 	}
 	return all + ")"
 }
 
-// element returns the expression for one of the identities in an array.
-func element(rowID, wList string, outer bool) string {
+// element returns the expression for one of the identities in an array. TiDB warns the client that the plan of a prepared
+// statement with CONVERT is not kept.
+func (d Dialect) element(rowID, wList string, outer bool) string {
 	tags := fmt.Sprintf("SUBSTRING_INDEX(%s, _binary',', -%d)", wList, arrayTags)
 	joined := "CONCAT_WS(_binary'=', " + rowID + ", " + tags + ")"
 	if outer {
 		joined = "CONCAT(" + rowID + ", _binary'=', " + tags + ")"
+	}
+	if d == TiDB {
+		return "CAST(" + joined + " AS CHAR CHARACTER SET latin1)"
 	}
 	return "CONVERT(" + joined + " USING latin1)"
 }

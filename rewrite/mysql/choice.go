@@ -230,7 +230,7 @@ func (s *settling) column(name *ast.ColumnName) {
 	case "date", "datetime", "timestamp":
 		s.temporal = true
 	}
-	if value, _ := imageValue(c, ""); value == "" {
+	if !hasImage(c) {
 		s.unsettled = true
 	}
 }

@@ -148,7 +148,7 @@ func (w *conditionWalk) query(n *ast.SelectStmt, up *scope, place queryPlace) {
 		case n.Limit == nil || place == existsQuery:
 		case place == topQuery:
 			if told = told && w.underLimit(n, from, depth); told {
-				w.order = b.orderingOf(n)
+				w.order = b.orderingOf(n, w.session.Dialect)
 			}
 		default:
 			told = false // it may have left rows out

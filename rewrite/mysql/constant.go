@@ -62,8 +62,7 @@ func (s *Session) readsConstantsAlike() bool {
 
 // storesAlike reports whether a column stores a constant as another one of its type does in isotap's own sessions.
 func (pl *planner) storesAlike(c *Column) bool {
-	value, _ := imageValue(c, "")
-	return value != "" && !c.Generated && c.Type != "timestamp" && pl.checkSpelling(c.Name) == nil
+	return hasImage(c) && !c.Generated && c.Type != "timestamp" && pl.checkSpelling(c.Name) == nil
 }
 
 // isConstant reports whether tokens are a literal or a placeholder.

@@ -71,7 +71,7 @@ type image struct {
 	columns string  // their names
 	values  []Piece // an expression for their values
 	large   []Piece // an expression for how many bytes those of variable length take; nil: there are none
-	lacking string  // a condition under which the values are not known; empty: they always are
+	known   string  // a condition under which the values are known; empty: they always are
 }
 
 // image returns the image of a row of t by those columns that are known, and the values that a statement gives them in
@@ -79,7 +79,7 @@ type image struct {
 func (pl *planner) image(t *Table, of string, known func(*Column) bool, gives map[*Column]givenValue) (i image, ok bool) {
 	var names []string
 	for c := range numberedFirst(t) {
-		value, variable := imageValue(c, of)
+		value, variable := pl.session.Dialect.imageValue(c, of)
 		if value == "" || c.Generated || !known(c) || pl.checkSpelling(c.Name) != nil {
 			continue
 		}
@@ -124,16 +124,18 @@ func numberedFirst(t *Table) func(yield func(*Column) bool) {
 
 // imageValue returns an expression for the value of a column as a literal, or an expression of literals, that stores
 // the same value again; empty for types of which there is none. Variable says that the value may be long.
-func imageValue(c *Column, of string) (value string, variable bool) {
+func (d Dialect) imageValue(c *Column, of string) (value string, variable bool) {
 	name := of + quoted(c.Name)
 	between := func(before, inner, after string) string {
 		return "CONCAT(_binary'" + before + "', " + inner + ", _binary'" + after + "')"
 	}
 	switch c.Type {
-	case "tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "double", "year":
+	case "tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "year":
 		value = "CAST(" + name + " AS BINARY)"
+	case "double":
+		value = d.doubleLiteral(name)
 	case "float":
-		value = "CAST(" + name + "+0e0 AS BINARY)" // else it prints six digits
+		value = d.doubleLiteral(name + "+0e0") // else it prints six digits
 	case "bit", "enum": // the member's index: an invalid value and an empty member both print as ''
 		value = "CAST(" + name + "+0 AS BINARY)"
 	case "date", "datetime", "time", "uuid", "inet4", "inet6":
@@ -151,6 +153,21 @@ func imageValue(c *Column, of string) (value string, variable bool) {
 	return "IFNULL(" + value + ", _binary'NULL')", variable
 }
 
+// doubleLiteral returns an expression for the literal of a DOUBLE. TiDB prints all digits and no exponent: it would read
+// that as a decimal number again, and cut it.
+func (d Dialect) doubleLiteral(expr string) string {
+	if d == TiDB {
+		return "CONCAT(CAST(" + expr + " AS BINARY), _binary'e0')"
+	}
+	return "CAST(" + expr + " AS BINARY)"
+}
+
+// hasImage reports whether there are literals for the values of a column's type.
+func hasImage(c *Column) bool {
+	value, _ := MariaDB.imageValue(c, "")
+	return value != ""
+}
+
 // collect returns an expression that collects the image of a row and is an empty string itself. tag is empty where
 // the row id tells it.
 func (i image) collect(of string, limit int, tag ...Piece) []Piece {
@@ -163,8 +180,8 @@ func (i image) collect(of string, limit int, tag ...Piece) []Piece {
 		pieces = slices.Concat([]Piece{text("IF(")}, i.large,
 			[]Piece{text(" > " + strconv.Itoa(maxImage) + ", _binary'', ")}, pieces, []Piece{text(")")})
 	}
-	if i.lacking != "" {
-		pieces = slices.Concat([]Piece{text("IF(" + i.lacking + ", _binary'', ")}, pieces, []Piece{text(")")})
+	if i.known != "" {
+		pieces = slices.Concat([]Piece{text("IF(" + i.known + ", ")}, pieces, []Piece{text(", _binary'')")})
 	}
 	return pieces
 }

@@ -194,7 +194,7 @@ func (b *chosenFrom) propagate() {
 			if _, has := b.equal[e.to]; !known || has || e.to.column.Generated {
 				continue
 			}
-			if text, _ := imageValue(e.to.column, ""); text == "" {
+			if !hasImage(e.to.column) {
 				continue
 			}
 			found = true

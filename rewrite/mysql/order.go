@@ -21,7 +21,7 @@ type ordering struct {
 
 // orderingOf returns what the rows of a query are ordered by, up to the first that is no column of the first one's
 // table.
-func (b *chosenFrom) orderingOf(n *ast.SelectStmt) (o ordering) {
+func (b *chosenFrom) orderingOf(n *ast.SelectStmt, d Dialect) (o ordering) {
 	if n.OrderBy == nil {
 		return o
 	}
@@ -34,7 +34,7 @@ func (b *chosenFrom) orderingOf(n *ast.SelectStmt) (o ordering) {
 		if c == nil || c.Generated || o.of != nil && o.of != source || !slices.Contains(b.sources, source) {
 			break
 		}
-		expr, value := sortValue(c, quoted(source.name)+"."+quoted(c.Name))
+		expr, value := d.sortValue(c, quoted(source.name)+"."+quoted(c.Name))
 		if expr == "" {
 			break
 		}
@@ -86,10 +86,12 @@ const maxSortText = "16"
 // sortValue returns an expression over a column that is ordered as the server orders its values, and one for the
 // literal that it is compared with: an empty text where that cannot be said. Both are empty for types of which there is
 // none.
-func sortValue(c *Column, name string) (expr, value string) {
+func (d Dialect) sortValue(c *Column, name string) (expr, value string) {
 	switch c.Type {
-	case "tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "double", "year":
+	case "tinyint", "smallint", "mediumint", "int", "bigint", "decimal", "year":
 		return name, "CAST(" + name + " AS BINARY)"
+	case "double":
+		return name, d.doubleLiteral(name)
 	case "enum": // by the member's index
 		expr = "(" + name + "+0)"
 		return expr, "CAST(" + name + "+0 AS BINARY)"

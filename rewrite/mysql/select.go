@@ -325,6 +325,7 @@ type block struct {
 	list    []item
 	grouped bool
 	limit   int // of its arrays
+	dialect Dialect
 }
 
 // A nesting is what the planner of a statement with queries in its FROM clause keeps in mind.
@@ -482,7 +483,7 @@ func (b *block) show(s *source, i identity) shownIdentity {
 	rowID, wList := quoted(s.name)+"."+i.rowID, quoted(s.name)+"."+i.wList
 	switch {
 	case b.grouped:
-		out.expressions = []string{array(rowID, wList, b.limit, out.outer)}
+		out.expressions = []string{b.dialect.array(rowID, wList, b.limit, out.outer)}
 		out.source = Source{Table: i.source.Table, Array: true, Limit: b.limit}
 	case i.source.Array:
 		out.expressions = []string{rowID}
@@ -604,7 +605,7 @@ func (pl *planner) block(n *ast.SelectStmt) (*block, *usage, error) {
 	leave := pl.enterWith(n.With)
 	defer leave()
 	use := pl.inspectSelect(n)
-	b := &block{n: n, grouped: use.aggregate || n.GroupBy != nil}
+	b := &block{n: n, grouped: use.aggregate || n.GroupBy != nil, dialect: pl.session.Dialect}
 	switch {
 	case use.window && b.grouped && pl.session.Dialect == MariaDB:
 		return nil, nil, refusal(history.ReasonWindowFunction) // beside JSON_ARRAYAGG, ORDER BY is not obeyed

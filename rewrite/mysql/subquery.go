@@ -472,13 +472,13 @@ func (ss sources) owner(n *ast.ColumnName) (c *Column, as string, ok bool) {
 // shows; MySQL's may name the row around it, MariaDB's may not.
 func (c *besides) spell(d Dialect) string {
 	rowID, wList := quoted(c.of.name)+"."+rewrite.RowIDColumn, quoted(c.of.name)+"."+rewrite.WListColumn
-	shown := "(SELECT JSON_ARRAYAGG(isotap_row) FROM (SELECT " + element(rowID, wList, false) + " AS isotap_row " + c.query +
+	shown := "(SELECT JSON_ARRAYAGG(isotap_row) FROM (SELECT " + d.element(rowID, wList, false) + " AS isotap_row " + c.query +
 		" LIMIT " + strconv.Itoa(MaxBeside) + ") AS isotap_rows)"
 	switch {
 	case c.whole:
 		return binaryArray(shown)
 	case d == MariaDB:
-		shown = "(SELECT " + array(rowID, wList, MaxBeside, false) + " " + c.query + ")"
+		shown = "(SELECT " + d.array(rowID, wList, MaxBeside, false) + " " + c.query + ")"
 	}
 	return binaryArray("IF(SYSDATE(6) < NOW(6) + INTERVAL " + strconv.Itoa(besideFor) + " MICROSECOND, " + shown +
 		", _latin1'" + Lacking + "')")
@@ -502,7 +502,7 @@ func (pl *planner) appendBesides(b *block) error {
 
 // selectSubqueries plans a SELECT without a table that has subqueries.
 func (pl *planner) selectSubqueries(n *ast.SelectStmt) error {
-	b := &block{n: n}
+	b := &block{n: n, dialect: pl.session.Dialect}
 	if !pl.lookInto(b) || len(pl.besides) == 0 {
 		return refusal(history.ReasonSubquery)
 	}

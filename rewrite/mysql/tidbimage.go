@@ -77,15 +77,15 @@ func (pl *planner) imageOfTiDBsValues(n *ast.InsertStmt, t *Table) (i image, ok 
 	}
 	gives := make(map[*Column]givenValue)
 	for c := range numberedFirst(t) {
-		if c.Numbered { // NULL asks for a number, too
-			gives[c] = givenValue{stored: []Piece{text("IFNULL(" + quoted(c.Name) + ", 0)")}}
+		if c.Numbered { // NULL asks for a number, too; the server takes IFNULL of a NOT NULL column for the column
+			gives[c] = givenValue{stored: []Piece{text("IF(" + quoted(c.Name) + " <> 0, " + quoted(c.Name) + ", 0)")}}
 		}
 	}
 	i, ok = pl.image(t, "", func(c *Column) bool {
 		return given(n, t, c) || c.Numbered || !c.Filled && (!c.NotNull || c.Preset != "")
 	}, gives)
 	if c := mayBeRandom(t); c != nil {
-		i.lacking = "IFNULL(" + quoted(c.Name) + ", 0) = 0"
+		i.known = quoted(c.Name) + " <> 0"
 	}
 	return i, ok
 }
