@@ -834,8 +834,25 @@ func (s *Session) refuse(o *pendingStatement, e serverError) {
 	s.refused[weak.Make(o.plan)] = history.ReasonRefused.With(strconv.Itoa(int(e.code)))
 }
 
+// runUnpictured runs a statement without the images that the server refused to collect, where it has such a form.
+func (s *Session) runUnpictured(o *pendingStatement, x *exchange) bool {
+	if x.prepared != nil || o.plan.Writes.Images.Empty() {
+		return false
+	}
+	plan := s.plan(s.original[1:])
+	if plan.Upstream.Pieces == nil || plan.Observation != o.plan.Observation || !s.leavesAlone(plan).IsZero() {
+		return false
+	}
+	o.plan = plan
+	s.sendFor(s.statement(o), s.rewritten(o), len(s.original))
+	return true
+}
+
 // runOriginal runs the statement as the client wrote it, after the server refused the rewritten one.
 func (s *Session) runOriginal(o *pendingStatement, x *exchange) error {
+	if s.runUnpictured(o, x) {
+		return nil
+	}
 	o.rewritten = false
 	o.downgrade(history.Opaque, s.refused[weak.Make(o.plan)])
 	if x.prepared != nil {

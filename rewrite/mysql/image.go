@@ -63,7 +63,7 @@ func ParseImages(b []byte) (entries []ImageEntry, err error) {
 
 // collectsImages reports whether writes of a table collect images.
 func (pl *planner) collectsImages(t *Table) bool {
-	return pl.rewriter.options.Predicates && pl.collectable(t) == nil
+	return pl.rewriter.options.Predicates && !pl.session.Unpictured && pl.collectable(t) == nil
 }
 
 // An image is what can be said of a row in SQL: the columns whose values the statement knows.
