@@ -31,7 +31,7 @@ isotap strip removes them. PostgreSQL's stay as they are, but with --row-identit
 The report goes to standard error, with --json to standard output, and then COMMAND's output to
 standard error.
 
-What statements looked for and did not find is recorded, too (--mode auto), but on TiDB or with
+What statements looked for and did not find is recorded, too (--mode auto), but with
 --record-values=false. The summary then says where --mode predicates would tell more.
 
 Signals are passed on to COMMAND; the report follows once it has ended. Asked three times to end, it is

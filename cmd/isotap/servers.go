@@ -19,7 +19,7 @@ type observing struct{ mode, identity, log string }
 // flags adds the flags that say so; what o holds is the default.
 func (o *observing) flags(c *cobra.Command) {
 	c.Flags().StringVar(&o.mode, "mode", o.mode,
-		"items records row reads and writes, predicates also what conditions did not find (on TiDB it is items)")
+		"items records row reads and writes, predicates also what conditions did not find")
 	c.Flags().StringVar(&o.identity, "row-identity", o.identity,
 		"what PostgreSQL's row versions are known by: system (its system columns) or columns (isotap's)")
 	o.log = "auto"

@@ -109,7 +109,7 @@ var Options = []Option{
 	{Name: "tls_client_ca", value: func(s *Settings) any { return &s.TLSClientCA },
 		Usage: "PEM file: clients that use TLS must show a certificate that it vouches for"},
 	{Name: "mode", Choices: []string{"items", "predicates", "auto", "off"}, value: func(s *Settings) any { return &s.Mode },
-		Usage: "items records row reads and writes, predicates also what conditions did not find (not on TiDB), " +
+		Usage: "items records row reads and writes, predicates also what conditions did not find, " +
 			"auto does that where it can, and tests conditions for a fifth of the time at most, off passes bytes through"},
 	{Name: "row_identity", Choices: []string{"system", "columns"},
 		value: func(s *Settings) any { return &s.RowIdentity },

@@ -42,7 +42,7 @@ type backend interface {
 	// misled counts the readings that had a table otherwise than the statements told that had defined it.
 	misled() uint64
 	setStrictPlans(bool)
-	// tester returns what finds the rows that match a predicate; nil but in mode predicates, on TiDB, and in
+	// tester returns what finds the rows that match a predicate; nil but in mode predicates, and in
 	// mode auto where the login may not.
 	tester() predicate.Tester
 	// rewritten returns history.Info's Rewritten, at the end of a run.
