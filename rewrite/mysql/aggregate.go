@@ -61,8 +61,8 @@ func (d Dialect) array(rowID, wList string, limit int, outer bool) string {
 	return all + ")"
 }
 
-// element returns the expression for one of the identities in an array. TiDB warns the client that the plan of a prepared
-// statement with CONVERT is not kept.
+// element returns the expression for one of the identities in an array. TiDB warns the client that the plan of a
+// prepared statement with CONVERT is not kept.
 func (d Dialect) element(rowID, wList string, outer bool) string {
 	tags := fmt.Sprintf("SUBSTRING_INDEX(%s, _binary',', -%d)", wList, arrayTags)
 	joined := "CONCAT_WS(_binary'=', " + rowID + ", " + tags + ")"

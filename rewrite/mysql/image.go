@@ -153,8 +153,8 @@ func (d Dialect) imageValue(c *Column, of string) (value string, variable bool) 
 	return "IFNULL(" + value + ", _binary'NULL')", variable
 }
 
-// doubleLiteral returns an expression for the literal of a DOUBLE. TiDB prints all digits and no exponent: it would read
-// that as a decimal number again, and cut it.
+// doubleLiteral returns an expression for the literal of a DOUBLE. TiDB prints all digits and no exponent: it would
+// read that as a decimal number again, and cut it.
 func (d Dialect) doubleLiteral(expr string) string {
 	if d == TiDB {
 		return "CONCAT(CAST(" + expr + " AS BINARY), _binary'e0')"

@@ -42,8 +42,8 @@ type Session struct {
 	// Lasts says that their snapshot is the transaction's own: another statement, a companion, can read it as well.
 	Lasts bool
 
-	// Unpictured says that writes collect no images of their rows: the server refused a statement that does. TiDB may not
-	// have a column yet, or any more, that the schema has, while it is added or dropped.
+	// Unpictured says that writes collect no images of their rows: the server refused a statement that does. TiDB may
+	// not have a column yet, or any more, that the schema has, while it is added or dropped.
 	Unpictured bool
 
 	// The parts of sql_mode that change what a text means; see [Session.SetSQLMode].
