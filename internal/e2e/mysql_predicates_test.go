@@ -256,7 +256,8 @@ func holdOnMySQL(t *testing.T, b *bench, parameters string, changes []string, co
 // rolledBack reports whether the server rolled a transaction back for another.
 func rolledBack(err error) bool {
 	var refused *mysql.MySQLError
-	return errors.As(err, &refused) && refused.Number == 1213
+	const deadlock, writeConflict = 1213, 9007 // of TiDB at COMMIT
+	return errors.As(err, &refused) && (refused.Number == deadlock || refused.Number == writeConflict)
 }
 
 // choices are queries that choose rows, the first exactChoices of them so that their condition is the whole of it.
