@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
 
+	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/catalog"
 	catalogmysql "github.com/isotap/isotap/catalog/mysql"
 	"github.com/isotap/isotap/history"
@@ -416,5 +418,27 @@ func forgetOriginalNames(trace replay.Trace) {
 		for i := range r.Columns {
 			r.Columns[i].OrgName = ""
 		}
+	}
+}
+
+// TestTiDBsSerializableIsNone: TiDB refuses the level. Told to take the word it lets a write skew through, which is no
+// violation: it promises nothing of the level.
+func TestTiDBsSerializableIsNone(t *testing.T) {
+	const serializable = "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE"
+	b := newTiDBBench(t, nil, tidbSetup...)
+	c := []*sql.Conn{b.conn(b.through), b.conn(b.through)}
+	_, err := c[0].ExecContext(t.Context(), serializable)
+	if e := new(mysql.MySQLError); !errors.As(err, &e) || e.Number != 8048 {
+		t.Errorf("SERIALIZABLE: %v, want error 8048", err)
+	}
+	for i := range c {
+		b.exec(c[i], "SET tidb_skip_isolation_level_check = 1", serializable, "BEGIN", "SELECT v FROM t WHERE id < 3")
+	}
+	for i, write := range []string{"UPDATE t SET v = 0 WHERE id = 1", "UPDATE t SET v = 0 WHERE id = 2"} {
+		b.exec(c[i], write, "COMMIT")
+	}
+	r := b.analyze()
+	if len(r.Findings) != 1 || r.Findings[0].Anomaly != analyzer.WriteSkew || r.Findings[0].Class != analyzer.Hazard {
+		t.Errorf("%d findings: %+v", len(r.Findings), r.Findings)
 	}
 }

@@ -59,7 +59,8 @@ func (s *settings) unmet(engine dbms.Engine) *serverlog.Unreadable {
 	const restart = "isotap never sets that itself: it changes what the server does, and what CREATE FUNCTION may do"
 	switch {
 	case engine == dbms.TiDB:
-		return &serverlog.Unreadable{Reason: "TiDB has no binary log that isotap could read"}
+		return &serverlog.Unreadable{Reason: "TiDB keeps no binary log: TiCDC, or Pump and Drainer, " +
+			"read its changes, and are programs of their own that isotap does not read"}
 	case !s.on:
 		return &serverlog.Unreadable{Reason: "the server keeps no binary log",
 			Remedy: "start it with --log-bin --binlog-format=ROW, where that will do; " + restart}
