@@ -57,7 +57,7 @@ type Question struct {
 	Columns  int
 	// Take takes the answer: the rows with NULL as "", and where the server's write-ahead log ended before these were
 	// read. It is not called where there is none.
-	Take func(lsn string, rows [][]string)
+	Take func(lsn string, rows [][]string) `json:"-"`
 }
 
 // A Schema is the tables that may look different from what isotap knows of them.
