@@ -521,26 +521,6 @@ T1 committed RR | r y 0 | u x 0,T2.1,F.2
 T2 committed RR | u x 0 | u y 0`, "hazard read-write skew")
 }
 
-// A snapshot of InnoDB's shows a row at the place that it had before another moved it, whatever its transaction did to
-// the row at its new place.
-func TestSnapshotMayShowTheOldPlaceOfARow(t *testing.T) {
-	const text = `
-T1 committed RC | u x 0
-T2 committed RR | r y 0 | d x T1.1 | r x 0`
-	info := scriptInfo()
-	expect(t, info, text, "hazard lost update")
-	expect(t, info, strings.ReplaceAll(text, "d x T1.1", "u x T1.1 | u x T2.2"), "hazard lost update")
-	for _, shown := range []string{
-		strings.ReplaceAll(text, "| r x 0", "| R x 0"), strings.ReplaceAll(text, "r y 0 | ", ""),
-		strings.ReplaceAll(text, "RR", "RC"),
-	} {
-		expect(t, info, shown, "violation internal inconsistency", "violation lost update")
-	}
-	expect(t, info, strings.ReplaceAll(text, "| r x 0", "| r x T1.1"), "violation internal inconsistency")
-	info.Server = history.Server{Engine: "postgresql", Version: "15.18"}
-	expect(t, info, text, "violation internal inconsistency", "violation lost update")
-}
-
 // PostgreSQL shows a row that was deleted since the snapshot beside one that the transaction made under its key.
 func TestRowMadeAgainMayStandBesideDeletedOne(t *testing.T) {
 	const text = `

@@ -54,7 +54,7 @@ func (s *store) add(t *history.Txn) error {
 			record.fixed = t.Stmts[j].Num
 		}
 	}
-	s.findInternalReads(&record)
+	s.findInternalReads(tag{seq: record.seq, run: r}, int32(record.access), record.unseenFrom)
 	if record.program, err = s.keepShapes(t); err != nil {
 		return err
 	}

@@ -7,11 +7,10 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// findInternalReads looks for them among a transaction's accesses in scratch, which the store will have from its access
-// on. What a ROLLBACK TO SAVEPOINT undid may have been there for a while, so neither those reads nor those writes
-// count, and from the transaction's unseenFrom on (0: none) it may have written what nobody saw.
-func (s *store) findInternalReads(t *txn) {
-	id, at := tag{seq: t.seq, run: t.run}, int32(t.access)
+// findInternalReads looks for them among the accesses in scratch, which the store will have from index at on. What a
+// ROLLBACK TO SAVEPOINT undid may have been there for a while, so neither those reads nor those writes count, and
+// from the transaction's unseenFrom on (0: none) it may have written what nobody saw.
+func (s *store) findInternalReads(id tag, at int32, unseenFrom uint32) {
 	if s.large {
 		clear(s.latest)
 	}
@@ -30,8 +29,7 @@ func (s *store) findInternalReads(t *txn) {
 			if w < 0 || s.scratch[w].stmt >= o.stmt {
 				continue
 			}
-			if o.misses(id, &s.scratch[w]) && !(t.unseenFrom > 0 && t.unseenFrom <= o.stmt) && !s.replacesDeleted(id, i) &&
-				!s.movedSince(t, i) {
+			if o.misses(id, &s.scratch[w]) && !(unseenFrom > 0 && unseenFrom <= o.stmt) && !s.replacesDeleted(id, i) {
 				s.ownReads = append(s.ownReads, internalRead{at + int32(i), at + w})
 			}
 		}
@@ -73,20 +71,4 @@ func (s *store) replacesDeleted(id tag, i int) bool {
 	made := func(o incomingAccess) bool { return o.row == read.row && o.op == history.InsertRow }
 	return !read.own(id) && s.runs[id.run].info.Server.Engine == dbms.PostgreSQL &&
 		slices.ContainsFunc(s.scratch[:i], made)
-}
-
-// movedSince reports whether the read in scratch may be of the place that its row had in the snapshot, though the
-// transaction has written the row in another: on MySQL's family an UPDATE of a row's key makes a row at the new place.
-// A snapshot taken before still shows the old one, whatever its transaction did at the new. Recordings hold no keys.
-// That another had replaced what the snapshot shows before the transaction wrote the row tells that it may be so. What
-// the transaction missed is a dependency, too: where no key changed, that is what tells.
-func (s *store) movedSince(t *txn, i int) bool {
-	read := &s.scratch[i]
-	if read.own(tag{seq: t.seq, run: t.run}) || read.is(current) || t.level != history.RepeatableRead ||
-		s.runs[t.run].info.Server.Engine.Family() != dbms.MySQLFamily {
-		return false
-	}
-	first := slices.IndexFunc(s.scratch[:i], func(o incomingAccess) bool { return o.row == read.row && o.certain() })
-	w := &s.scratch[first]
-	return w.op != history.InsertRow && w.tag() != read.tag() && t.fixed <= w.stmt
 }

@@ -202,7 +202,9 @@ var (
 		postgres: "its rows go to the client in a form of their own, in which nothing can be hidden without that " +
 			"isotap copies every value, and what it writes it does not return. A second read of the same " +
 			"rows would have a snapshot of its own at READ COMMITTED, take locks at SERIALIZABLE, and " +
-			"could fail the block at REPEATABLE READ",
+			"could fail the block at REPEATABLE READ. In modes `predicates` and `auto` what COPY ... FROM wrote is " +
+			"read once it is committed, where it can be told from what else was written " +
+			"([ADR 67](adr/0067-copied-rows.md))",
 		hint: "Load and read by INSERT and SELECT in the test: what COPY moves is not known.",
 		logged: "What COPY wrote is known from the server's log, and is in the findings. What it read is not: read by " +
 			"SELECT in the test.",

@@ -263,7 +263,9 @@ func (r *loggedRun) holdLogged(dir string) {
 		r.holdLoggedEdge(&edges[i], verdicts)
 	}
 	for _, f := range result.Findings {
-		if f.Class == analyzer.Violation || r.serializable && !slices.ContainsFunc(f.Witness, beganAgain) {
+		if f.Anomaly == analyzer.Internal && !r.serializable {
+			r.t.Logf("%s: MySQL 114389, by a key that changed past isotap: %v", r.told, f.Explanation)
+		} else if f.Class == analyzer.Violation || r.serializable && !slices.ContainsFunc(f.Witness, beganAgain) {
 			r.t.Errorf("%s: %s %s: %v", r.told, f.Class, f.Anomaly, f.Explanation)
 		}
 		for i := range f.Witness {

@@ -6,9 +6,10 @@ import (
 	"github.com/isotap/isotap/analyzer"
 )
 
-// TestOldPlaceOfARowThatWasDeletedIsNoViolation has a transaction delete a row under the key that another gave it, and
-// then read it where its snapshot has it: InnoDB shows it there.
-func TestOldPlaceOfARowThatWasDeletedIsNoViolation(t *testing.T) {
+// TestOldPlaceOfARowThatWasDeletedIsTold has a transaction delete a row under the key that another gave it, and then
+// read it where its snapshot has it. InnoDB shows it there, which its makers know as a bug (MySQL 114389): the
+// transaction does not see what it did.
+func TestOldPlaceOfARowThatWasDeletedIsTold(t *testing.T) {
 	b := newBench(t, nil, "CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 0), (2, 0)")
 	reader, mover := b.conn(b.through), b.conn(b.through)
 	b.updatesCurrentRows(reader)
@@ -22,9 +23,13 @@ func TestOldPlaceOfARowThatWasDeletedIsNoViolation(t *testing.T) {
 	b.exec(reader, "COMMIT")
 	reader.Close()
 	mover.Close()
+	var told []analyzer.Anomaly
 	for _, f := range b.analyze().Findings {
 		if f.Class == analyzer.Violation {
-			t.Errorf("%s: %v", f.Anomaly, f.Explanation)
+			told = append(told, f.Anomaly)
 		}
+	}
+	if len(told) != 1 || told[0] != analyzer.Internal {
+		t.Errorf("violations %v are told, want %s", told, analyzer.Internal)
 	}
 }

@@ -31,9 +31,7 @@ func (mysqlTokens) read(r *rand.Rand, table string, n, id int) string {
 }
 
 func (mysqlTokens) write(r *rand.Rand, table string, n, id int) (text string, shows bool) {
-	switch r.IntN(9) {
-	case 4:
-		return moveToken(table, n, id), false
+	switch r.IntN(8) {
 	case 0:
 		return fmt.Sprintf("INSERT INTO %s (id, hist) VALUES (%d, ',%d.%d') ON DUPLICATE KEY UPDATE "+
 			"hist = CONCAT(hist, ',%d.%d')", table, id, n, id, n, id), false
