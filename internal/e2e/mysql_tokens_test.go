@@ -45,7 +45,7 @@ func (mysqlTokens) write(r *rand.Rand, table string, n, id int) (text string, sh
 	return fmt.Sprintf("UPDATE %s SET hist = CONCAT(hist, ',%d.', id) WHERE id = %d", table, n, id), false
 }
 
-// moveToken gives rows other keys, and takes them back.
+// moveToken returns an UPDATE that gives a row the key 13-id, and the row that has that key the key id.
 func moveToken(table string, n, id int) string {
 	return fmt.Sprintf("UPDATE %s SET hist = CONCAT(hist, ',%d.', id), id = 13 - id WHERE id IN (%d, %d)", table, n, id, 13-id)
 }

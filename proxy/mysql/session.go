@@ -654,15 +654,7 @@ func (s *Session) bounded() error {
 // reserveRow counts what has come of a row of several packets that isotap must look at, and reports whether there is
 // room for it.
 func (s *Session) reserveRow() bool {
-	want := len(s.serverPackets.payload)
-	if want > s.reserved && !s.cfg.RowMemory.Take(want-s.reserved) {
-		return false
-	}
-	if want < s.reserved {
-		s.cfg.RowMemory.Give(s.reserved - want)
-	}
-	s.reserved = want
-	return true
+	return s.cfg.RowMemory.Resize(&s.reserved, len(s.serverPackets.payload))
 }
 
 // refuseRow ends the session, as there is no room for a row of which a packet has come: the client has had nothing of

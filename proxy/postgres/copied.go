@@ -134,7 +134,7 @@ type copiedRow struct {
 	id string
 }
 
-// take gives the statements the rows that they left.
+// take reads an answer and records its rows with the statements that left them.
 func (x *copying) take(lsn string, values [][]string) {
 	at, ok := readLSN([]byte(lsn), formatText)
 	rows, read := x.read(values)
@@ -144,7 +144,8 @@ func (x *copying) take(lsn string, values [][]string) {
 	x.give(rows, at)
 }
 
-// give gives the statements the rows that they left while the log was shorter than lsn, if all of these are theirs.
+// give records rows with the statements that left them, if there are as many groups of rows as statements, each of the
+// size that the server told. The log was shorter than lsn when they were left.
 func (x *copying) give(rows []copiedRow, lsn uint64) {
 	slices.SortStableFunc(rows, func(a, b copiedRow) int { return cmp.Compare(a.command, b.command) })
 	var of [][]copiedRow

@@ -21,7 +21,7 @@ const pieceBytes = 1 << 20
 // rowPieces are pieces that may be used again: those of a row of 1 GiB would be garbage beside those of the next.
 var rowPieces = sync.Pool{New: func() any { return new([pieceBytes]byte) }}
 
-// errNoRoom says that a long row finds no room.
+// errNoRoom is returned where a long row finds no room in session.RowMemory.
 var errNoRoom = errors.New("no room for a long row")
 
 // A heldRow is a long row of which not all has come.
@@ -233,14 +233,7 @@ func (s *Session) reserveMessage() bool {
 	if room := cap(s.server.buf); room > wholeMessage {
 		want = 3 * room
 	}
-	if want > s.reserved && !s.cfg.RowMemory.Take(want-s.reserved) {
-		return false
-	}
-	if want < s.reserved {
-		s.cfg.RowMemory.Give(s.reserved - want)
-	}
-	s.reserved = want
-	return true
+	return s.cfg.RowMemory.Resize(&s.reserved, want)
 }
 
 // dropLong lets go of what is held of long rows and messages that have not come whole.

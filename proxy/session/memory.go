@@ -28,7 +28,20 @@ func (m *RowMemory) Give(n int) {
 	}
 }
 
-// Held is how many bytes are held.
+// Resize changes what a session holds from *held to n bytes, and reports whether there was room. Where there was none,
+// *held stays.
+func (m *RowMemory) Resize(held *int, n int) bool {
+	if n > *held && !m.Take(n-*held) {
+		return false
+	}
+	if n < *held {
+		m.Give(*held - n)
+	}
+	*held = n
+	return true
+}
+
+// Held returns how many bytes are held.
 func (m *RowMemory) Held() int {
 	if m == nil {
 		return 0
