@@ -20,6 +20,9 @@ type Change struct {
 	Triggers rewrite.TriggerFate
 	// Created are the columns of the one table that was made, which shows isotap's columns; nil where that is not so.
 	Created []string
+	// MayHaveStayed says that the one table was to be made, and may have been there before, as it still is: what its
+	// definition told of it stays.
+	MayHaveStayed bool
 }
 
 // Changed notes a change. It asks the server nothing.
@@ -39,14 +42,10 @@ func (c *Cache) Changed(change Change) {
 			tables = append(tables, n)
 		}
 	}
-	// A table that is renamed takes its foreign keys along, and those to it; so does a column.
-	var children, parents []name
-	for _, n := range tables {
-		children = slices.AppendSeq(children, maps.Keys(c.references.children[n]))
-		parents = slices.AppendSeq(parents, maps.Keys(c.references.parents[n]))
-	}
-	for _, t := range change.References {
-		parents = append(parents, c.name(t.Schema, t.Table))
+	children, parents := c.related(tables, change.References)
+	var stays *sqlmysql.Table
+	if change.MayHaveStayed && len(tables) == 1 {
+		stays = c.definedAs(tables[0])
 	}
 	for _, n := range tables {
 		c.forget(n, change.Triggers)
@@ -72,11 +71,35 @@ func (c *Cache) Changed(change Change) {
 			c.mayReference(n, parent)
 		}
 	}
-	if len(tables) == 1 && change.Created != nil {
+	switch {
+	case stays != nil:
+		c.entry(tables[0]).learned = stays
+	case len(tables) == 1 && change.Created != nil:
 		c.entry(tables[0]).learned = learned(change.Tables[0], change.Created)
 	}
 	c.mu.Unlock()
 	c.outdate()
+}
+
+// related returns the tables that may have foreign keys to those which changed, and those to which these may have some.
+// A table that is renamed takes its foreign keys along, and those to it; so does a column.
+func (c *Cache) related(tables []name, references []rewrite.TableName) (children, parents []name) {
+	for _, n := range tables {
+		children = slices.AppendSeq(children, maps.Keys(c.references.children[n]))
+		parents = slices.AppendSeq(parents, maps.Keys(c.references.parents[n]))
+	}
+	for _, t := range references {
+		parents = append(parents, c.name(t.Schema, t.Table))
+	}
+	return children, parents
+}
+
+// definedAs returns what a definition told of a table that is not read since; nil where none did.
+func (c *Cache) definedAs(n name) *sqlmysql.Table {
+	if e := c.entry(n); e != nil {
+		return e.learned
+	}
+	return nil
 }
 
 // learned describes a table by what its definition told of it. It is one that shows isotap's columns, and no statement

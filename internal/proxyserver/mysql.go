@@ -181,7 +181,7 @@ func (b *mysqlBackend) settle() {
 // reload notes what was changed. Nobody waits: what is used of it is read when it is.
 func (b *mysqlBackend) reload(_ context.Context, changed session.Schema) error {
 	change := catalogmysql.Change{Tables: changed.Tables, References: changed.References,
-		Triggers: changed.Triggers, Created: changed.Created}
+		Triggers: changed.Triggers, Created: changed.Created, MayHaveStayed: changed.MayHaveStayed}
 	b.catalog.Changed(change)
 	b.lives.Changed(change)
 	return nil

@@ -756,9 +756,11 @@ func (s *Session) effects(o *pendingStatement, x *exchange) {
 	if plan.Schema.Changes {
 		changed := &session.Schema{Tables: plan.Schema.Changed, References: plan.Schema.References,
 			Triggers: plan.Schema.Triggers}
-		// CREATE TABLE IF NOT EXISTS warns where there is a table, which may look different.
-		if o.rewritten && !x.failed && x.ok.warnings == 0 && len(plan.Schema.Created) > 0 {
-			changed.Created = plan.Schema.Created[1:]
+		if o.rewritten && !x.failed && len(plan.Schema.Created) > 0 {
+			// CREATE TABLE IF NOT EXISTS warns where there is a table, which may look different.
+			if changed.MayHaveStayed = x.ok.warnings > 0; !changed.MayHaveStayed {
+				changed.Created = plan.Schema.Created[1:]
+			}
 		}
 		s.events = append(s.events, session.Event{Schema: changed})
 	}

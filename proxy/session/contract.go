@@ -81,6 +81,9 @@ type Schema struct {
 	// Created are the client's columns of the only one of Tables, which was just made with isotap's behind them, on a
 	// server that shows these (TiDB); nil: it is not known.
 	Created []string
+	// MayHaveStayed says that the only one of Tables was to be made there, and the server warned: it may have been
+	// there before, and is then as it was.
+	MayHaveStayed bool
 }
 
 // A Turn is the side that speaks next.

@@ -74,6 +74,9 @@ func TestScenariosComeAsTheyAreExpectedOnPostgreSQL(t *testing.T) {
 }
 
 func TestScenariosComeAsTheyAreExpectedOnTiDB(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
 	t.Parallel()
 	server := testdb.TiDB(t)
 	if server == nil {
