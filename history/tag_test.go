@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/isotap/isotap/internal/mutate"
 )
 
 // tags draws any tag that a run can hand out, and the initial one.
@@ -72,7 +74,7 @@ func FuzzParseWList(f *testing.F) {
 	f.Add("0")
 	f.Add("0,k3f9z01.2,k3f9z0zz.1")
 	f.Add("k3f9z01.02")
-	f.Fuzz(func(t *testing.T, text string) {
+	mutate.Fuzz(f, func(t *testing.T, text string) {
 		tags, err := ParseWList(text)
 		if err != nil {
 			return

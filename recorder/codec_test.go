@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/mutate"
 )
 
 // drawText draws text with few distinct values, so that it repeats as real text does.
@@ -363,7 +364,7 @@ func FuzzDecodeTxn(f *testing.F) {
 	}
 	f.Cleanup(u.close)
 	intern := newInterner(16)
-	f.Fuzz(func(t *testing.T, value []byte) {
+	mutate.Fuzz(f, func(t *testing.T, value []byte) {
 		if len(value) > 0 && value[0] == packParts {
 			if _, size, err := decodeParts(value[1:]); err == nil && size <= chunkBytes {
 				t.Fatalf("%d bytes are in parts", size)

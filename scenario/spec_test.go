@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/isotap/isotap/internal/mutate"
 )
 
 const twoSessions = `# a comment
@@ -111,7 +113,7 @@ func TestBadSpecsAreRefusedWithTheLine(t *testing.T) {
 
 func FuzzReadSpec(f *testing.F) {
 	f.Add(twoSessions + "permutation a c(*, a notices 2) \"b \"\"1\"\"\"(c)")
-	f.Fuzz(func(t *testing.T, text string) {
+	mutate.Fuzz(f, func(t *testing.T, text string) {
 		all, err := ReadSpec(strings.NewReader(text), "fuzz")
 		if err != nil {
 			return
@@ -126,5 +128,5 @@ func FuzzReadSpec(f *testing.F) {
 				t.Error(err)
 			}
 		}
-	})
+	}, mutate.SQL...)
 }

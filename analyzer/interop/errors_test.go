@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/internal/mutate"
 )
 
 func TestMistakesAreNamedWithTheirPlace(t *testing.T) {
@@ -121,7 +122,7 @@ func fuzzRead(f *testing.F, formats ...Format) {
 			f.Add(uint8(i), text)
 		}
 	}
-	f.Fuzz(func(t *testing.T, how uint8, text []byte) {
+	mutate.Fuzz(f, func(t *testing.T, how uint8, text []byte) {
 		format := formats[int(how&0x0f)%len(formats)]
 		timed := format != Plume && format != AWDIT && format != DBCop
 		h, err := Read(bytes.NewReader(text), "h", format,

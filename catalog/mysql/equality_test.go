@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/isotap/isotap/internal/mutate"
 )
 
 // FuzzNumberIsThatOfTheColumn has a column of any name, with a value of any text, stand before a number.
@@ -11,7 +13,7 @@ func FuzzNumberIsThatOfTheColumn(f *testing.F) {
 	f.Add("a", int64(5))
 	f.Add(`it's "a", (b)\`, int64(-1))
 	f.Add("`b`) VALUES (", int64(0))
-	f.Fuzz(func(t *testing.T, text string, n int64) {
+	mutate.Fuzz(f, func(t *testing.T, text string, n int64) {
 		var m Matching
 		m.Number(text, "`b`") // it may be anything
 		value := "FROM_BASE64('" + strings.NewReplacer("'", "''", `\`, `\\`).Replace(text) + "')"

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/isotap/isotap/internal/mutate"
 )
 
 // FuzzNumberIsThatOfTheField has a field of any text stand before a number.
@@ -11,7 +13,7 @@ func FuzzNumberIsThatOfTheField(f *testing.F) {
 	f.Add("a", int64(5))
 	f.Add(`it's "a", (b)\`, int64(-1))
 	f.Add("", int64(0))
-	f.Fuzz(func(t *testing.T, text string, n int64) {
+	mutate.Fuzz(f, func(t *testing.T, text string, n int64) {
 		var d Databases
 		d.Number(text, "1/3") // it may be anything
 		field := `"` + strings.NewReplacer(`"`, `""`, `\`, `\\`).Replace(text) + `"`

@@ -30,6 +30,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -53,6 +55,7 @@ var campaigns = []campaign{
 	{"disk", "a disk that is full, stands still, or fails, and recovers (root)", true, true, runDisk},
 	{"crowd", "many idle clients, then clients that come and go", true, true, runCrowd},
 	{"fuzz", "the fuzz targets in turn, with a corpus that is kept", false, false, runFuzz},
+	{"mutate", "the fuzz targets in turn on changed inputs, without a look at the code they reach", false, false, runMutate},
 	{"splicing", "hostile texts, directly and through isotap", true, false, runSplicing},
 }
 
@@ -73,7 +76,10 @@ type settings struct {
 	clients      int    // 0: as many as the engine takes
 	rate         int    // connections a second
 	corpus       string
-	texts        int // a round
+	target       *regexp.Regexp
+	each         int64 // executions of a target in a round; 0: time bounds them
+	processes    int   // that run a target
+	texts        int   // a round
 	network      network
 }
 
@@ -121,7 +127,12 @@ func parse(args []string, out io.Writer) (settings, error) {
 		"on PostgreSQL 2000, whose processes take memory)")
 	f.IntVar(&s.rate, "rate", 1000, "crowd: how many clients come and go each second, if the machine can")
 	f.StringVar(&s.corpus, "corpus", "",
-		"fuzz: where inputs are kept, and how often targets have run (default isotap/campaign in the cache directory)")
+		"fuzz, mutate: where inputs are kept, and how often targets have run (default isotap/campaign in the cache directory)")
+	s.target = regexp.MustCompile("")
+	f.Func("target", "fuzz, mutate: a regular expression for the targets, as in sqltoken/pgtoken.FuzzScan (default all)",
+		func(text string) (err error) { s.target, err = regexp.Compile(text); return err })
+	f.Int64Var(&s.each, "executions", 0, "mutate: how often a target runs in a round at most (default by time)")
+	f.IntVar(&s.processes, "processes", runtime.NumCPU(), "mutate: how many processes run a target")
 	f.StringVar(&networks, "network", relays.String(),
 		"chaos: what breaks, relays (programs that pass bytes on) or namespaces (the kernel's networks; root)")
 	f.IntVar(&s.texts, "texts", 10_000, "splicing: how many texts a round has")
@@ -147,6 +158,9 @@ func parse(args []string, out io.Writer) (settings, error) {
 	}
 	if f.NArg() > 0 {
 		err = errors.Join(err, fmt.Errorf("unexpected argument %q", f.Arg(0)))
+	}
+	if s.each < 0 || s.processes < 1 || s.processes > maxProcesses {
+		err = errors.Join(err, fmt.Errorf("-executions is not negative, -processes is between 1 and %d", maxProcesses))
 	}
 	if s.duration < 0 || s.times < 0 || s.clients < 0 || s.rate < 1 {
 		err = errors.Join(err, errors.New("-duration, -times and -clients are not negative, -rate begins at 1"))

@@ -3,8 +3,11 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"testing"
 )
 
@@ -18,5 +21,33 @@ func TestFuzzTargetsRunAndAreCounted(t *testing.T) {
 	counts, err := os.ReadFile(filepath.Join(corpus, "fuzz.json"))
 	if err != nil || len(counts) < len(`{"x": 1}`) {
 		t.Errorf("how often targets ran: %s, %v", counts, err)
+	}
+}
+
+// TestFuzzTargetsRunOnChangedInputs is the campaign mutate: every target runs, and says how often.
+func TestFuzzTargetsRunOnChangedInputs(t *testing.T) {
+	corpus := t.TempDir()
+	which := regexp.MustCompile("^sqltoken/|FuzzArray$")
+	if !testing.Short() {
+		which = regexp.MustCompile("")
+	}
+	targets, err := fuzzTargets(t.Context(), which)
+	if err != nil {
+		t.Fatal(err)
+	}
+	try(t, "-run", "mutate", "-target", which.String(), "-times", strconv.Itoa(len(targets)), "-executions", "10", "-processes",
+		"2", "-corpus", corpus)
+	text, err := os.ReadFile(filepath.Join(corpus, "mutate.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var counts map[string]int64
+	if err := json.Unmarshal(text, &counts); err != nil || len(counts) != len(targets) {
+		t.Errorf("%d targets ran of %d: %v, %v", len(counts), len(targets), counts, err)
+	}
+	for name, n := range counts {
+		if n != 10 {
+			t.Errorf("%s ran %d times", name, n)
+		}
 	}
 }

@@ -32,6 +32,8 @@ func TestWrongArgumentsAreNamed(t *testing.T) {
 		"-times -1":          "not negative",
 		"-network mesh":      `"mesh" is not a list of relays, namespaces`,
 		"-rate 0":            "-rate begins at 1",
+		"-target (":          "error parsing regexp",
+		"-processes 0":       "-processes is between 1 and",
 		"kills":              `unexpected argument "kills"`,
 	} {
 		var said strings.Builder

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/dbms"
+	"github.com/isotap/isotap/internal/mutate"
 )
 
 func TestParseReadsWhatPeopleWrite(t *testing.T) {
@@ -113,7 +114,7 @@ func FuzzParse(f *testing.F) {
 		"jdbc:postgresql:d?ssl=true"} {
 		f.Add(s)
 	}
-	f.Fuzz(func(t *testing.T, text string) {
+	mutate.Fuzz(f, func(t *testing.T, text string) {
 		target, err := Parse(text)
 		if err != nil {
 			return

@@ -9,6 +9,8 @@ import (
 	"testing/iotest"
 
 	"pgregory.net/rapid"
+
+	"github.com/isotap/isotap/internal/mutate"
 )
 
 // A wireEnd is a connection that reads from one place and writes to another.
@@ -107,7 +109,7 @@ func FuzzOpenFrame(f *testing.F) {
 		f.Add(appendFrame(nil, 0, []byte("short"), zstandard), zstandard)
 	}
 	f.Add([]byte{4, 0, 0, 0, 0xff, 0xff, 0xff, 0x78, 0x9c, 0x01, 0x00}, false)
-	f.Fuzz(func(t *testing.T, stream []byte, zstandard bool) {
+	mutate.Fuzz(f, func(t *testing.T, stream []byte, zstandard bool) {
 		var frame []byte
 		if len(stream) >= frameHead && len(stream) >= frameHead+payloadLen(stream) {
 			frame = stream[:frameHead+payloadLen(stream)]

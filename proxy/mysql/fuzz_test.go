@@ -8,6 +8,7 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/mutate"
 	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
@@ -113,18 +114,39 @@ func loggedIn(t testing.TB, caps uint32) *Session {
 	return s
 }
 
+// script writes an input of FuzzSession: each part is its sender, its sequence number and its bytes.
+func script(parts ...string) []byte {
+	var b []byte
+	for _, p := range parts {
+		b = append(b, p[0], p[1]-'0', byte(len(p)-2))
+		b = append(b, p[2:]...)
+	}
+	return b
+}
+
+// messages are parts of scripts: commands, and what servers answer, under each of the first sequence numbers.
+func messages() (all []string) {
+	for _, m := range []string{"\x01", "\x02d", "\x03s 1", "\x03o 1", "\x03d 1", "\x03u 1", "\x03i 1", "\x03b", "\x03c", "\x03r",
+		"\x03b;s 1", "\x0e", "\x11u\x00\x00d\x00", "\x16s ?", "\x16u ?", "\x17\x01\x00\x00\x00\x00\x01\x00\x00\x00",
+		"\x18\x01\x00\x00\x00\x00\x00x", "\x19\x01\x00\x00\x00", "\x1a\x01\x00\x00\x00", "\x1b\x00\x00",
+		"\x1c\x01\x00\x00\x00\x05\x00\x00\x00", "\x1f", "\xfa\x01\x00\x00\x00\x00\x01\x00\x00\x00"} {
+		all = append(all, string(script("C0"+m)))
+	}
+	for _, m := range []string{"\x00\x01\x00\x02\x00\x00\x00", "\x00\x00\x00\x0b\x00\x00\x00",
+		"\x00\x01\x00\x00\x00\x01\x00\x02\x00\x00\x00\x00", "\x01", "\x03", "def", "\xfe\x00\x00\x02\x00",
+		"\xfe\x00\x00\x08\x00\x00\x00", "\xfe\x00\x00\x42\x00", "\x02a1\x010", "\x011\x02a1\x010", "\x00\x00\x011", "\xfbfile",
+		"\xff\x15\x04#40001no"} {
+		for seq := range 7 {
+			all = append(all, string(script("S"+string(rune('1'+seq))+m)))
+		}
+	}
+	return all
+}
+
 // FuzzSession gives a session whatever either side may send. The input is a script: each piece names
 // its sender, its sequence number and its length; a capital sender sends it as a packet, a small one as
 // bare bytes. Nothing may panic, and the session may not answer with much more than it was given.
 func FuzzSession(f *testing.F) {
-	script := func(parts ...string) []byte {
-		var b []byte
-		for _, p := range parts {
-			b = append(b, p[0], p[1]-'0', byte(len(p)-2))
-			b = append(b, p[2:]...)
-		}
-		return b
-	}
 	settings := []string{"S1\x09", "S2def", "S3def", "S4def", "S5def", "S6def", "S7def", "S8def", "S9def", "S:def",
 		"S;\xfe\x00\x00\x02\x00",
 		"S<\x0fREPEATABLE-READ\x00\x04utf8\x01d\x041024\x041024\x1418446744073709551615\x010\x010",
@@ -154,7 +176,7 @@ func FuzzSession(f *testing.F) {
 		"S1\x03", "S2def", "S3def", "S4def", "S5\xfe\x00\x00\x03\x00", "S6\x011\x02a1\x010", "S7\xfe\x00\x00\x03\x00",
 		"S1\x02", "S2def", "S3def", "S4\xfe\x00\x00\x03\x00", "S5\x02a1\x010", "S6\xfe\x00\x00\x03\x00",
 		"S1\xff\x28\x04#42000no", "S1\xff\x28\x04#42000no")...)...), uint32(gomysql.CLIENT_MULTI_STATEMENTS))
-	f.Fuzz(func(t *testing.T, script []byte, caps uint32) {
+	mutate.Fuzz(f, func(t *testing.T, script []byte, caps uint32) {
 		s := loggedIn(t, caps)
 		in, out := len(script), 0
 		for len(script) >= 3 {
@@ -187,7 +209,7 @@ func FuzzSession(f *testing.F) {
 		if limit := 1000 + 500*in; out > limit {
 			t.Fatalf("%d bytes out for %d bytes in", out, in)
 		}
-	})
+	}, messages()...)
 }
 
 // FuzzParsePacket gives the decoders of single packets whatever there may be.
@@ -195,7 +217,7 @@ func FuzzParsePacket(f *testing.F) {
 	f.Add([]byte{markOK, 1, 0, 2, 0, 0, 0}, uint32(0))
 	f.Add([]byte("\xff\x15\x04#40001Deadlock found"), uint32(0))
 	f.Add([]byte("\x00\xfc\x01\x02\x03\x22\x00\x00\x00\x05abcde"), uint32(gomysql.CLIENT_SESSION_TRACK))
-	f.Fuzz(func(t *testing.T, payload []byte, caps uint32) {
+	mutate.Fuzz(f, func(t *testing.T, payload []byte, caps uint32) {
 		if len(payload) == 0 {
 			return
 		}

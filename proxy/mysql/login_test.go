@@ -11,6 +11,7 @@ import (
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
+	"github.com/isotap/isotap/internal/mutate"
 	"github.com/isotap/isotap/proxy/session"
 )
 
@@ -194,7 +195,7 @@ func TestChangeOfUserNeedsBothLegsSafe(t *testing.T) {
 func FuzzLogin(f *testing.F) {
 	f.Add([]byte("C\x00"+string(loginPacket(1, testCaps))), byte(0))
 	f.Add(append([]byte("C\x00"), tlsRequest()...), byte(5))
-	f.Fuzz(func(t *testing.T, script []byte, legs byte) {
+	mutate.Fuzz(f, func(t *testing.T, script []byte, legs byte) {
 		s := greet(t, Config{ClientTLS: session.TLSUse(legs % 3), ServerTLS: session.TLSUse(legs / 3 % 3),
 			Options: session.Options{ClientLocal: legs&0x40 != 0, ServerLocal: legs&0x80 != 0}})
 		for len(script) > 2 && !s.Done() {

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"testing"
 
+	"github.com/isotap/isotap/internal/mutate"
 	"github.com/isotap/isotap/proxy/session"
 )
 
@@ -14,7 +15,7 @@ func FuzzLogin(f *testing.F) {
 	f.Add([]byte("\x0a\x15\x00\x00\x00\x15\x00\x03\x00\x00user\x00me\x00\x00\x81S\x9cR\x00\x00\x00\x2a\x00\x00\x00\x0aSCRAM-SHA-256-PLUS\x00SCRAM-SHA-256\x00\x00"))
 	f.Add([]byte("\x00\x10\x00\x00\x00\x10\x04\xd2\x16\x2e\x00\x00\x00\x01\x00\x00\x00\x01"))
 	f.Add([]byte("\x0f\x01\x16"))
-	f.Fuzz(func(t *testing.T, input []byte) {
+	mutate.Fuzz(f, func(t *testing.T, input []byte) {
 		if len(input) == 0 {
 			return
 		}

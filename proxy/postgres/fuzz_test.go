@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/mutate"
 	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
@@ -134,6 +135,20 @@ func scripted(pieces ...string) []byte {
 	return b
 }
 
+// messages are pieces of scripts.
+func messages() (all []string) {
+	for _, m := range []string{"CQs\x00", "CQi;s\x00", "CQb\x00", "CQc\x00", "CQr\x00", "CPa\x00s\x00\x00\x00",
+		"CP\x00i\x00\x00\x00", "CB\x00a\x00\x00\x00\x00\x00\x00\x00", "CB\x00\x00\x00\x00\x00\x00\x00\x00", "CDSa\x00", "CDP\x00",
+		"CE\x00\x00\x00\x00\x00", "CE\x00\x00\x00\x00\x01", "CCSa\x00", "CCP\x00", "CS", "CH", "CX", "Cdx", "Cc", "Cfno\x00", "CF\x00",
+		"S1", "S2", "S3", "Sn", "Ss", "SI", "SZI", "SZT", "SZE", "SCSELECT 1\x00", "SCINSERT 0 1\x00", "SCBEGIN\x00", "SCROLLBACK\x00",
+		"SD\x00\x01\x00\x00\x00\x011", "ST\x00\x00", "St\x00\x00", "SG\x00\x00\x00", "SH\x00\x00\x00", "SW\x00\x00\x00", "Sdx", "Sc",
+		"SESERROR\x00C42703\x00Mno\x00\x00", "SNSWARNING\x00C01000\x00Mno\x00\x00", "SSclient_encoding\x00LATIN1\x00",
+		"SA\x00\x00\x00\x01a\x00b\x00", "SK\x00\x00\x00\x01\x00\x00\x00\x01"} {
+		all = append(all, string(scripted(m)))
+	}
+	return all
+}
+
 // FuzzSession gives a session whatever either side may send. The input is a script of messages; a small letter
 // for the sender sends the body as bare bytes. Nothing may panic, and the session may not answer with much
 // more than it was given.
@@ -159,7 +174,7 @@ func FuzzSession(f *testing.F) {
 		"SCDECLARE CURSOR\x00", "SCCOMMIT\x00", "SD"+row, "SCFETCH 1\x00", "SZI", "CQe\x00", "SCCLOSE CURSOR ALL\x00",
 		"SZI"))
 	f.Add(scripted("CQs\x00", "Ss"))
-	f.Fuzz(func(t *testing.T, script []byte) {
+	mutate.Fuzz(f, func(t *testing.T, script []byte) {
 		s := loggedIn(t)
 		in, out := len(script), 0
 		var ahead []byte
@@ -198,14 +213,14 @@ func FuzzSession(f *testing.F) {
 		if limit := 10_000 + 300*in; out > limit {
 			t.Fatalf("%d bytes out for %d bytes in", out, in)
 		}
-	})
+	}, messages()...)
 }
 
 // FuzzBind reads whatever there may be as a Bind message, and what it is made to.
 func FuzzBind(f *testing.F) {
 	f.Add([]byte("p\x00s\x00\x00\x01\x00\x01\x00\x01\x00\x00\x00\x04\x00\x00\x00\x07\x00\x02\x00\x01\x00\x00"),
 		[]byte("\x00\x01\x00\x00\x00\x17"))
-	f.Fuzz(func(t *testing.T, body, types []byte) {
+	mutate.Fuzz(f, func(t *testing.T, body, types []byte) {
 		b, err := readBind(body, true)
 		appendArgs(nil, &b, types)
 		if err != nil {
@@ -229,7 +244,7 @@ func FuzzBind(f *testing.F) {
 func FuzzError(f *testing.F) {
 	f.Add([]byte("SERROR\x00VERROR\x00C42703\x00Mno\x00P3\x00\x00"))
 	f.Add([]byte("C08P01\x00Mbind message has 3 result formats but query has 2 columns\x00RPortalSetResultFormat\x00\x00"))
-	f.Fuzz(func(t *testing.T, body []byte) {
+	mutate.Fuzz(f, func(t *testing.T, body []byte) {
 		e, err := readError(body)
 		if err != nil {
 			return
@@ -247,7 +262,7 @@ func FuzzRow(f *testing.F) {
 	f.Add([]byte("\x00\x04\x00\x00\x00\x011\x00\x00\x00\x05(0,1)\x00\x00\x00\x03700\x00\x00\x00\x011"), false, "s")
 	f.Add([]byte("\x00\x04\x00\x00\x00\x011\x00\x00\x00\x06\x00\x00\x00\x00\x00\x01\x00\x00\x00\x04\x00\x00\x02\x00\x00\x00\x00\x08\x00\x00\x00\x00\x00\x00\x00\x01"), true, "s")
 	f.Add([]byte("\x00\x01\x00\x00\x00\x11{\"(0,1);7;a\",NULL}"), false, "a")
-	f.Fuzz(func(t *testing.T, body []byte, binary bool, text string) {
+	mutate.Fuzz(f, func(t *testing.T, body []byte, binary bool, text string) {
 		s := newTestSession(nil)
 		s.planner = plans{}
 		plan := planOf(text)
@@ -273,7 +288,7 @@ func FuzzRow(f *testing.F) {
 func FuzzDescription(f *testing.F) {
 	f.Add([]byte("\x00\x02id\x00"+strings.Repeat("\x00", fieldBytes)+"isotap_1\x00"+
 		strings.Repeat("\x00", fieldBytes)), 1)
-	f.Fuzz(func(t *testing.T, body []byte, hidden int) {
+	mutate.Fuzz(f, func(t *testing.T, body []byte, hidden int) {
 		s := newTestSession(nil)
 		s.names.confirmed.statements["s"] = &statement{}
 		if n := s.names.hiddenFields(nil, body); n < 0 {
@@ -298,7 +313,7 @@ func FuzzArray(f *testing.F) {
 	f.Add([]byte(`{"a\"b",NULL,c}`), false)
 	f.Add([]byte("\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x19\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01x"),
 		true)
-	f.Fuzz(func(t *testing.T, v []byte, binary bool) {
+	mutate.Fuzz(f, func(t *testing.T, v []byte, binary bool) {
 		format := byte(0)
 		if binary {
 			format = 1

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/isotap/isotap/internal/mutate"
 	"github.com/isotap/isotap/recorder/jsonlines"
 )
 
@@ -25,7 +26,7 @@ func FuzzImport(f *testing.F) {
 	f.Add(example.String())
 	f.Add(strings.ReplaceAll(example.String(), `"end"`, `"fin"`))
 	f.Add("{\"isotap\":{\"format\":1}}\n")
-	f.Fuzz(func(t *testing.T, text string) {
+	mutate.Fuzz(f, func(t *testing.T, text string) {
 		dir := t.TempDir()
 		first := filepath.Join(dir, "first")
 		if err := jsonlines.Import(t.Context(), strings.NewReader(text), "x", first); err != nil {

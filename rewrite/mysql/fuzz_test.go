@@ -12,6 +12,7 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/mutate"
 	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/rewrite/shape"
 )
@@ -26,7 +27,7 @@ func FuzzPlan(f *testing.F) {
 	}
 	f.Add("UPDATE \"item\" SET stock = 'x\\' WHERE id = 1", uint8(3), true)
 	r := New(testSchema(), Options{})
-	f.Fuzz(func(t *testing.T, in string, modes uint8, latin bool) {
+	mutate.Fuzz(f, func(t *testing.T, in string, modes uint8, latin bool) {
 		s := testSession()
 		if modes&8 != 0 {
 			s.Dialect, s.Version = MySQL, 90704
@@ -60,7 +61,7 @@ func FuzzPlan(f *testing.F) {
 		if again := c.make(in, s, 0); !reflect.DeepEqual(again, p) {
 			t.Errorf("a template gives another plan:\n%+v\n%+v", again, p)
 		}
-	})
+	}, mutate.SQL...)
 }
 
 // checkParts demands that the parts end where the lexer sees a semicolon, and the last with the text.
@@ -206,7 +207,7 @@ func FuzzPlanAfterAnother(f *testing.F) {
 	f.Add("SELECT id FROM item WHERE id = 5--'a'", uint16(34), "\x03", uint8(2))
 	f.Add("SELECT id FROM item WHERE name = 'a' 'b'", uint16(36), "", uint8(1))
 	r := New(testSchema(), Options{})
-	f.Fuzz(func(t *testing.T, text string, at uint16, with string, modes uint8) {
+	mutate.Fuzz(f, func(t *testing.T, text string, at uint16, with string, modes uint8) {
 		s := testSession()
 		s.ANSIQuotes, s.NoBackslashEscapes, s.PipesAsConcat = modes&1 != 0, modes&2 != 0, modes&4 != 0
 		from := min(int(at), len(text))
@@ -218,7 +219,7 @@ func FuzzPlanAfterAnother(f *testing.F) {
 				t.Errorf("%q after %q:\n%+v\nwant\n%+v", pair[1], pair[0], got, want)
 			}
 		}
-	})
+	}, mutate.SQL...)
 }
 
 // FuzzParseCapture checks that any bytes are read or refused, and that what was read says the same
@@ -228,7 +229,7 @@ func FuzzParseCapture(f *testing.F) {
 		"0|r1=0=0000011.1~=0000011.1:2;r2=0=0000011.1-=3;r3=0=0000011.1<;", "0|a=0=0000011.1", ""} {
 		f.Add([]byte(s))
 	}
-	f.Fuzz(func(t *testing.T, b []byte) {
+	mutate.Fuzz(f, func(t *testing.T, b []byte) {
 		entries, uncollected, err := ParseCapture(b)
 		if err != nil {
 			return

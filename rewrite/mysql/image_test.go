@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/mutate"
 )
 
 func appendImages(b []byte, entries []ImageEntry) []byte {
@@ -38,7 +39,7 @@ func TestParseImagesReadsWhatWasCollected(t *testing.T) {
 // FuzzParseImages checks that any bytes are read or refused, and that what was read says the same when it is written.
 func FuzzParseImages(f *testing.F) {
 	f.Add([]byte("0000011.1:0==1,NULL;r=0000011.2=X'00';"))
-	f.Fuzz(func(t *testing.T, b []byte) {
+	mutate.Fuzz(f, func(t *testing.T, b []byte) {
 		entries, err := ParseImages(b)
 		if err != nil {
 			return

@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/mutate"
 )
 
 // exposedSchema is the test schema on a server that has no invisible columns.
@@ -57,7 +58,7 @@ func FuzzTiDB(f *testing.F) {
 		f.Add(s)
 	}
 	r := New(exposedSchema(), Options{})
-	f.Fuzz(func(t *testing.T, in string) {
+	mutate.Fuzz(f, func(t *testing.T, in string) {
 		s := testSession()
 		s.Dialect, s.Version, s.Strict = TiDB, 80400, true
 		p := r.Plan(in, s)
@@ -78,5 +79,5 @@ func FuzzTiDB(f *testing.F) {
 		if again := c.make(in, s, 0); !reflect.DeepEqual(again, p) {
 			t.Errorf("a template gives another plan:\n%+v\n%+v", again, p)
 		}
-	})
+	}, mutate.SQL...)
 }

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/internal/mutate"
 )
 
 // FuzzPlan looks for texts that make Plan panic, and checks that without the splices the client's text is left.
@@ -21,7 +23,7 @@ func FuzzPlan(f *testing.F) {
 		f.Add(text, true, uint8(18))
 	}
 	r := New(testSchema(), Options{})
-	f.Fuzz(func(t *testing.T, text string, backslashes bool, version uint8) {
+	mutate.Fuzz(f, func(t *testing.T, text string, backslashes bool, version uint8) {
 		s := testSession()
 		s.Backslashes, s.Version = backslashes, int(version)
 		script := r.Plan(text, s)
@@ -31,7 +33,7 @@ func FuzzPlan(f *testing.F) {
 				t.Errorf("%q: %d hidden columns of %d sources", text, n, len(p.Result.Sources))
 			}
 		}
-	})
+	}, mutate.SQL...)
 }
 
 // FuzzPlanAfterAnother checks, for two texts of which one is the other with some bytes changed, that the script of the
@@ -43,7 +45,7 @@ func FuzzPlanAfterAnother(f *testing.F) {
 	f.Add("SELECT name FROM item WHERE id = 5 - 1", uint16(37), "\x01", false)
 	f.Add("SELECT name FROM item WHERE name = 'a' 'b'", uint16(38), "", true)
 	r := New(testSchema(), Options{})
-	f.Fuzz(func(t *testing.T, text string, at uint16, with string, backslashes bool) {
+	mutate.Fuzz(f, func(t *testing.T, text string, at uint16, with string, backslashes bool) {
 		s := testSession()
 		s.Backslashes = backslashes
 		from := min(int(at), len(text))
@@ -56,7 +58,7 @@ func FuzzPlanAfterAnother(f *testing.F) {
 				t.Errorf("%q after %q:\n%+v\nwant\n%+v", pair[1], pair[0], got, want)
 			}
 		}
-	})
+	}, mutate.SQL...)
 }
 
 // FuzzPosition checks that every place of the client's text is found again, and none outside of it.
@@ -66,7 +68,7 @@ func FuzzPosition(f *testing.F) {
 	}
 	f.Add("SELECT 'größe', k FROM kv; DELETE FROM kv WHERE k = '\xff\xfe'")
 	r := New(testSchema(), Options{})
-	f.Fuzz(func(t *testing.T, text string) {
+	mutate.Fuzz(f, func(t *testing.T, text string) {
 		script := r.Plan(text, testSession())
 		for _, multibyte := range []bool{true, false} {
 			last := 0
@@ -80,7 +82,7 @@ func FuzzPosition(f *testing.F) {
 			}
 			checkOrigins(t, text, script, multibyte)
 		}
-	})
+	}, mutate.SQL...)
 }
 
 // checkOrigins checks that characters of the client's pieces are found where they stand in the client's text.

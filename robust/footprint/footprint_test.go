@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/dbms"
+	"github.com/isotap/isotap/internal/mutate"
 	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/footprint"
 )
@@ -245,7 +246,7 @@ func FuzzOf(f *testing.F) {
 		}
 	}
 	schemas := map[bool]*footprint.Schema{false: schema(f, dbms.PostgreSQLFamily), true: schema(f, dbms.MySQLFamily)}
-	f.Fuzz(func(t *testing.T, sql string, mysql bool) {
+	mutate.Fuzz(f, func(t *testing.T, sql string, mysql bool) {
 		family := dbms.PostgreSQLFamily
 		if mysql {
 			family = dbms.MySQLFamily
@@ -255,7 +256,7 @@ func FuzzOf(f *testing.F) {
 			t.Error("neither a footprint nor an error")
 		}
 		_, _ = footprint.ValuesOf(family, sql, schemas[mysql])
-	})
+	}, mutate.SQL...)
 }
 
 func TestKeysAndReferencesComeFromDefinitions(t *testing.T) {

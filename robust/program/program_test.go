@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/dbms"
+	"github.com/isotap/isotap/internal/mutate"
 	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/footprint"
 	"github.com/isotap/isotap/robust/program"
@@ -185,7 +186,7 @@ func FuzzCompile(f *testing.F) {
 		}
 	}
 	f.Add("T (:a): IF :a THEN COMMIT; ELSE SELECT bid INTO :v FROM Bids WHERE buyerId = :a; END IF; LOOP DELETE FROM Log; END LOOP; COMMIT;", uint8(2), true)
-	f.Fuzz(func(t *testing.T, programs string, benchmark uint8, mysql bool) {
+	mutate.Fuzz(f, func(t *testing.T, programs string, benchmark uint8, mysql bool) {
 		family := dbms.PostgreSQLFamily
 		if mysql {
 			family = dbms.MySQLFamily
@@ -199,5 +200,5 @@ func FuzzCompile(f *testing.F) {
 			t.Error(err)
 		}
 		robust.Unfold(w.Programs...)
-	})
+	}, mutate.SQL...)
 }

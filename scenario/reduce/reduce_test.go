@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/isotap/isotap/dbms"
+	"github.com/isotap/isotap/internal/mutate"
 	"github.com/isotap/isotap/scenario"
 	"github.com/isotap/isotap/sqltoken"
 )
@@ -166,7 +167,7 @@ func TestStringsAndCommentsStayWhole(t *testing.T) {
 func FuzzSimpler(f *testing.F) {
 	f.Add("SELECT a FROM t WHERE (x = 'y' OR NOT z) ORDER BY 1")
 	f.Add("CASE ( ' ) , AND")
-	f.Fuzz(func(t *testing.T, sql string) {
+	mutate.Fuzz(f, func(t *testing.T, sql string) {
 		for _, family := range dbms.Families {
 			for _, s := range simpler(family, sql) {
 				if len(s) >= len(sql) {
@@ -177,7 +178,7 @@ func FuzzSimpler(f *testing.F) {
 				}
 			}
 		}
-	})
+	}, mutate.SQL...)
 }
 
 // TestSimplerStatementsKeepQuotedTextsWhole: each quoted text of a simpler statement is one of the statement's.

@@ -2,6 +2,8 @@ package binlog
 
 import (
 	"testing"
+
+	"github.com/isotap/isotap/internal/mutate"
 )
 
 func TestMarksTellWhenTransactionsEnded(t *testing.T) {
@@ -34,7 +36,7 @@ func TestMarksTellWhenTransactionsEnded(t *testing.T) {
 func FuzzPreparedName(f *testing.F) {
 	f.Add([]byte{0, 7, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 'a', 'b'})
 	f.Add([]byte{1, 1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255})
-	f.Fuzz(func(t *testing.T, data []byte) {
+	mutate.Fuzz(f, func(t *testing.T, data []byte) {
 		name, _, err := preparedName(data)
 		if err == nil && len(name) < len("x'',x'',0") {
 			t.Errorf("the name is %q", name)

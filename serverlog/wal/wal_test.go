@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/isotap/isotap/internal/mutate"
 )
 
 // A logWriter makes a log as a server does: pages with headers, records at multiples of eight with checksums.
@@ -157,7 +159,7 @@ func FuzzRecords(f *testing.F) {
 	f.Add(18, byte(managerHeap), byte(heapUpdate), 100, rows(File{1, 2, 3}, 3, 60, make([]byte, updateBytes)))
 	f.Add(12, byte(managerHeap2), byte(heap2Multi), 9, rows(File{1, 2, 3}, 3, 0, []byte{0, 0, 1, 0, 4, 0}))
 	f.Add(17, byte(managerXact), byte(xactCommit|xactHasInfo), 1, []byte{idShort, 16, 1, 2, 3, 4, 5, 6, 7, 8, 0xff, 1, 0, 0, 1, 0, 0, 0})
-	f.Fuzz(func(t *testing.T, major int, manager, info byte, cut int, body []byte) {
+	mutate.Fuzz(f, func(t *testing.T, major int, manager, info byte, cut int, body []byte) {
 		if !Known(major) || len(body) > 5*PageBytes || cut <= 0 {
 			return
 		}

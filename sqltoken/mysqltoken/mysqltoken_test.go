@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/isotap/isotap/internal/mutate"
 	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
@@ -127,12 +128,12 @@ func FuzzScan(f *testing.F) {
 	for _, text := range []string{"'", `'\`, "@", "@@", "/*", "/*/", "/*!", "--", "a.", ".", "0x", "1e+", "n'", ")("} {
 		f.Add(text, false, false)
 	}
-	f.Fuzz(func(t *testing.T, sql string, ansiQuotes, noBackslashes bool) {
+	mutate.Fuzz(f, func(t *testing.T, sql string, ansiQuotes, noBackslashes bool) {
 		mode := mysqltoken.Mode{ANSIQuotes: ansiQuotes, NoBackslashEscapes: noBackslashes}
 		text := mysqltoken.Scan(sql, mode)
 		check(t, text)
 		checkAlone(t, text)
-	})
+	}, mutate.SQL...)
 }
 
 // check demands that tokens are in order, with nothing between them but white space, comments and strange bytes, at

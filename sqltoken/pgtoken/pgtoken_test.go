@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/isotap/isotap/internal/mutate"
 	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
 
@@ -85,7 +86,7 @@ func FuzzScan(f *testing.F) {
 		"1.."} {
 		f.Add(text, true)
 	}
-	f.Fuzz(func(t *testing.T, text string, backslashes bool) {
+	mutate.Fuzz(f, func(t *testing.T, text string, backslashes bool) {
 		tokens, open := pgtoken.Scan(nil, text, backslashes)
 		check(t, text, tokens, open)
 		if open >= 0 || len(tokens) > 100 {
@@ -98,7 +99,7 @@ func FuzzScan(f *testing.F) {
 				t.Fatalf("%q: %q alone is %s", text, own, cut(own, alone))
 			}
 		}
-	})
+	}, mutate.SQL...)
 }
 
 // check demands that tokens are in order, with nothing between them but white space and comments.
