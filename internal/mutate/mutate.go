@@ -5,7 +5,8 @@
 //
 // A fuzz target calls Fuzz in the place of (*testing.F).Fuzz. Without flags it is that. With -mutate.for or
 // -mutate.executions the target's inputs, those of f.Add and those in testdata, are read, not run, and changed and
-// crossed from then on, by one goroutine. The campaign mutate of internal/campaign does so with all targets on all cores.
+// crossed from then on, by one goroutine. The campaign mutate of internal/campaign does so with all targets on all
+// cores.
 package mutate
 
 import (
@@ -33,9 +34,9 @@ const Said = "mutate: %s: %d executions in %v, -mutate.seed %d\n"
 // maxExecution is how long an execution may take: one that takes longer counts as one that does not end.
 const maxExecution = time.Minute
 
-// Fuzz is f.Fuzz(target), or runs the target on changed inputs when flags ask for that. The words are what a token of an
-// input may be replaced by, beside those of the target's own inputs: SQL for statements, whole messages for scripts of a
-// protocol.
+// Fuzz is f.Fuzz(target), or runs the target on changed inputs when flags ask for that. The words are what a token of
+// an input may be replaced by, beside those of the target's own inputs: SQL for statements, whole messages for scripts
+// of a protocol.
 func Fuzz(f *testing.F, target any, words ...string) {
 	f.Helper()
 	if *runFor == 0 && *executions == 0 {
@@ -85,7 +86,7 @@ func (r *runner) inputs(f *testing.F) (inputs []input) {
 	return inputs
 }
 
-// run runs the target in batches until time or executions are over, or an execution fails. Each batch is a test, for
+// run runs the target in batches until time or executions are over, or one fails. Each batch is a test, for
 // what tests keep until they end, as directories, not to pile up.
 func (r *runner) run() {
 	begun := time.Now()
@@ -112,7 +113,8 @@ func (r *runner) run() {
 	}
 }
 
-// batch runs the target so many times. The input of an execution that fails is left in testdata, where go test finds it.
+// batch runs the target so many times. The input of an execution that fails is left in testdata, where go test finds
+// it.
 func (r *runner) batch(t *testing.T, size int64) {
 	defer func() {
 		if in := r.present.Load(); in != nil { // the execution panicked or ended the test
