@@ -20,7 +20,7 @@ func (d *Databases) Ask(ctx context.Context, database, text string, args []strin
 	if entry == nil {
 		return "", nil, fmt.Errorf("ask for rows in %s: the database was not read", database)
 	}
-	results, err := entry.cache.asking.read(ctx,
+	results, err := entry.cache.beside.asking.read(ctx,
 		query{purpose: "where the log ends", text: beforeRows, columns: 5, row: true},
 		query{purpose: "rows", text: text, args: args, columns: columns, once: true})
 	if err != nil {

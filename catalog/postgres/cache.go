@@ -27,7 +27,7 @@ import (
 // condition does not count as one.
 type Cache struct {
 	conn    *Conn
-	asking  *Conn         // for [Databases.Ask]; nil where the cache is none of Databases'
+	beside  beside        // none where the cache is none of Databases'
 	mu      sync.Mutex    // taken by whoever reads, to replace current
 	began   time.Time     // when the whole catalog was last looked at
 	took    time.Duration // how long that took
@@ -508,9 +508,9 @@ func (c *Cache) Close() error {
 	defer c.mu.Unlock()
 	c.waits = true
 	c.ahead.Stop()
-	var err error
-	if c.asking != nil {
-		err = c.asking.Close()
+	err := c.conn.Close()
+	for _, conn := range c.beside.all() {
+		err = errors.Join(err, conn.Close())
 	}
-	return errors.Join(c.conn.Close(), err)
+	return err
 }

@@ -61,7 +61,9 @@ func (d *Databases) Leave(name string) {
 	d.mu.Unlock()
 	if entry := d.readable()[name]; alone && entry != nil {
 		entry.cache.conn.leave.Reset(0)
-		entry.cache.asking.leave.Reset(0)
+		for _, conn := range entry.cache.beside.all() {
+			conn.leave.Reset(0)
+		}
 	}
 }
 
@@ -118,21 +120,34 @@ func (d *Databases) entry(name string) *database {
 
 // load reads a database over a connection that stays while clients are in it.
 func (d *Databases) load(name string) (*Cache, error) {
-	conn, err := NewConn(d.target, name)
-	if err != nil {
-		return nil, err
+	var conns [3]*Conn
+	for i := range conns {
+		conn, err := NewConn(d.target, name)
+		if err != nil {
+			return nil, err
+		}
+		conn.stays = func() bool { return d.hasGuests(name) }
+		conns[i] = conn
 	}
-	asking, err := NewConn(d.target, name)
-	if err != nil {
-		return nil, err
-	}
-	stays := func() bool { return d.hasGuests(name) }
-	conn.stays, asking.stays = stays, stays
-	cache, err := loadOver(d.closing, conn)
+	cache, err := loadOver(d.closing, conns[0])
 	if err == nil {
-		cache.asking = asking
+		cache.beside = beside{asking: conns[1], testing: conns[2]}
 	}
 	return cache, err
+}
+
+// A beside holds connections to a database for what takes its time, beside the one that the catalog is read over:
+// statements wait for that, a few seconds at most.
+type beside struct {
+	asking  *Conn // for [Databases.Ask]
+	testing *Conn // for [Databases.Test]
+}
+
+func (b beside) all() []*Conn {
+	if b.asking == nil {
+		return nil
+	}
+	return []*Conn{b.asking, b.testing}
 }
 
 // overdue reports whether a database that could not be read is to be tried again.

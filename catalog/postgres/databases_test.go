@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/rewrite"
@@ -303,4 +304,38 @@ func TestWhoArrivedAtAnUnreadableCatalogHasItLater(t *testing.T) {
 	if err := wait(); err != nil {
 		t.Errorf("the session still knows no table: %v", err)
 	}
+}
+
+// TestTestedConditionsKeepNobodyFromTheCatalog: a condition may take its time to be tested; a statement that needs a
+// table waits for its own reading only.
+func TestTestedConditionsKeepNobodyFromTheCatalog(t *testing.T) {
+	database, _ := newDatabase(t, "CREATE TABLE plain (a int)")
+	admin := testdb.OpenPostgreSQL(t, "")
+	d := databases(t, target(t))
+	c, err := d.Open(t.Context(), database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	tested := make(chan error, 1)
+	go func() {
+		_, _, err := d.Test(ctx, database, []history.Predicate{{Table: "public.plain", Of: "public.plain", As: "plain",
+			Where: "pg_sleep(25) IS NULL"}}, []string{"(1)"})
+		tested <- err
+	}()
+	for running := false; !running; {
+		if err := admin.QueryRow("SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = $1 AND wait_event = 'PgSleep')",
+			database).Scan(&running); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Refresh([]rewrite.TableName{{Schema: "public", Table: "plain"}}); err != nil {
+		t.Errorf("while a condition is tested: %v", err)
+	}
+	select {
+	case err := <-tested:
+		t.Errorf("the reading came after the condition: %v", err)
+	default:
+	}
+	cancel()
 }

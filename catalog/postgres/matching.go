@@ -79,13 +79,14 @@ func (c *Conn) Matching(ctx context.Context, predicates []history.Predicate, ima
 	return matching, nil
 }
 
-// Test is [Conn.Matching] in a database. No image lacks a column.
+// Test is [Conn.Matching] in a database, over a connection that nobody waits for who asks for tables. No image lacks a
+// column.
 func (d *Databases) Test(ctx context.Context, database string, predicates []history.Predicate,
 	images []string) (matching [][]int, lacking []bool, err error) {
 	cache, err := d.Open(ctx, database)
 	if err != nil {
 		return nil, nil, err
 	}
-	matching, err = cache.conn.Matching(ctx, predicates, images)
+	matching, err = cache.beside.testing.Matching(ctx, predicates, images)
 	return matching, make([]bool, len(predicates)), err
 }
