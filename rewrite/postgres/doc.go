@@ -31,10 +31,10 @@
 //     to rows that stand for several, subquery.go and besides.go to queries in WHERE and in the select list (writes
 //     have these, too), shortcut.go to what the server might not have read, and to errors of indexes.
 //   - Cursors: cursor.go, whose queries are reads. What SQL prepares: prepared.go.
-//   - Writes: write.go has what they share; insert.go, update.go; writingfrom.go looks into what they join, and
-//     locksitself.go knows subqueries that lock what is written. returning.go adds their RETURNING clause, oldnew.go
-//     knows what it calls the versions. writingwith.go is for WITH clauses with parts that write, part.go for such a
-//     part.
+//   - Writes: write.go has what they share; insert.go, insertwith.go, update.go; writingfrom.go looks into what they
+//     join, and locksitself.go knows subqueries that lock what is written. returning.go adds their RETURNING clause,
+//     oldnew.go knows what it calls the versions. writingwith.go is for WITH clauses with parts that write, part.go
+//     for such a part.
 //   - In mode predicates: predicate.go finds the condition by which a statement chooses rows, and images of those that
 //     it writes; conditions.go and equalities.go find the wide ones of what chooses by more than the row.
 //

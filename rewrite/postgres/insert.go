@@ -15,14 +15,15 @@ import (
 
 // insert makes an INSERT return the versions that it stored.
 func (pl *planner) insert(n *ast.InsertStmt) error {
+	around := pl.ctes
 	w, err := pl.newWrite(n.Relation, n.WithClause, n.ReturningList)
 	if err != nil {
 		return err
 	}
+	w.around = around
 	if q, ok := n.SelectStmt.(*ast.SelectStmt); ok && (len(nodes(q.ValuesLists)) > 0 || isRow(q)) {
 		w.readsInValues(n)
 	} else {
-		w.keepsWith(n.WithClause)
 		w.readsInArms(n)
 	}
 	assigned := w.readsInConflict(n)
@@ -164,13 +165,13 @@ func (w *write) sources(n *ast.InsertStmt) {
 	if !ok || len(nodes(q.ValuesLists)) > 0 || !readsTables(q) {
 		return
 	}
-	if n.WithClause != nil || w.masked || w.holdsUnlogged() {
-		w.downgrade(history.ReasonInsertSelect)
-		return
-	}
 	w.inserted = q
 	p, err := w.placed(n)
-	if err != nil {
+	ok = err == nil && !w.masked && !w.holdsUnlogged()
+	if ok {
+		w.with, ok = w.clauseBefore(n, p)
+	}
+	if !ok {
 		w.downgrade(history.ReasonInsertSelect)
 		return
 	}
@@ -180,7 +181,14 @@ func (w *write) sources(n *ast.InsertStmt) {
 // placed places the query of an INSERT.
 func (w *write) placed(n *ast.InsertStmt) (*placer, error) {
 	p := &placer{statement: w.st, queries: make(map[*ast.SelectStmt]querySpan)}
-	from, to := w.st.inserted(n.OnConflictClause != nil)
+	after := 0
+	if n.WithClause != nil {
+		var err error
+		if after, err = p.with(n.WithClause, 0, len(w.st.toks)); err != nil {
+			return nil, err
+		}
+	}
+	from, to := w.st.inserted(after, n.OnConflictClause != nil)
 	if from < 0 {
 		return nil, errUnplaced
 	}
@@ -245,10 +253,10 @@ func (l *looker) insertedBy(n *ast.SelectStmt) bool {
 	return n.LimitCount == nil || !slices.ContainsFunc(within, func(c *besides) bool { return c.unless == nil })
 }
 
-// inserted returns the tokens of the query of an INSERT; -1 where they are not found.
-func (st *statement) inserted(conflict bool) (from, to int) {
-	for from = 0; from < len(st.toks); from++ {
-		if st.is(from, "SELECT") {
+// inserted returns the tokens of the query of an INSERT, which begins at token from; -1 where they are not found.
+func (st *statement) inserted(from int, conflict bool) (_, to int) {
+	for ; from < len(st.toks); from++ {
+		if st.is(from, "SELECT", "WITH") {
 			break
 		}
 	}
@@ -272,7 +280,7 @@ func (st *statement) inserted(conflict bool) (from, to int) {
 // arms makes each query of a set operation tell its rows.
 func (w *write) arms(q *ast.SelectStmt, p *placer, conflict bool) {
 	switch {
-	case q.WithClause != nil, q.LimitOffset != nil, len(nodes(q.LockingClause)) > 0,
+	case q.WithClause != nil && q != w.inserted, q.LimitOffset != nil, len(nodes(q.LockingClause)) > 0,
 		q.LimitCount != nil && (q.Op != ast.SETOP_NONE || w.session.Serializable):
 		// Which rows are chosen, and what they are once they are locked, a query beside cannot tell.
 		w.downgrade(history.ReasonInsertSelect)
@@ -294,23 +302,19 @@ func (w *write) readsNoTable(q *ast.SelectStmt) bool {
 // tell adds a column that has the rows of one query, and reports whether it could.
 func (w *write) tell(q *ast.SelectStmt, at querySpan, conflict bool) bool {
 	from, to := w.st.rowsOf(at)
-	limit, ok := w.st.limitAt(q, to, at.to)
-	if from < 0 || !ok || !w.repeats(q, from, to) {
+	if from < 0 {
 		return false
 	}
-	const head = "SELECT "
-	begin, end := w.st.toks[from].Start, w.st.toks[to-1].End
-	text := head + w.st.text[begin:end]
-	toks, _ := pgtoken.Scan(nil, text, w.session.Backslashes)
-	pl := &planner{rewriter: w.rewriter, session: w.session, st: &statement{text: text, toks: toks},
-		plan: &Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Exact}}, of: q,
-		ctes: w.ctes, silent: w.silent}
-	tree, err := parse(pl.readable(text))
-	if err != nil {
-		return false
+	x := &excerpt{}
+	w.with.add(x, w.st)
+	x.add("SELECT ")
+	x.take(w.st, from, to)
+	pl, ok := w.copied(q, x.text)
+	if ok && pl.plan.Observation == history.Nothing {
+		return true
 	}
-	n, ok := tree.(*ast.SelectStmt)
-	if !ok || pl.selectRows(n) != nil || len(pl.plan.Result.Sources) == 0 {
+	limit, plain := w.st.limitAt(q, to, at.to)
+	if !ok || !plain || len(pl.plan.Result.Sources) == 0 || !w.repeats(q, from, to) {
 		return false
 	}
 	if pl.plan.Observation != history.Exact && (pl.plan.Reason != history.ReasonSubquery || !w.looked) {
@@ -323,12 +327,12 @@ func (w *write) tell(q *ast.SelectStmt, at querySpan, conflict bool) bool {
 	c.sources[0].Joint, c.sources[0].Whole = len(c.sources), conflict
 	c.add(edit{text: firstRow})
 	if limit > 0 {
-		w.st.unlessMore(&c, from, to, limit)
+		w.unlessMore(&c, from, to, limit)
 	}
 	c.add(edit{text: "(SELECT CASE WHEN pg_catalog.pg_column_size(" +
 		identitiesRead + ") OPERATOR(pg_catalog.>) " + strconv.Itoa(maxTold) + " THEN " + lacking + " ELSE " +
 		identitiesRead + " END FROM ("})
-	c.quote(text, pl.sorted(), begin-len(head), len(head))
+	c.excerpt(x, pl.sorted())
 	c.add(edit{text: ") AS isotap_read (identities))"})
 	if limit > 0 {
 		c.add(edit{text: " END"})
@@ -336,6 +340,20 @@ func (w *write) tell(q *ast.SelectStmt, at querySpan, conflict bool) bool {
 	c.add(edit{text: " END"})
 	w.columns = append(w.columns, c)
 	return true
+}
+
+// copied has the copy of a query tell what it reads, by one array. It reports whether it can.
+func (w *write) copied(q *ast.SelectStmt, text string) (*planner, bool) {
+	toks, _ := pgtoken.Scan(nil, text, w.session.Backslashes)
+	pl := &planner{rewriter: w.rewriter, session: w.session, st: &statement{text: text, toks: toks},
+		plan: &Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Exact}}, of: q,
+		ctes: w.ctes, silent: w.silent}
+	tree, err := parse(pl.readable(text))
+	if err != nil {
+		return nil, false
+	}
+	n, ok := tree.(*ast.SelectStmt)
+	return pl, ok && pl.selectRows(n) == nil
 }
 
 // firstRow begins what is shown with the first row that is inserted: the second position is computed once, with that
@@ -355,23 +373,23 @@ func (st *statement) limitAt(q *ast.SelectStmt, from, to int) (limit int, ok boo
 
 // unlessMore begins what is shown of a query with a LIMIT, FROM and WHERE of which are the tokens [from, to): only if
 // it leaves out no row it is known which ones it read.
-func (st *statement) unlessMore(c *column, from, to, limit int) {
-	quote := func(from, to int) {
-		c.edits = append(c.edits, edit{from: st.toks[from].Start, to: st.toks[to-1].End})
-		c.text += st.text[st.toks[from].Start:st.toks[to-1].End]
-	}
+func (w *write) unlessMore(c *column, from, to, limit int) {
+	x := &excerpt{}
 	most := func() {
-		c.add(edit{text: "LEAST(" + strconv.Itoa(MaxAside) + ", "})
-		quote(limit, limit+1)
-		c.add(edit{text: ")"})
+		x.add("LEAST(" + strconv.Itoa(MaxAside) + ", ")
+		x.take(w.st, limit, limit+1)
+		x.add(")")
 	}
-	c.add(edit{text: "CASE WHEN (SELECT pg_catalog.count(*) FROM (SELECT "})
-	quote(from, to)
-	c.add(edit{text: " LIMIT 1 OPERATOR(pg_catalog.+) "})
+	x.add("CASE WHEN (SELECT pg_catalog.count(*) FROM (")
+	w.with.add(x, w.st)
+	x.add("SELECT ")
+	x.take(w.st, from, to)
+	x.add(" LIMIT 1 OPERATOR(pg_catalog.+) ")
 	most()
-	c.add(edit{text: ") AS isotap_counted) OPERATOR(pg_catalog.>) "})
+	x.add(") AS isotap_counted) OPERATOR(pg_catalog.>) ")
 	most()
-	c.add(edit{text: " THEN " + lacking + " ELSE "})
+	x.add(" THEN " + lacking + " ELSE ")
+	c.excerpt(x, nil)
 }
 
 // rowsOf returns the tokens of a query's FROM and WHERE clauses; -1 where it has none.
@@ -390,13 +408,15 @@ func (st *statement) rowsOf(at querySpan) (from, to int) {
 // repeats reports whether a query's FROM and WHERE clauses, the tokens [from, to), choose the same rows when they are
 // read a second time in one snapshot, by the same plan where that matters, and do nothing else.
 func (w *write) repeats(q *ast.SelectStmt, from, to int) bool {
-	for i := from; i < to; i++ {
-		if w.st.is(i, "LIMIT", "OFFSET", "FETCH", "OVER", "DISTINCT", "TABLESAMPLE", "FOR") {
-			return false
-		}
+	if w.st.chooses(from, to) {
+		return false
 	}
-	for _, name := range append(w.ctes, w.silent...) {
-		if mentions(&ast.SelectStmt{FromClause: q.FromClause, WhereClause: q.WhereClause}, name) > 0 {
+	read := &ast.SelectStmt{FromClause: q.FromClause, WhereClause: q.WhereClause}
+	if w.with != nil {
+		read.WithClause = w.with.of
+	}
+	for _, name := range slices.Concat(w.around, w.silent) {
+		if mentions(read, name) > 0 {
 			return false // it would be computed for this, and at another time
 		}
 	}
@@ -409,7 +429,7 @@ func (w *write) repeats(q *ast.SelectStmt, from, to int) bool {
 		return false // one row may become several
 	}
 	atOnce := q == w.inserted && list.aggregate && q.GroupClause == nil && q.LimitCount == nil
-	if !atOnce && (mayFail(q.FromClause) || failing(false, q.WhereClause)) {
+	if !atOnce && (w.with.mayFail() || mayFail(q.FromClause) || failing(false, q.WhereClause)) {
 		return false // a row may be inserted, and another one refused, before the server comes to the one that fails
 	}
 	alike := q.GroupClause == nil && q.HavingClause == nil && q.DistinctClause == nil &&
@@ -418,6 +438,16 @@ func (w *write) repeats(q *ast.SelectStmt, from, to int) bool {
 		return true
 	}
 	return alike && !list.aggregate && !list.window
+}
+
+// chooses reports whether something in the tokens [from, to) may choose among rows, or lock them.
+func (st *statement) chooses(from, to int) bool {
+	for i := from; i < to; i++ {
+		if st.is(i, "LIMIT", "OFFSET", "FETCH", "OVER", "DISTINCT", "TABLESAMPLE", "FOR") {
+			return true
+		}
+	}
+	return false
 }
 
 // scalars reports whether all functions in a select list surely give one value for each row.
@@ -452,26 +482,4 @@ func (w *write) holdsUnlogged() bool {
 func (c *column) add(e edit) {
 	c.edits = append(c.edits, e)
 	c.text += e.text
-}
-
-// quote appends a text with its edits. What stands behind its head is the client's, moved by so many bytes.
-func (c *column) quote(text string, edits []edit, moved, head int) {
-	at := 0
-	client := func(to int) {
-		if at < head {
-			c.add(edit{text: text[at:min(head, to)]})
-			at = min(head, to)
-		}
-		if at < to {
-			c.edits = append(c.edits, edit{from: at + moved, to: to + moved})
-			c.text += text[at:to]
-		}
-		at = max(at, to)
-	}
-	for _, e := range edits {
-		client(e.start)
-		c.add(edit{text: e.text})
-		at = e.end
-	}
-	client(len(text))
 }

@@ -29,6 +29,11 @@ INSERT INTO loose SELECT stock, name FROM item WHERE id IN (1, 3)
 INSERT INTO loose SELECT id, note FROM orders ORDER BY id
 INSERT INTO loose SELECT id FROM orders WHERE id = 2
 INSERT INTO loose SELECT a, count(*) FROM part GROUP BY a
+WITH w AS (SELECT id, name FROM item WHERE stock > 5) INSERT INTO loose SELECT id, name FROM w
+WITH w AS (SELECT id FROM item) INSERT INTO loose SELECT id FROM w WHERE id = 2
+WITH w AS (SELECT id, name FROM item), v AS MATERIALIZED (SELECT item_id, note FROM orders WHERE id < 3) INSERT INTO loose SELECT w.id, note FROM w JOIN v ON item_id = w.id
+WITH w AS MATERIALIZED (SELECT item_id, count(*) AS n FROM orders WHERE id > 1 GROUP BY item_id) INSERT INTO loose SELECT w.n, name FROM w JOIN item i ON i.id = w.item_id
+INSERT INTO loose WITH w AS (SELECT max(id) AS n FROM orders) SELECT n, 'w' FROM w
 `
 
 // TestReadsTakeTheSamePredicateLocks compares what SERIALIZABLE locks for the original and the rewritten text, by

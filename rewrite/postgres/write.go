@@ -29,8 +29,11 @@ type write struct {
 	merges bool
 	// values says that the statement ends with the rows of VALUES.
 	values bool
-	// inserted is the query of an INSERT whose rows are told.
+	// inserted is the query of an INSERT whose rows are told, with the WITH clause before it, around the queries of
+	// the WITH clause that the statement is a part of.
 	inserted *ast.SelectStmt
+	with     *clause
+	around   []string
 }
 
 // A column is one that a RETURNING clause gets beside the identities of the rows written: text that holds parts of
