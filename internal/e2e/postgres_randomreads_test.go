@@ -182,7 +182,19 @@ func (w *postgresWriter) with() string {
 }
 
 func (w *postgresWriter) subquery() string {
-	switch w.n(6) {
+	switch w.n(10) {
+	case 6:
+		return "SELECT * FROM t1 WHERE " + w.where1("t1") + w.oneOf(" OR ", " OR NOT ") + "EXISTS (SELECT FROM t2 WHERE k1 = t1.id)" +
+			w.maybe(3, " OR a IN (SELECT x FROM t3)")
+	case 7:
+		return "SELECT id, CASE WHEN " + w.where1("t1") + " THEN (SELECT max(v) FROM t2 WHERE k1 = t1.id) WHEN b IS NULL THEN 7 " +
+			"ELSE (SELECT count(*) FROM t3) END AS n FROM t1"
+	case 8:
+		return "SELECT COALESCE(c, (SELECT max(v) FROM t2 WHERE k1 = t1.id), " + w.int() + "), b FROM t1 WHERE a = " + w.int() +
+			" OR (c IS NULL AND id >= ALL (SELECT x FROM t3 WHERE x IS NOT NULL))"
+	case 9:
+		return w.oneOf("SELECT count(*), max(b) FROM t1", "SELECT DISTINCT b FROM t1") + " WHERE NOT (a = " + w.int() +
+			" AND NOT EXISTS (SELECT FROM t2 WHERE k1 = t1.id))"
 	case 0:
 		return "SELECT * FROM t1 WHERE id IN (SELECT k1 FROM t2 WHERE v > " + w.int() + ")"
 	case 1:

@@ -145,26 +145,21 @@ func (l *looker) within(q *subquery, u *usage, grouped bool) bool {
 	n := q.query
 	rels := q.relations()
 	l.block = &block{n: n, rels: rels}
-	var filters, shown []link
-	if u.reachesOut(rels) || failing(false, n.WhereClause) || !conjuncts(n.WhereClause, &filters) ||
-		!certain(n.HavingClause, &shown) {
+	filters, shown, at := seeker{planner: l.planner}, seeker{planner: l.planner}, l.places.queries[n]
+	if u.reachesOut(rels) || failing(false, n.WhereClause) ||
+		!filters.seek(n.WhereClause, l.places.whereClause(at.listEnd+1, at.to), ofAll, nil) ||
+		!certain(n.HavingClause, &shown.links) || !shown.list(n.TargetList, span{at.from + 1, at.listEnd + 1}) {
 		return false
 	}
-	for _, t := range nodes(n.TargetList) {
-		item, ok := t.(*ast.ResTarget)
-		if !ok || !certain(item.Val, &shown) {
-			return false
-		}
-	}
-	for i, at := range append(filters, shown...) {
-		if l.readsNothing(at) && i >= len(filters) {
+	for i, at := range append(filters.links, shown.links...) {
+		if l.readsNothing(at) && i >= len(filters.links) {
 			continue
 		}
-		if i < len(filters) && !at.harmless() {
+		if i < len(filters.links) && !at.harmless() {
 			return false // the copy of the condition may come to more rows than the client's
 		}
 		w, ok := l.look(at, rels, 2)
-		if !ok || i >= len(filters) && grouped && !w.whole ||
+		if !ok || w.whole && len(w.tests) > 0 || i >= len(filters.links) && grouped && !w.whole ||
 			slices.ContainsFunc(w.within, func(v *subquery) bool { return v.whole }) {
 			return false // it may have not been run
 		}

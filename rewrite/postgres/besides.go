@@ -32,6 +32,26 @@ func (s *spelling) copy(st *statement, from, to int) {
 	*s = append(*s, edit{from: st.toks[from].Start, to: st.toks[to-1].End})
 }
 
+// where spells what is evaluated only where tests hold, one after the other. Elsewhere stands what is otherwise.
+func (s *spelling) where(st *statement, tests []test, otherwise string, spell func()) {
+	if len(tests) == 0 {
+		spell()
+		return
+	}
+	t := tests[0]
+	s.text("CASE WHEN " + t.must.before)
+	s.copy(st, t.from, t.to)
+	s.text(t.must.behind + " THEN ")
+	if t.must.not {
+		s.text(otherwise + " ELSE ")
+		s.where(st, tests[1:], otherwise, spell)
+	} else {
+		s.where(st, tests[1:], otherwise, spell)
+		s.text(" ELSE " + otherwise)
+	}
+	s.text(" END")
+}
+
 // in returns the spelling as text.
 func (s spelling) in(st *statement) string {
 	var b strings.Builder
@@ -49,9 +69,7 @@ func (c *besides) query(st *statement, s *spelling, chain []*subquery) {
 	if len(chain) == 1 {
 		s.text(c.shown.text)
 	} else {
-		s.text("pg_catalog.array_to_string(ARRAY(")
-		c.query(st, s, chain[1:])
-		s.text("), '" + ElementSeparator + "')")
+		s.where(st, chain[1].tests, "NULL", func() { c.element(st, s, chain[1:]) })
 	}
 	s.text(" ")
 	s.copy(st, q.from, q.where)
@@ -87,11 +105,19 @@ func (c *besides) query(st *statement, s *spelling, chain []*subquery) {
 // beside it.
 func (c *besides) spell(r *reading, b *block) spelling {
 	var s spelling
-	if (b.grouped || b.unique) && !c.chain[0].whole {
-		s.text("pg_catalog.array_agg(")
-		s.text("CASE WHEN " + intime + " THEN pg_catalog.array_to_string(ARRAY(")
-		c.query(r.st, &s, c.chain)
-		s.text("), '" + ElementSeparator + "') ELSE '" + Lacking + "' END)")
+	tests := c.chain[0].tests
+	switch grouped := b.grouped || b.unique; {
+	case grouped && !c.chain[0].whole:
+		s.text("pg_catalog.array_agg(CASE WHEN " + intime + " THEN ")
+		s.where(r.st, tests, "NULL", func() { c.element(r.st, &s, c.chain) })
+		s.text(" ELSE '" + Lacking + "' END)")
+		return s
+	case grouped && len(tests) > 0: // it has been evaluated if that is so for one row of the group
+		s.text("CASE WHEN pg_catalog.bool_or(")
+		s.where(r.st, tests, "false", func() { s.text("true") })
+		s.text(") THEN ")
+		c.arrayOf(r.st, &s)
+		s.text(" END")
 		return s
 	}
 	if c.chain[0].whole { // the server runs it once
@@ -118,13 +144,25 @@ func (c *besides) array(st *statement) (s spelling) {
 	if c.row != nil {
 		s.text(c.row.begin)
 	}
-	s.text("ARRAY(")
-	c.query(st, &s, c.chain)
-	s.text(")")
+	s.where(st, c.chain[0].tests, "NULL", func() { c.arrayOf(st, &s) })
 	if c.row != nil {
 		s.text(c.row.end)
 	}
 	return s
+}
+
+// arrayOf spells the array itself.
+func (c *besides) arrayOf(st *statement, s *spelling) {
+	s.text("ARRAY(")
+	c.query(st, s, c.chain)
+	s.text(")")
+}
+
+// element spells what a chain of subqueries reads as one element of an array.
+func (c *besides) element(st *statement, s *spelling, chain []*subquery) {
+	s.text("pg_catalog.array_to_string(ARRAY(")
+	c.query(st, s, chain)
+	s.text("), '" + ElementSeparator + "')")
 }
 
 // insertSpelled puts something spelled behind a token.

@@ -39,12 +39,13 @@ func (r *reading) lookWithin(b *block, u *usage, sc *scope) bool {
 		return false
 	}
 	others, err := r.inspect(n.DistinctClause, n.FromClause, n.WindowClause, n.SortClause, n.LimitCount, n.LimitOffset)
-	var links []link
-	if err != nil || others.subquery || !conjuncts(n.WhereClause, &links) {
+	s, here := seeker{planner: r.planner}, r.places.queries[n]
+	if err != nil || others.subquery ||
+		!s.seek(n.WhereClause, r.places.whereClause(here.listEnd+1, here.to), ofAll, nil) {
 		return false
 	}
 	l := looker{reading: r, sc: sc, block: b}
-	if !l.lookAt(links) || l.bar != nil {
+	if !l.lookAt(s.links) || l.bar != nil {
 		return false
 	}
 	for _, c := range l.found {

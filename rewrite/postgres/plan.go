@@ -558,5 +558,10 @@ const (
 )
 
 // A Splice is a place where the client's text was changed: at byte At, counted in the client's text, Cut
-// bytes of it are left out and Added bytes stand there instead.
-type Splice struct{ At, Cut, Added int }
+// bytes of it are left out and Added bytes stand there instead. These are isotap's, or, if it Copies, the client's own
+// from byte From on.
+type Splice struct {
+	At, Cut, Added int
+	Copies         bool
+	From           int
+}

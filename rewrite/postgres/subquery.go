@@ -43,6 +43,8 @@ type subquery struct {
 	whole bool
 	// most is how many rows it shows at most; 0: [MaxBeside].
 	most int
+	// tests must hold for it to be evaluated.
+	tests []test
 }
 
 // lookInto finds out how the subqueries of the statement's only block can be run again. It reports whether that is so
@@ -61,18 +63,14 @@ func (r *reading) lookInto(b *block, u *usage, sc *scope) (bool, error) {
 	if err != nil || others.subquery {
 		return false, nil
 	}
-	var links []link
-	whole := true
-	for _, t := range nodes(n.TargetList) {
-		item, ok := t.(*ast.ResTarget)
-		whole = whole && ok && certain(item.Val, &links)
-	}
-	grouped := b.grouped || b.unique
-	if !whole || len(links) > 0 && grouped || !conjuncts(n.WhereClause, &links) {
+	s := seeker{planner: r.planner, fails: true}
+	at := r.places.queries[n]
+	if !s.list(n.TargetList, span{at.from + 1, at.listEnd + 1}) || len(s.links) > 0 && (b.grouped || b.unique) ||
+		!s.seek(n.WhereClause, r.places.whereClause(at.listEnd+1, at.to), ofAll, nil) {
 		return false, nil
 	}
 	l := looker{reading: r, sc: sc, block: b}
-	if !l.lookAt(links) {
+	if !l.lookAt(s.links) {
 		return false, l.bar
 	}
 	r.besides = l.found
@@ -104,72 +102,6 @@ func (pl *planner) readsNothing(at link) bool {
 func (pl *planner) runsSubqueriesAgain() bool {
 	return pl.part == nil && !pl.masked && !pl.session.Narrow &&
 		!pl.rewriter.options.StrictPlans && pl.plan.Session.Cursor == nil
-}
-
-// A link is a subquery where it stands; matched says that a row is left out unless it finds one.
-type link struct {
-	*ast.SubLink
-	matched bool
-}
-
-// conjuncts collects the subqueries of a condition whose parts are all true of a row that it lets pass. It reports
-// whether the row hangs on all that there are.
-func conjuncts(n ast.Node, links *[]link) bool {
-	if pgtree.Missing(n) {
-		return true
-	}
-	switch n := bare(n).(type) {
-	case *ast.BoolExpr:
-		if n.Boolop == ast.AND_EXPR {
-			for _, part := range nodes(n.Args) {
-				if !conjuncts(part, links) {
-					return false
-				}
-			}
-			return true
-		}
-	case *ast.SubLink:
-		*links = append(*links, link{n, true})
-		return certain(n.Testexpr, links)
-	}
-	return certain(n, links)
-}
-
-// certain collects the subqueries of an expression that are evaluated whenever it is. It reports whether there are no
-// others.
-func certain(n ast.Node, links *[]link) bool {
-	if pgtree.Missing(n) {
-		return true
-	}
-	switch n := bare(n).(type) {
-	case *ast.SubLink:
-		*links = append(*links, link{n, false})
-		return certain(n.Testexpr, links)
-	case *ast.A_Expr:
-		if n.Kind == ast.AEXPR_OP {
-			return certain(n.Lexpr, links) && certain(n.Rexpr, links)
-		}
-	case *ast.BoolExpr:
-		if n.Boolop == ast.NOT_EXPR {
-			return certain(nodes(n.Args)[0], links)
-		}
-	case *ast.MultiAssignRef: // SET (a, b) = (SELECT ...): one for each column, which share it
-		return n.Colno > 1 || certain(n.Source, links)
-	case *ast.NullTest:
-		return certain(n.Arg, links)
-	case *ast.BooleanTest:
-		return certain(n.Arg, links)
-	case *ast.TypeCast:
-		return certain(n.Arg, links)
-	case *ast.FuncCall:
-		if n.Over == nil && n.AggOrder == nil && n.AggFilter == nil {
-			return !slices.ContainsFunc(nodes(n.Args), func(arg ast.Node) bool { return !certain(arg, links) })
-		}
-	case *ast.CoalesceExpr:
-		args := nodes(n.Args)
-		return len(args) > 0 && certain(args[0], links) && !slices.ContainsFunc(args[1:], hasSubquery)
-	}
-	return !hasSubquery(n)
 }
 
 // hasSubquery reports whether an expression may hold a subquery.
@@ -231,7 +163,7 @@ func (l *looker) look(at link, around []*relation, depth int) (*subquery, bool) 
 		hasSubquery(n.TargetList) || hasSubquery(n.GroupClause) || hasSubquery(n.HavingClause) || hasSubquery(n.SortClause) {
 		return nil, false
 	}
-	q := &subquery{query: n, exists: at.SubLinkType == ast.EXISTS_SUBLINK}
+	q := &subquery{query: n, exists: at.SubLinkType == ast.EXISTS_SUBLINK, tests: at.tests}
 	for _, item := range nodes(n.FromClause) {
 		if !l.tables(q, item, at) {
 			return nil, false
@@ -244,22 +176,25 @@ func (l *looker) look(at link, around []*relation, depth int) (*subquery, bool) 
 	if misnames(n, inner) {
 		return nil, false // the copy comes first, and so would its error
 	}
-	var links []link
-	if !conjuncts(n.WhereClause, &links) || failing(false, n.WhereClause) {
+	s := seeker{planner: l.planner}
+	if !s.seek(n.WhereClause, span{min(q.where+1, q.end), q.end}, ofAll, nil) || failing(false, n.WhereClause) {
 		return nil, false
 	}
-	for _, link := range links {
+	for _, link := range s.links {
 		if !link.harmless() {
 			return nil, false // it may fail for a row that the server would not come to
 		}
 		w, ok := l.look(link, append(inner, around...), depth+1)
-		if !ok {
+		if !ok || w.whole && len(w.tests) > 0 {
 			return nil, false
 		}
 		q.within = append(q.within, w)
 	}
 	q.whole = !refersTo(n, q.own(), around)
 	l.compare(q, at)
+	if q.whole && (l.block.grouped || l.block.unique) && slices.ContainsFunc(q.tests, test.queries) {
+		return nil, false // nothing would bound what these take
+	}
 	return q, true
 }
 
@@ -531,13 +466,8 @@ func (st *statement) sameWords(a, b, count int) bool {
 func (l *looker) typed(q *subquery) bool {
 	st := l.st
 	for i := q.from; i < q.end; i++ {
-		if st.toks[i].Kind != pgtoken.Param {
-			continue
-		}
-		for k := range st.toks {
-			if k != i && st.toks[k].Kind == pgtoken.Param && st.tok(k) == st.tok(i) {
-				return false
-			}
+		if st.toks[i].Kind == pgtoken.Param && !st.once(i) {
+			return false
 		}
 	}
 	return true

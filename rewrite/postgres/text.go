@@ -484,14 +484,15 @@ func (s *Script) splice(edits []edit) {
 	s.Pieces = pieces(s.text, 0, len(s.text), edits)
 	s.Splices = make([]Splice, 0, len(edits))
 	for _, e := range edits {
-		s.Splices = append(s.Splices, Splice{At: e.start, Cut: e.end - e.start, Added: max(len(e.text), e.to-e.from)})
+		s.Splices = append(s.Splices, Splice{At: e.start, Cut: e.end - e.start, Added: max(len(e.text), e.to-e.from),
+			Copies: e.from < e.to, From: e.from})
 	}
 }
 
 // Position returns the place in the client's text that a place in the text that went upstream stands for. Both
 // count characters from 1, as the fields P of ErrorResponse and NoticeResponse do; multibyte says that
 // client_encoding is UTF8, in any other a byte counts as a character. A place in what was added becomes the
-// one where it was added.
+// one where it was added; in a copy of the client's text, the one in that.
 func (s *Script) Position(upstream int, multibyte bool) int {
 	if s.Pieces == nil || upstream < 1 {
 		return upstream
@@ -508,6 +509,8 @@ func (s *Script) origin(at int) int {
 		switch {
 		case at < from:
 			return at - grown
+		case at < from+p.Added && p.Copies:
+			return p.From + at - from
 		case at < from+p.Added:
 			return p.At
 		}

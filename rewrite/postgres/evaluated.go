@@ -1,0 +1,491 @@
+package postgres
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/internal/pgtree"
+	"github.com/isotap/isotap/sqltoken/pgtoken"
+)
+
+// Where OR, CASE or COALESCE stand around a subquery, a row may not hang on it. The server evaluates their parts in the
+// order of the text, and none behind one that decides; it may leave away what a part without a subquery decides alone.
+// So a subquery is surely evaluated for a row if neither the parts before it decide, nor those without subqueries. The
+// column that shows what it reads tests that, by copies of the client's text.
+
+// A span is the tokens [from, to).
+type span struct{ from, to int }
+
+// A test is an expression of the client's that must have some value for a subquery to be evaluated.
+type test struct {
+	span
+	node ast.Node
+	must must
+}
+
+// A must is what a test asks of its expression: the condition of a CASE by what stands before it and behind it, and
+// whether that must hold or must not. The server says the same of a wrong expression there as where the client has it.
+type must struct {
+	before, behind string
+	not            bool
+}
+
+var (
+	notTrue   = must{"(", " OR false) IS NOT TRUE", false}
+	isTrue    = must{"(", " AND true) IS TRUE", false}
+	notFalse  = must{"(", " AND true) IS NOT FALSE", false}
+	when      = must{}
+	whenNot   = must{not: true}
+	isMissing = must{"(", ") IS NOT DISTINCT FROM NULL", false} // as COALESCE sees it: a row of NULLs is not
+)
+
+func (t test) queries() bool { return hasSubquery(t.node) }
+
+// A need says what becomes of the value of an expression.
+type need uint8
+
+const (
+	anyValue need = iota
+	truth         // it matters only whether it is true
+	ofAll         // it is true of all rows of the result
+	ofSome        // it is true of those that the other arms of an OR do not let pass
+)
+
+// A link is a subquery where it stands; matched says that a row is left out, or does not hang on it, unless it finds
+// one. It is evaluated where all tests hold.
+type link struct {
+	*ast.SubLink
+	matched bool
+	tests   []test
+}
+
+// A seeker collects the subqueries of expressions that are surely evaluated for a row, and what they hang on. Without a
+// planner it finds no tests.
+type seeker struct {
+	*planner
+	links []link
+	// fails says that what is tested may be such as could fail, so far as the server evaluates it anyway.
+	fails bool
+}
+
+// conjuncts collects the subqueries of a condition whose parts are all true of a row that it lets pass. It reports
+// whether it is known of all when they are evaluated.
+func conjuncts(n ast.Node, links *[]link) bool {
+	s := seeker{links: *links}
+	ok := s.seek(n, span{}, ofAll, nil)
+	*links = s.links
+	return ok
+}
+
+// certain is as conjuncts, of an expression that any value may come of.
+func certain(n ast.Node, links *[]link) bool {
+	s := seeker{links: *links}
+	ok := s.seek(n, span{}, anyValue, nil)
+	*links = s.links
+	return ok
+}
+
+// seek collects the subqueries of an expression somewhere in a span, which is evaluated where all tests hold. It
+// reports whether it is known of all when they are.
+func (s *seeker) seek(n ast.Node, at span, value need, tests []test) bool {
+	if pgtree.Missing(n) {
+		return true
+	}
+	within := func(parts ...ast.Node) bool {
+		return !slices.ContainsFunc(parts, func(part ast.Node) bool { return !s.seek(part, at, anyValue, tests) })
+	}
+	switch n := bare(n).(type) {
+	case *ast.SubLink:
+		s.links = append(s.links, link{n, value >= ofAll, tests})
+		return within(n.Testexpr)
+	case *ast.BoolExpr:
+		if n.Boolop == ast.NOT_EXPR {
+			return within(nodes(n.Args)...)
+		}
+		return s.arms(n, at, value, tests)
+	case *ast.CaseExpr:
+		return s.branches(n, at, tests)
+	case *ast.CoalesceExpr:
+		return s.arguments(n, at, tests)
+	case *ast.A_Expr:
+		if n.Kind == ast.AEXPR_OP {
+			return within(n.Lexpr, n.Rexpr)
+		}
+	case *ast.MultiAssignRef: // SET (a, b) = (SELECT ...): one for each column, which share it
+		return n.Colno > 1 || within(n.Source)
+	case *ast.NullTest:
+		return within(n.Arg)
+	case *ast.BooleanTest:
+		return within(n.Arg)
+	case *ast.TypeCast:
+		return within(n.Arg)
+	case *ast.FuncCall:
+		if n.Over == nil && n.AggOrder == nil && n.AggFilter == nil {
+			return within(nodes(n.Args)...)
+		}
+	}
+	return !hasSubquery(n)
+}
+
+// list collects the subqueries of the items of a select list.
+func (s *seeker) list(list *ast.NodeList, at span) bool {
+	items := nodes(list)
+	spans := s.st.cut(at, ",")
+	for i, t := range items {
+		item, ok := t.(*ast.ResTarget)
+		if !ok {
+			return false
+		}
+		here := at
+		if len(spans) == len(items) {
+			here = spans[i]
+			if item.Name != "" { // a name stands behind it
+				here.to--
+			}
+			if s.st.is(here.to-1, "AS") {
+				here.to--
+			}
+		}
+		if !s.seek(item.Val, here, anyValue, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// arms collects the subqueries behind AND and OR.
+func (s *seeker) arms(n *ast.BoolExpr, at span, value need, tests []test) bool {
+	if !hasSubquery(n) {
+		return true
+	}
+	or, all := n.Boolop == ast.OR_EXPR, flat(n, n.Boolop)
+	if !or && value == ofAll {
+		return !slices.ContainsFunc(all, func(part ast.Node) bool { return !s.seek(part, at, ofAll, tests) })
+	}
+	word, must := "AND", notFalse
+	switch {
+	case or:
+		word, must = "OR", notTrue
+	case value != anyValue:
+		must = isTrue
+	}
+	spans := s.split(at, n, word, all)
+	if spans == nil {
+		return false
+	}
+	if or && value == ofAll {
+		value = ofSome
+	}
+	for i, arm := range all {
+		if !hasSubquery(arm) {
+			continue
+		}
+		of := slices.Clone(tests)
+		for k, other := range all {
+			if k == i || k > i && hasSubquery(other) {
+				continue
+			}
+			if !s.mayTest(other, spans[k], k < i) {
+				return false
+			}
+			of = append(of, test{spans[k], other, must})
+		}
+		if !s.seek(arm, spans[i], value, of) {
+			return false
+		}
+	}
+	return true
+}
+
+// branches collects the subqueries of a CASE.
+func (s *seeker) branches(n *ast.CaseExpr, at span, tests []test) bool {
+	if !hasSubquery(n) {
+		return true
+	}
+	var parts []ast.Node
+	for _, w := range nodes(n.Args) {
+		when, ok := w.(*ast.CaseWhen)
+		if !ok {
+			return false
+		}
+		parts = append(parts, when.Expr, when.Result)
+	}
+	if !pgtree.Missing(n.Arg) { // CASE a WHEN 1: whatever is behind the first comparison need not be evaluated
+		return s.seek(n.Arg, at, anyValue, tests) && s.seek(parts[0], at, anyValue, tests) &&
+			!slices.ContainsFunc(parts[1:], hasSubquery) && (pgtree.Missing(n.Defresult) || !hasSubquery(n.Defresult))
+	}
+	if !pgtree.Missing(n.Defresult) {
+		parts = append(parts, n.Defresult)
+	}
+	spans := s.parts(n, at, "CASE", parts)
+	for i, part := range parts {
+		isWhen, isElse := i%2 == 0 && i < 2*len(nodes(n.Args)), i == 2*len(nodes(n.Args))
+		if !hasSubquery(part) {
+			continue
+		}
+		if i == 0 {
+			if !s.seek(part, at, truth, tests) {
+				return false
+			}
+			continue
+		}
+		if spans == nil {
+			return false
+		}
+		of := slices.Clone(tests)
+		for k := 0; k < i; k += 2 {
+			must := whenNot
+			if k == i-1 && !isWhen && !isElse {
+				must = when
+			}
+			if !s.mayTest(parts[k], spans[k], true) {
+				return false
+			}
+			of = append(of, test{spans[k], parts[k], must})
+		}
+		value := anyValue
+		if isWhen {
+			value = truth
+		}
+		if !s.seek(part, spans[i], value, of) {
+			return false
+		}
+	}
+	return true
+}
+
+// arguments collects the subqueries of a COALESCE.
+func (s *seeker) arguments(n *ast.CoalesceExpr, at span, tests []test) bool {
+	args := nodes(n.Args)
+	if len(args) == 0 || !hasSubquery(n) {
+		return true
+	}
+	if !s.seek(args[0], at, anyValue, tests) {
+		return false
+	}
+	if !slices.ContainsFunc(args[1:], hasSubquery) {
+		return true
+	}
+	spans := s.parts(n, at, "COALESCE", args)
+	if spans == nil {
+		return false
+	}
+	of := slices.Clone(tests)
+	for i, arg := range args {
+		if i > 0 && !s.seek(arg, spans[i], anyValue, of) {
+			return false
+		}
+		if !slices.ContainsFunc(args[i+1:], hasSubquery) {
+			return true
+		}
+		if !s.mayTest(arg, spans[i], true) || s.st.hasParams(spans[i]) {
+			return false // IS NOT DISTINCT FROM NULL would make a parameter a text
+		}
+		of = append(of, test{spans[i], arg, isMissing})
+	}
+	return true
+}
+
+// flat are the parts of an expression with AND or OR, in the order of the text.
+func flat(n ast.Node, op ast.BoolExprType) (parts []ast.Node) {
+	e, ok := n.(*ast.BoolExpr)
+	if !ok || e.Boolop != op {
+		return []ast.Node{n}
+	}
+	for _, arg := range nodes(e.Args) {
+		parts = append(parts, flat(arg, op)...)
+	}
+	return parts
+}
+
+// mayTest reports whether the copy of an expression tells what the expression is: nothing in it changes, and it fails
+// for no row. Where it surely has been evaluated for the row, it has not failed.
+func (s *seeker) mayTest(n ast.Node, at span, evaluated bool) bool {
+	u, err := s.inspect(n)
+	if err != nil || u.function || u.volatile || u.aggregate || u.window || locks(n) ||
+		!(evaluated && s.fails) && mayFailBut(n) {
+		return false
+	}
+	for i := at.from; i < at.to; i++ {
+		if s.st.toks[i].Kind == pgtoken.Param && !s.st.once(i) {
+			return false // the server takes its type from where it meets it first
+		}
+	}
+	return true
+}
+
+// mayFailBut is as mayFail, but for subqueries that cannot fail.
+func mayFailBut(n ast.Node) bool {
+	if failing(false, n) {
+		return true
+	}
+	bad := false
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		if sub, ok := n.(*ast.SubLink); ok {
+			q, isSelect := sub.Subselect.(*ast.SelectStmt)
+			bad = bad || !isSelect || !(&link{SubLink: sub}).harmless() || mayFail(q.FromClause) ||
+				failing(false, q.WhereClause)
+		}
+		return !bad
+	}, n)
+	return bad || !whole
+}
+
+// split finds the parts of an expression with AND or OR in a span: it is all of that, or in parentheses there. It
+// returns nil where it is neither.
+func (s *seeker) split(at span, n *ast.BoolExpr, word string, parts []ast.Node) []span {
+	if s.planner == nil {
+		return nil
+	}
+	at = s.st.inner(at)
+	if s.reads(n, at) {
+		return s.matching(s.st.cut(at, word), parts)
+	}
+	for i := at.from; i < at.to; i++ {
+		if closing := s.st.closing(i); s.st.mark(i, "(") && closing > i && closing < at.to {
+			if in := s.st.inner(span{i, closing + 1}); s.reads(n, in) && s.alone(in) {
+				return s.matching(s.st.cut(in, word), parts)
+			}
+		}
+	}
+	return nil
+}
+
+// parts finds the parts of a CASE or COALESCE somewhere in a span.
+func (s *seeker) parts(n ast.Node, at span, word string, parts []ast.Node) []span {
+	if s.planner == nil {
+		return nil
+	}
+	for i := at.from; i < at.to; i++ {
+		if !s.st.is(i, word) {
+			continue
+		}
+		in := span{i, s.st.closing(i+1) + 1}
+		if word == "CASE" {
+			in.to = s.st.endOfCase(i) + 1
+		}
+		if in.to <= i || in.to > at.to || !s.reads(n, in) || !s.alone(in) {
+			continue
+		}
+		if word == "CASE" {
+			return s.matching(s.st.cut(span{i + 2, in.to - 1}, "WHEN", "THEN", "ELSE"), parts)
+		}
+		return s.matching(s.st.cut(span{i + 2, in.to - 1}, ","), parts)
+	}
+	return nil
+}
+
+// matching returns the spans if they are read as the parts.
+func (s *seeker) matching(spans []span, parts []ast.Node) []span {
+	if len(spans) != len(parts) {
+		return nil
+	}
+	for i, part := range parts {
+		if !s.reads(part, spans[i]) {
+			return nil
+		}
+	}
+	return spans
+}
+
+// reads reports whether a span is read as an expression.
+func (s *seeker) reads(n ast.Node, at span) bool {
+	if at.from >= at.to {
+		return false
+	}
+	tree, err := parse("SELECT " + s.readable(s.st.text[s.st.toks[at.from].Start:s.st.toks[at.to-1].End]))
+	if err != nil {
+		return false
+	}
+	query, ok := tree.(*ast.SelectStmt)
+	if !ok || len(nodes(query.TargetList)) != 1 || query.FromClause != nil {
+		return false
+	}
+	item, ok := nodes(query.TargetList)[0].(*ast.ResTarget)
+	return ok && item.Name == "" && reflect.DeepEqual(bare(item.Val), bare(n))
+}
+
+// alone reports whether no other part of the statement differs from this one in literals only: the plan must hold for
+// all texts that differ in these.
+func (s *seeker) alone(at span) bool {
+	for i := range s.st.toks {
+		if i != at.from && s.st.sameWords(at.from, i, at.to-at.from) {
+			return false
+		}
+	}
+	return true
+}
+
+// inner is a span without the parentheses around all of it.
+func (st *statement) inner(at span) span {
+	for at.from < at.to-1 && st.mark(at.from, "(") && st.closing(at.from) == at.to-1 {
+		at = span{at.from + 1, at.to - 1}
+	}
+	return at
+}
+
+// cut divides a span at words, outside of parentheses, of CASE, and of BETWEEN's AND.
+func (st *statement) cut(at span, words ...string) (parts []span) {
+	depth, between, from := 0, false, at.from
+	for i := at.from; i < at.to; i++ {
+		switch {
+		case st.mark(i, "("), st.mark(i, "["), st.is(i, "CASE"):
+			depth++
+		case st.mark(i, ")"), st.mark(i, "]"), st.is(i, "END"):
+			depth--
+		case depth > 0:
+		case st.is(i, "BETWEEN"):
+			between = true
+		case between && st.is(i, "AND"):
+			between = false
+		case st.is(i, words...), words[0] == "," && st.mark(i, ","):
+			parts = append(parts, span{from, i})
+			from = i + 1
+		}
+	}
+	return append(parts, span{from, at.to})
+}
+
+// endOfCase returns the END of the CASE at token i; -1 where there is none.
+func (st *statement) endOfCase(i int) int {
+	depth := 0
+	for ; i < len(st.toks); i++ {
+		switch {
+		case st.is(i, "CASE"):
+			depth++
+		case st.is(i, "END"):
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// once reports whether the parameter at a token stands nowhere else.
+func (st *statement) once(at int) bool {
+	for i := range st.toks {
+		if i != at && st.toks[i].Kind == pgtoken.Param && st.tok(i) == st.tok(at) {
+			return false
+		}
+	}
+	return true
+}
+
+// hasParams reports whether a parameter stands in a span.
+func (st *statement) hasParams(at span) bool {
+	return slices.ContainsFunc(st.toks[at.from:at.to], func(t pgtoken.Token) bool { return t.Kind == pgtoken.Param })
+}
+
+// whereClause returns the condition of a query that is a span of tokens, behind token i of it; an empty span where it
+// has none.
+func (p *placer) whereClause(i, to int) span {
+	for i = p.clause(i, to); i < to; i = p.clause(i+1, to) {
+		if p.is(i, "WHERE") {
+			return span{i + 1, p.clause(i+1, to)}
+		}
+	}
+	return span{to, to}
+}
