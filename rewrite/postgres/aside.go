@@ -69,7 +69,7 @@ func (pl *planner) aside(n *ast.SelectStmt) error {
 		return err
 	}
 	l := &looker{reading: r, behind: true}
-	if !l.parts(n) || len(l.found) == 0 || len(l.found) > maxAsideColumns {
+	if !l.parts(n) || len(l.found) == 0 || len(l.found) > maxAsideColumns || l.late && n.Op == ast.SETOP_UNION && n.All {
 		return missed
 	}
 	return l.wrap(n)
@@ -130,6 +130,59 @@ func (l *looker) aPart(n *ast.SelectStmt) bool {
 	return l.within(q, u, grouped)
 }
 
+// A condition that may fail for a row fails in the client's query, too, if the server has that test the same rows. It
+// does where the condition is one comparison and there is one table: nothing chooses rows before it. What is read aside
+// then waits for the last row of the client's, of which a window function knows: whatever fails has failed by then.
+
+// computing are operators and functions that always give the same of the same values.
+var computing = []string{"+", "-", "*", "/", "%", "||", "abs", "mod", "round", "floor", "ceil", "char_length", "length", "lower",
+	"upper", "btrim", "ltrim", "rtrim", "substring", "concat"}
+
+// testsEveryRow reports whether the server surely tests a part's condition for each row of its table.
+func (l *looker) testsEveryRow(n *ast.SelectStmt, at querySpan) bool {
+	where, ok := bare(n.WhereClause).(*ast.A_Expr)
+	from := nodes(n.FromClause)
+	if !ok || where.Kind != ast.AEXPR_OP || len(from) != 1 || n.DistinctClause != nil ||
+		!slices.ContainsFunc(comparisons, func(name string) bool { return isString(nodes(where.Name), name) }) {
+		return false
+	}
+	if _, ok := bare(from[0]).(*ast.RangeVar); !ok || l.st.hasParams(l.places.whereClause(at.listEnd+1, at.to)) {
+		return false // an index is looked up with a parameter before there is a row
+	}
+	bad := false
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		name := ""
+		switch n := n.(type) {
+		case *ast.SubLink, *ast.BoolExpr, *ast.RowExpr, *ast.TypeCast, *ast.A_Indirection:
+			bad = true
+		case *ast.A_Expr:
+			bad = bad || n.Kind != ast.AEXPR_OP || len(nodes(n.Name)) != 1
+			name = lastName(n.Name)
+		case *ast.FuncCall:
+			bad = bad || n.Over != nil || len(nodes(n.Funcname)) > 1 && !isString(nodes(n.Funcname)[:1], "pg_catalog")
+			name = lastName(n.Funcname)
+		default:
+			return !bad
+		}
+		bad = bad || !slices.Contains(computing, name)
+		return !bad
+	}, where.Lexpr, where.Rexpr)
+	return whole && !bad
+}
+
+// lastName is the last of the parts of a name.
+func lastName(name *ast.NodeList) string {
+	parts := nodes(name)
+	if len(parts) == 0 {
+		return ""
+	}
+	s, ok := parts[len(parts)-1].(*ast.String)
+	if !ok {
+		return ""
+	}
+	return s.SVal
+}
+
 // ofGroups reports whether each part of a HAVING clause is of an aggregate: the server has others choose rows, as WHERE
 // does.
 func (l *looker) ofGroups(having ast.Node) bool {
@@ -146,7 +199,9 @@ func (l *looker) within(q *subquery, u *usage, grouped bool) bool {
 	rels := q.relations()
 	l.block = &block{n: n, rels: rels}
 	filters, shown, at := seeker{planner: l.planner}, seeker{planner: l.planner}, l.places.queries[n]
-	if u.reachesOut(rels) || failing(false, n.WhereClause) ||
+	mayFail := failing(false, n.WhereClause)
+	l.late = l.late || mayFail
+	if u.reachesOut(rels) || mayFail && !l.testsEveryRow(n, at) ||
 		!filters.seek(n.WhereClause, l.places.whereClause(at.listEnd+1, at.to), ofAll, nil) ||
 		!certain(n.HavingClause, &shown.links) || !shown.list(n.TargetList, span{at.from + 1, at.listEnd + 1}) {
 		return false
@@ -191,12 +246,16 @@ func (l *looker) asideColumns(q *subquery) {
 func (l *looker) wrap(n *ast.SelectStmt) error {
 	var columns spelling
 	result := Result{Reply: rewrite.Trimmed, Tag: "SELECT ", Sources: []Source{{Present: true}}}
+	begin, end := "", ""
+	if l.late {
+		begin, end = "CASE WHEN pg_catalog.count(*) OVER () OPERATOR(pg_catalog.>) 0 THEN ", " END"
+	}
 	for i, c := range l.found {
 		// What took the client long would take as long again.
 		intime := l.elapsed("<", cmp.Or(l.rewriter.options.CollectFor, collectFor))
-		columns.text(", (SELECT CASE WHEN " + intime + " THEN ")
+		columns.text(", " + begin + "(SELECT CASE WHEN " + intime + " THEN ")
 		columns = append(columns, c.spell(l.reading, l.block)...)
-		columns.text(" ELSE " + lacking + " END) AS " + rewrite.NamePrefix + strconv.Itoa(i+1))
+		columns.text(" ELSE " + lacking + " END)" + end + " AS " + rewrite.NamePrefix + strconv.Itoa(i+1))
 		result.Sources = append(result.Sources, c.source(l.block))
 	}
 	const head = "SELECT " + asideRows + ".*"
@@ -210,7 +269,7 @@ func (l *looker) wrap(n *ast.SelectStmt) error {
 	if !holds(wanted, n) {
 		return refusal(history.ReasonUnparsable)
 	}
-	start, end := l.st.span()
+	first, to := l.st.span()
 	at := l.st.toks[0].Start
 	for _, e := range append(append(spelling{{text: head}}, columns...), edit{text: from}) {
 		e.start, e.end = at, at
@@ -220,7 +279,7 @@ func (l *looker) wrap(n *ast.SelectStmt) error {
 	if !l.session.utf8() && slices.ContainsFunc(l.edits, func(e edit) bool { return !ascii(e.text) }) {
 		return refusal(history.ReasonCharset) // the schema spells names in UTF-8
 	}
-	tree, err := parse(l.readable(spliced(l.st.text, start, end, l.sorted())))
+	tree, err := parse(l.readable(spliced(l.st.text, first, to, l.sorted())))
 	if err != nil {
 		return err
 	}

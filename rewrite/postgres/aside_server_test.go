@@ -32,6 +32,12 @@ func TestWhatIsReadAsideIsTold(t *testing.T) {
 			rows{"item": "id < 3", "orders": "item_id < 3"}},
 		{"SELECT DISTINCT ON (item_id) id, note FROM orders WHERE id > 1 ORDER BY item_id, id", rows{"orders": "id > 1"}},
 		{"SELECT id FROM item WHERE id = 99 EXCEPT SELECT a FROM loose WHERE a = 77", rows{"item": none, "loose": none}},
+		{"SELECT id FROM item WHERE 6 / (id - 4) > -3 EXCEPT SELECT item_id FROM orders", rows{"item": "id = 1", "orders": all}},
+		{"SELECT abs(id), name FROM item WHERE char_length(name) < 99 UNION SELECT qty - 1, note FROM orders WHERE lower(note) >= 'c' ORDER BY 1",
+			rows{"item": "name IS NOT NULL", "orders": "id > 2"}},
+		{"SELECT item_id, sum(qty / id) FROM orders WHERE (qty * 2) % 4 = 2 GROUP BY item_id HAVING count(*) > 1", rows{"orders": "qty IN (1, 5)"}},
+		{"SELECT (SELECT max(qty) FROM orders o WHERE o.item_id = item.id) FROM item WHERE id < abs(id - 4) INTERSECT SELECT 2",
+			rows{"item": "id = 1", "orders": "item_id = 1"}},
 	} {
 		if tw.session.Version < 18 || !strings.Contains(c.text, "INTERSECT") && !strings.Contains(c.text, "EXCEPT") {
 			tw.tells(c.text, c.read, history.Exact)
@@ -44,7 +50,14 @@ func TestWhatIsReadAsideIsTold(t *testing.T) {
 	}
 	for _, text := range []string{
 		"SELECT id FROM item INTERSECT SELECT item_id FROM orders LIMIT 1",
-		"SELECT id FROM item WHERE 1 / stock > 0 EXCEPT SELECT item_id FROM orders",
+		"SELECT abs(id) FROM item WHERE 1 / stock > 0 AND id = 1 UNION SELECT item_id FROM orders ORDER BY 1",
+		"SELECT abs(id) FROM item WHERE 1 / stock > 0 OR id = 1 UNION SELECT item_id FROM orders",
+		"SELECT abs(id) FROM item WHERE stock BETWEEN 1 / id AND 7 UNION SELECT item_id FROM orders",
+		"SELECT abs(i.id) FROM item i, loose WHERE 1 / stock > a UNION SELECT item_id FROM orders",
+		"SELECT abs(id) FROM item WHERE name::int > 0 UNION SELECT item_id FROM orders",
+		"SELECT abs(id) FROM item WHERE (id, 1 / stock) > (2, 3) UNION SELECT item_id FROM orders",
+		"SELECT DISTINCT ON (item_id) id, note FROM orders WHERE 1 / id < 7 ORDER BY item_id, id",
+		"SELECT (SELECT max(qty) FROM orders o WHERE o.item_id = item.id) FROM item WHERE id < abs(id - 4) UNION ALL SELECT a FROM loose",
 		"SELECT id FROM item WHERE price_of(id) > 0 EXCEPT SELECT item_id FROM orders",
 		"SELECT id FROM items INTERSECT SELECT item_id FROM orders",
 		"SELECT item_id, sum(qty) FROM orders GROUP BY item_id HAVING item_id = 1 AND sum(qty) > 0",
@@ -55,6 +68,23 @@ func TestWhatIsReadAsideIsTold(t *testing.T) {
 	} {
 		if plans, _ := tw.both(text); plans[0].Observation == history.Exact {
 			t.Errorf("%s is exact", text)
+		}
+	}
+}
+
+// TestWhatIsReadAsideFailsAsTheClientsDoes has conditions that fail for a row, beside others that would fail later.
+func TestWhatIsReadAsideFailsAsTheClientsDoes(t *testing.T) {
+	tw := newTwins(t)
+	for _, text := range []string{
+		"SELECT id FROM item WHERE 6 / (id - 3) > 0 UNION SELECT item_id FROM orders",
+		"SELECT 1 / (id - 1) FROM item WHERE id < 2 UNION SELECT item_id FROM orders WHERE (2147483646 + id) % 7 > 1",
+		"SELECT item_id FROM orders WHERE (2147483646 + id) % 7 > 1 UNION SELECT 1 / (id - 1) FROM item WHERE id < 2",
+		"SELECT 2147483647 + item_id, sum(1 / (qty - 5)) FROM orders WHERE abs(qty) > 4 GROUP BY item_id HAVING count(*) > 0",
+		"SELECT item_id FROM orders WHERE 1 / (id - 5) < 1 GROUP BY item_id HAVING sum(2147483647 * qty) > 1",
+		"SELECT item_id FROM orders WHERE 1 / (id - 5) < 1 GROUP BY item_id HAVING sum(qty) > 1 ORDER BY 1 / (item_id - 2)",
+	} {
+		if d := tw.difference(text); d != "" {
+			t.Error(d)
 		}
 	}
 }

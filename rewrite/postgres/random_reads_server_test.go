@@ -24,6 +24,8 @@ var reads = grammar{
 		"SELECT no, sku FROM line", "SELECT id, a FROM part", "SELECT k, v FROM kv", "SELECT item, name FROM sold",
 		"TABLE items", "SELECT count(*), 'y' FROM item", "SELECT char_length(name), name FROM item WHERE stock > (SELECT min(qty) FROM orders)",
 		"SELECT (SELECT max(o.qty) FROM orders o WHERE o.item_id = item.id), name FROM item WHERE EXISTS (SELECT FROM loose WHERE a = id)",
+		"SELECT id, name FROM item WHERE 6 / (id - 4) < 0", "SELECT qty - 1, upper(note) FROM orders WHERE abs(id - 2) % 2 = 0",
+		"SELECT stock * 2, lower(name) FROM item WHERE 1 / (stock - 3) >= 0", "SELECT count(*), 'z' FROM orders WHERE item_id + id > 3 GROUP BY item_id HAVING max(qty) > 1",
 		"SELECT id, name FROM item WHERE false", "SELECT item_id, min(note) FROM orders GROUP BY item_id HAVING count(*) > 1"},
 	"by":    {"1", "1, 2", "id", "2 DESC, 1 LIMIT 2", "1, 2 OFFSET 1", "name, 1", "3", "id + 1"},
 	"table": {"item", "kv", "part", "parent", "loose", "line", "w", "items", "sold"},
