@@ -171,33 +171,61 @@ func (f frontend) ask(messages ...pgproto3.FrontendMessage) ([]string, error) {
 	return f.hear(ready)
 }
 
+// hear returns the replies up to that many ReadyForQuery.
 func (f frontend) hear(ready int) ([]string, error) {
 	var heard []string
-	if err := f.SetReadDeadline(time.Now().Add(testdb.Patience)); err != nil {
-		return nil, err
-	}
 	for ready > 0 {
-		head := make([]byte, 5)
-		if _, err := io.ReadFull(f, head); err != nil {
+		reply, err := f.next()
+		if err != nil {
 			return heard, fmt.Errorf("%d ReadyForQuery are missing: %w", ready, err)
 		}
-		body := make([]byte, binary.BigEndian.Uint32(head[1:])-4)
-		if _, err := io.ReadFull(f, body); err != nil {
-			return heard, err
-		}
-		switch head[0] {
-		case 'Z':
+		if reply[0] == 'Z' {
 			ready--
-		case 'T':
-			forgetTables(body, f.unnumbered)
-		case 'A':
-			clear(body[:4])
-		case 'K':
-			body = nil
 		}
-		heard = append(heard, string(head[:1])+numbers.ReplaceAllString(string(body), "$1$2"))
+		heard = append(heard, reply)
 	}
 	return heard, nil
+}
+
+// next returns the next reply.
+func (f frontend) next() (string, error) {
+	if err := f.SetReadDeadline(time.Now().Add(testdb.Patience)); err != nil {
+		return "", err
+	}
+	head := make([]byte, 5)
+	if _, err := io.ReadFull(f, head); err != nil {
+		return "", err
+	}
+	body := make([]byte, binary.BigEndian.Uint32(head[1:])-4)
+	if _, err := io.ReadFull(f, body); err != nil {
+		return "", err
+	}
+	switch head[0] {
+	case 'T':
+		forgetTables(body, f.unnumbered)
+	case 'A':
+		clear(body[:4])
+	case 'K':
+		body = nil
+	}
+	return string(head[:1]) + numbers.ReplaceAllString(string(body), "$1$2"), nil
+}
+
+// askInTwo sends messages that fail with a Flush behind them, and a Sync once it has heard of that.
+func (f frontend) askInTwo(messages ...pgproto3.FrontendMessage) ([]string, error) {
+	if _, err := f.ask(append(messages, &pgproto3.Flush{})...); err != nil {
+		return nil, err
+	}
+	var heard []string
+	for len(heard) == 0 || heard[len(heard)-1][0] != 'E' {
+		reply, err := f.next()
+		if err != nil {
+			return heard, err
+		}
+		heard = append(heard, reply)
+	}
+	end, err := f.ask(&pgproto3.Sync{})
+	return append(heard, end...), err
 }
 
 // numbers are what differs on the two sides of a mirror: the transaction that a serialization failure names, the
@@ -254,8 +282,8 @@ type postgresReflection struct {
 	failed bool
 }
 
-// reflect fills the tables anew and opens a session on each side.
-func (m *postgresMirror) reflect() (*postgresReflection, error) {
+// open opens a session on each side.
+func (m *postgresMirror) open() (*postgresReflection, error) {
 	r := &postgresReflection{m: m}
 	for i := range r.sides {
 		var err error
@@ -263,6 +291,15 @@ func (m *postgresMirror) reflect() (*postgresReflection, error) {
 			return nil, err
 		}
 		r.sides[i].unnumbered = m.evolves
+	}
+	return r, nil
+}
+
+// reflect fills the tables anew and opens a session on each side.
+func (m *postgresMirror) reflect() (*postgresReflection, error) {
+	r, err := m.open()
+	if err != nil {
+		return nil, err
 	}
 	for i, side := range r.sides { // which may differ in what they find
 		replies, err := side.ask(texts(postgresMirrorRows)...)
@@ -294,7 +331,11 @@ func (r *postgresReflection) run(s postgresStep) string {
 	var replies [2][]string
 	for i, side := range r.sides {
 		var err error
-		if replies[i], err = side.ask(s.messages...); err != nil {
+		ask := side.ask
+		if s.inTwo {
+			ask = side.askInTwo
+		}
+		if replies[i], err = ask(s.messages...); err != nil {
 			return fmt.Sprintf("%s: %s, after %q", s.name, []string{"directly", "through isotap"}[i]+
 				": "+err.Error(), replies[i])
 		}

@@ -86,6 +86,8 @@ type postgresStep struct {
 	name     string
 	ordered  bool
 	messages []pgproto3.FrontendMessage
+	// inTwo says that they fail, and that the client sends the Sync behind them once it has heard of that.
+	inTwo bool
 }
 
 // step writes what the client does next.
