@@ -13,6 +13,9 @@ import (
 func appendMapped(b []byte, m message, e *serverError, script *sqlpostgres.Script, utf8 bool) []byte {
 	position := script.Position(e.position, utf8)
 	b, start := beginMessage(b, m.kind)
+	if position == 0 && e.from > 0 { // without the field, its mark and its end
+		return endMessage(append(append(b, m.body[:e.from-1]...), m.body[e.to+1:]...), start)
+	}
 	b = append(b, m.body[:e.from]...)
 	b = strconv.AppendInt(b, int64(position), 10)
 	return endMessage(append(b, m.body[e.to:]...), start)
@@ -22,6 +25,9 @@ func appendMapped(b []byte, m message, e *serverError, script *sqlpostgres.Scrip
 func (s *Session) forwardMapped(x *pendingReply, m message, e *serverError) {
 	if f := x.formIn(s.names.confirmed); f != nil && e.position > 0 {
 		if sent := f.upstream(); sent != nil {
+			if m.kind == msgErrorResponse && sent.Repeats(e.position, s.settings.utf8()) {
+				s.toClient = append(s.toClient, x.untold...)
+			}
 			s.toClient = appendMapped(s.toClient, m, e, sent, s.settings.utf8())
 			return
 		}
@@ -78,8 +84,9 @@ func cutNumber(text string) (n int, rest around, ok bool) {
 	return n, around{text[:from], text[to:]}, err == nil
 }
 
-// notice takes a NoticeResponse. Those of isotap's own questions are not for the client. The server gives some as it
-// reads a text, before it refuses it: when the text is sent again, the client has had these.
+// notice takes a NoticeResponse. Those of isotap's own questions are not for the client, nor are those of what was
+// added to its text. The server gives some as it reads a text, before it refuses it: when the text is sent again, the
+// client has had these.
 func (s *Session) notice(x *pendingReply, m message) {
 	if x == nil {
 		s.toClient = append(s.toClient, m.raw...)
@@ -90,6 +97,7 @@ func (s *Session) notice(x *pendingReply, m message) {
 	case x.answer != nil || x.own:
 	case err != nil:
 		s.toClient = append(s.toClient, m.raw...)
+	case s.isOfAdded(x, m, &e):
 	default:
 		from := len(s.toClient)
 		s.forwardMapped(x, m, &e)
@@ -99,6 +107,32 @@ func (s *Session) notice(x *pendingReply, m message) {
 			s.retry.addNotice(hash)
 		}
 	}
+}
+
+// isOfAdded reports whether a notice is about a place in what was added to the client's text, or about a name there.
+func (s *Session) isOfAdded(x *pendingReply, m message, e *serverError) bool {
+	f := x.formIn(s.names.confirmed)
+	if f == nil || f.upstream() == nil {
+		return false
+	}
+	switch {
+	case e.position > 0:
+		added := f.upstream().Repeats(e.position, s.settings.utf8())
+		if added && e.code != sqlstateNonstandardEscape && len(x.untold)+len(m.raw) <= maxKept {
+			x.untold = appendMapped(x.untold, m, e, f.upstream(), s.settings.utf8())
+		}
+		return added
+	case e.code != sqlstateNameTooLong || x.kind != pendingParse && x.kind != pendingQuery:
+		return false
+	case !x.toldNames:
+		x.cutNames, x.toldNames = f.upstream().CutNames(s.settings.env.Backslashes), true
+	}
+	if len(x.cutNames) == 0 {
+		return false // it is none of the text's
+	}
+	added := x.cutNames[0]
+	x.cutNames = x.cutNames[1:]
+	return added
 }
 
 // noticeSeed is for hashes of notices.

@@ -58,6 +58,14 @@ type pendingReply struct {
 	asks bool
 	// ofQuery says that the message stands for a part of a Query of the client's.
 	ofQuery bool
+	// cutNames are the names that the server has yet to tell of that it cut them, in the text that the message sent:
+	// whether each was added to the client's.
+	cutNames []bool
+	// toldNames says that it has told of one.
+	toldNames bool
+	// untold are its notices about copies of the client's text, for the client's places: it gives them once more as it
+	// comes to these, unless it fails in a copy. Those of its scanner, which reads all of the text first, it has given.
+	untold []byte
 }
 
 // An answer is that of the server to a question of isotap's own.

@@ -90,6 +90,8 @@ const (
 	sqlstateReadOnlyTransaction          = "25006"
 	sqlstateInvalidAuthorization         = "28000"
 	sqlstateInsufficientPrivilege        = "42501"
+	sqlstateNameTooLong                  = "42622"
+	sqlstateNonstandardEscape            = "22P06"
 	sqlstateUndefinedColumn              = "42703"
 	sqlstateUndefinedTable               = "42P01"
 	sqlstateDiskFull                     = "53100"

@@ -627,12 +627,15 @@ func (s *Session) describePortalFirst(name string, p *portal) {
 // begins with the upper bytes of a transaction's id.
 var tags = regexp.MustCompile(`, [0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}, \\x0000[0-9a-f]{28,}(?:\.\.\.)?`)
 
-// withoutTags takes isotap's columns out of an error that prints a row ("Failing row contains (...)").
+// hints is a hint that the client could mean a column of isotap's.
+var hints = regexp.MustCompile(`\x00H[^\x00]*\b(?:` + rewrite.RowIDColumn + `|` + rewrite.WListColumn + `)\b[^\x00]*`)
+
+// withoutTags takes isotap's columns out of an error that prints a row ("Failing row contains (...)") or hints at them.
 func (s *Session) withoutTags(m message) message {
-	if s.planner == nil || !s.planner.Exposes() || !tags.Match(m.body) {
+	if s.planner == nil || !s.planner.Exposes() || !tags.Match(m.body) && !hints.Match(m.body) {
 		return m
 	}
-	body := tags.ReplaceAll(m.body, nil)
+	body := hints.ReplaceAll(tags.ReplaceAll(m.body, nil), nil)
 	return message{kind: m.kind, body: body, raw: appendMessage(nil, m.kind, body...)}
 }
 

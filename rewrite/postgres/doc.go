@@ -16,8 +16,9 @@
 //   - Known already? cache.go finds the script by its text, or makes it of one whose literals differ;
 //     condition_template.go has their conditions.
 //   - Reading: package pgtoken cuts the text into tokens, text.go these into statements, and tells what each is; it
-//     has the grammar's side as well, finds the queries in the text, and puts pieces into it. transaction.go tells
-//     what a statement does to the transaction and the session's settings, ddl.go which tables a definition changes;
+//     has the grammar's side as well, finds the queries in the text, and puts pieces into it; splice.go knows where
+//     these stand, so that what the server says of a place is said of the client's. transaction.go tells what a
+//     statement does to the transaction and the session's settings, ddl.go which tables a definition changes;
 //     shape.go leaves the literals out. proof.go asks the grammar whether a RETURNING clause is all that was added.
 //   - plan.go has what comes out of all this, a plan for each statement and the script that holds them, and what all
 //     of them share: the plan in the making, refusals (the reason for being opaque), and what they know of tables;

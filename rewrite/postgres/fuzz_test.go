@@ -61,7 +61,8 @@ func FuzzPlanAfterAnother(f *testing.F) {
 	}, mutate.SQL...)
 }
 
-// FuzzPosition checks that every place of the client's text is found again, and none outside of it.
+// FuzzPosition checks that every place of the client's text is found again, and none outside of it: what was added is
+// passed over, and copies are those of the places that they are said to be of.
 func FuzzPosition(f *testing.F) {
 	for _, text := range goldenTexts(f) {
 		f.Add(text)
@@ -74,33 +75,22 @@ func FuzzPosition(f *testing.F) {
 			last := 0
 			up := script.Append(nil)
 			for n := 1; n <= count(string(up), multibyte)+1; n++ {
-				got := script.Position(n, multibyte)
-				if at := offset(up, n-1, multibyte); script.copies(at) {
-					if from := offset([]byte(text), got-1, multibyte); up[at] != text[from] {
-						t.Fatalf("%q: character %d is a copy of the client's %d", text, n, got)
-					}
-					continue
-				}
-				if got < last || got > count(text, multibyte)+1 || script.Pieces != nil && got < 1 {
+				got, added := script.Position(n, multibyte), script.Repeats(n, multibyte)
+				if !added && got < last || got > count(text, multibyte)+1 || script.Pieces != nil && !added && got < 1 {
 					t.Fatalf("%q: character %d is the client's %d, after %d", text, n, got, last)
 				}
-				last = got
+				if !added {
+					last = got
+				}
+			}
+			for i, c := range up {
+				if from := script.originOf(i); from.added != nil && from.added.Copies && text[from.at] != c {
+					t.Fatalf("%q: byte %d is no copy of byte %d", text, i, from.at)
+				}
 			}
 			checkOrigins(t, text, script, multibyte)
 		}
 	}, mutate.SQL...)
-}
-
-// copies reports whether byte at of the text that goes upstream is in a copy of the client's.
-func (s *Script) copies(at int) bool {
-	grown := 0
-	for _, p := range s.Splices {
-		if from := p.At + grown; p.Copies && from <= at && at < from+p.Added {
-			return true
-		}
-		grown += p.Added - p.Cut
-	}
-	return false
 }
 
 // checkOrigins checks that characters of the client's pieces are found where they stand in the client's text.

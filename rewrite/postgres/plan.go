@@ -556,12 +556,3 @@ const (
 	TellingFunction                       // one may ask for the text of the statement that runs
 	FetchingFunction                      // none aggregates, and one may read a cursor by its name
 )
-
-// A Splice is a place where the client's text was changed: at byte At, counted in the client's text, Cut
-// bytes of it are left out and Added bytes stand there instead. These are isotap's, or, if it Copies, the client's own
-// from byte From on.
-type Splice struct {
-	At, Cut, Added int
-	Copies         bool
-	From           int
-}

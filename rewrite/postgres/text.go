@@ -3,7 +3,6 @@ package postgres
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
@@ -476,67 +475,6 @@ func (d *draft) script(model *Script) *Script {
 		s.Plain.splice(d.plain)
 	}
 	return s
-}
-
-// splice makes the pieces of the script's text with edits.
-func (s *Script) splice(edits []edit) {
-	slices.SortStableFunc(edits, func(a, b edit) int { return a.start - b.start })
-	s.Pieces = pieces(s.text, 0, len(s.text), edits)
-	s.Splices = make([]Splice, 0, len(edits))
-	for _, e := range edits {
-		s.Splices = append(s.Splices, Splice{At: e.start, Cut: e.end - e.start, Added: max(len(e.text), e.to-e.from),
-			Copies: e.from < e.to, From: e.from})
-	}
-}
-
-// Position returns the place in the client's text that a place in the text that went upstream stands for. Both
-// count characters from 1, as the fields P of ErrorResponse and NoticeResponse do; multibyte says that
-// client_encoding is UTF8, in any other a byte counts as a character. A place in what was added becomes the
-// one where it was added; in a copy of the client's text, the one in that.
-func (s *Script) Position(upstream int, multibyte bool) int {
-	if s.Pieces == nil || upstream < 1 {
-		return upstream
-	}
-	at := offset(s.Append(nil), upstream-1, multibyte)
-	return count(s.text[:s.origin(at)], multibyte) + 1
-}
-
-// origin returns the byte of the client's text that byte at of the text that went upstream comes from.
-func (s *Script) origin(at int) int {
-	grown := 0 // by the splices before
-	for _, p := range s.Splices {
-		from := p.At + grown
-		switch {
-		case at < from:
-			return at - grown
-		case at < from+p.Added && p.Copies:
-			return p.From + at - from
-		case at < from+p.Added:
-			return p.At
-		}
-		grown += p.Added - p.Cut
-	}
-	return min(at-grown, len(s.text))
-}
-
-// offset returns the byte at which character n, counted from 0, begins. Behind the end there is one for each.
-func offset(text []byte, n int, multibyte bool) int {
-	if !multibyte {
-		return n
-	}
-	at := 0
-	for ; n > 0 && at < len(text); n-- {
-		_, size := utf8.DecodeRune(text[at:])
-		at += size
-	}
-	return at + n
-}
-
-func count(text string, multibyte bool) int {
-	if multibyte {
-		return utf8.RuneCountInString(text)
-	}
-	return len(text)
 }
 
 // plainNames reports whether all names are of ASCII.

@@ -82,7 +82,7 @@ func (u *usage) walk(depth int, roots ...ast.Node) {
 			}
 		case *ast.FuncCall:
 			u.call(n, depth)
-		case *ast.JsonObjectAgg, *ast.JsonArrayAgg:
+		case *ast.JsonObjectAgg, *ast.JsonArrayAgg, *ast.GroupingFunc: // GROUPING stands where aggregates may
 			u.aggregates(n, depth)
 		case *ast.ColumnRef:
 			if depth == 0 {
