@@ -1,7 +1,6 @@
 package mysql
 
 import (
-	"context"
 	"slices"
 	"time"
 )
@@ -66,9 +65,7 @@ func (c *Cache) beginAhead() {
 	c.reads = true
 	c.ahead.Go(func() {
 		for n, e := c.nextNoted(); e != nil; n, e = c.nextNoted() {
-			ctx, cancel := context.WithTimeout(c.life, c.options.Patience)
-			c.readEntry(ctx, n, e) // who asks for it is told where it cannot be read
-			cancel()
+			c.readEntry(n, e) // who asks for it is told where it cannot be read
 		}
 	})
 }

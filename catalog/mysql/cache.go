@@ -45,7 +45,7 @@ type Cache struct {
 	reads      bool   // they are read now
 	worth      int    // above 0, they are read as soon as they are noted
 
-	ahead sync.WaitGroup // what reads them, until life ends
+	ahead sync.WaitGroup // what reads, until life ends
 	life  context.Context
 	die   context.CancelFunc
 }
@@ -54,7 +54,7 @@ var _ sqlmysql.Schema = (*Cache)(nil)
 
 // CacheOptions are what a [Cache] does for those that rest on it.
 type CacheOptions struct {
-	// Patience bounds the reading of what somebody asks for; 0: defaultPatience.
+	// Patience is how long somebody waits for what he asks for; 0: defaultPatience.
 	Patience time.Duration
 	// Invalidate is called when tables may look different from before, so that what was worked out of them is outdated.
 	// It may be called by [Cache.Table].
@@ -125,8 +125,8 @@ func (c *Cache) Configure(o CacheOptions) {
 func (c *Cache) Close() error {
 	c.mu.Lock()
 	c.noted, c.options.Ahead = nil, false
+	c.die() // nothing more is begun
 	c.mu.Unlock()
-	c.die()
 	c.ahead.Wait()
 	return c.readers.close()
 }
@@ -232,7 +232,8 @@ func withCascades(n name, table *sqlmysql.Table, keys []foreignKey) *sqlmysql.Ta
 	return &full
 }
 
-// await has read what is missing of a table, as long as patience lasts.
+// await has read what is missing of a table, and waits as long as patience lasts. A reading that takes longer goes on:
+// what it finds is known to those who ask later.
 func (c *Cache) await(n name) *sqlmysql.Table {
 	ctx, cancel := context.WithTimeout(context.Background(), c.options.Patience)
 	defer cancel()
@@ -244,26 +245,46 @@ func (c *Cache) await(n name) *sqlmysql.Table {
 			return t
 		}
 		e := c.wanted(unread)
-		under := e.reading
-		rests := time.Now().Before(e.retry)
-		if under == nil && !rests {
+		if time.Now().Before(e.retry) || c.life.Err() != nil {
+			c.mu.Unlock()
+			return c.told(n)
+		}
+		if e.reading == nil {
 			e.reading = make(chan struct{})
+			c.ahead.Go(func() {
+				c.readEntry(unread, e)
+			})
 		}
+		under := e.reading
 		c.mu.Unlock()
-		switch {
-		case under != nil:
-			select {
-			case <-under:
-				continue
-			case <-ctx.Done():
-			}
-		case rests:
-		case c.readEntry(ctx, unread, e):
-			continue
+		select {
+		case <-under:
+		case <-ctx.Done():
+			return c.goWithout(n, unread, e)
 		}
-		return c.told(n)
 	}
 }
+
+// goWithout returns what is told of a table whose reading takes longer than anybody waits. Nobody else waits for that
+// reading for a while.
+func (c *Cache) goWithout(n, unread name, e *entry) *sqlmysql.Table {
+	c.mu.Lock()
+	e.retry = time.Now().Add(c.options.Patience)
+	c.mu.Unlock()
+	c.options.Failed(unread.unreadable(fmt.Errorf("it takes longer than %v", c.options.Patience)))
+	return c.told(n)
+}
+
+// unreadable says why a name could not be read.
+func (n name) unreadable(err error) error {
+	if n == everything {
+		return err
+	}
+	return fmt.Errorf("reading the catalog's entry of %s.%s: %w", n.schema, n.table, err)
+}
+
+// maxReading bounds a reading, whether somebody waits for it or not: a server may be gone without a word.
+const maxReading = time.Minute
 
 // wanted returns the entry of a name that is to be read. It needs c.mu, as all do that change something.
 func (c *Cache) wanted(n name) *entry {
@@ -278,8 +299,10 @@ func (c *Cache) wanted(n name) *entry {
 	return e
 }
 
-// readEntry reads what an entry is to hold, unless it was changed meanwhile, and reports whether it could.
-func (c *Cache) readEntry(ctx context.Context, n name, e *entry) bool {
+// readEntry reads what an entry is to hold, unless it was changed meanwhile.
+func (c *Cache) readEntry(n name, e *entry) {
+	ctx, cancel := context.WithTimeout(c.life, max(maxReading, c.options.Patience))
+	defer cancel()
 	var r *reading
 	err := c.readers.use(ctx, func(conn *Conn) (err error) {
 		if n == everything {
@@ -296,21 +319,17 @@ func (c *Cache) readEntry(ctx context.Context, n name, e *entry) bool {
 		e.retry = time.Now().Add(c.options.Patience)
 	case n != everything && c.entry(n) == e:
 		c.take(n, e, r)
+	default:
+		e.retry = time.Time{}
 	}
 	again := err == nil && c.untold
 	c.mu.Unlock()
-	if err != nil {
-		if n != everything {
-			err = fmt.Errorf("reading the catalog's entry of %s.%s: %w", n.schema, n.table, err)
-		}
-		if !errors.Is(ctx.Err(), context.Canceled) { // the cache closes
-			c.options.Failed(err)
-		}
+	if err != nil && !errors.Is(ctx.Err(), context.Canceled) { // else the cache closes
+		c.options.Failed(n.unreadable(err))
 	}
 	if again {
 		c.outdate()
 	}
-	return err == nil
 }
 
 // take has an entry hold what was read.

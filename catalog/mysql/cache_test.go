@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -286,6 +287,33 @@ func TestNobodyWaitsForATableOfOthers(t *testing.T) {
 		}
 	}
 	t.Logf("%d readings failed", len(failures))
+}
+
+// TestLateReadingsAreTaken: what takes longer to be read than anybody waits is known to those who ask later, and plans
+// that were made without it are outdated.
+func TestLateReadingsAreTaken(t *testing.T) {
+	schema := testdb.NewDatabase(t)
+	run(t, testdb.Open(t, schema), "CREATE TABLE late (a INT)")
+	cache := load(t, connect(t))
+	var outdated, failed atomic.Int32
+	cache.Configure(CacheOptions{Patience: time.Microsecond, Invalidate: func() { outdated.Add(1) },
+		Failed: func(error) { failed.Add(1) }})
+	for _, change := range []Change{{Tables: []rewrite.TableName{{Schema: schema, Table: "late"}}}, {}} {
+		cache.Changed(change)
+		outdated.Store(0)
+		failed.Store(0)
+		if table := cache.Table(schema, "late"); table != nil || failed.Load() == 0 {
+			t.Errorf("%+v: read in a microsecond: %+v; failures told: %d", change, table, failed.Load())
+		}
+		for deadline := time.Now().Add(20 * time.Second); cache.Table(schema, "late") == nil; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%+v: the table is not known later", change)
+			}
+		}
+		if outdated.Load() == 0 {
+			t.Errorf("%+v: plans without the table stay", change)
+		}
+	}
 }
 
 // TestUnknownChangeHasAllReadAgain: a change of nobody knows what has all read again.
