@@ -79,10 +79,15 @@ func (q postgresTokens) write(r *rand.Rand, table string, n, id int) (text strin
 	return fmt.Sprintf("UPDATE %s SET hist = hist || ',%d.' || id WHERE id = %d RETURNING hist", table, n, id), true
 }
 
-// writeBySubquery returns an UPDATE with a subquery that reads by the row as it was, which the UPDATE changes, and
-// shows what it read.
+// writeBySubquery returns an UPDATE that shows what it read of another table: with a subquery that reads by the row as
+// it was, which the UPDATE changes, or as a part of a WITH clause that names a query before it.
 func (postgresTokens) writeBySubquery(r *rand.Rand, table string, n, id int) string {
 	other := oneOf(r, map[string]string{"a": "b", "b": "a"}[table], "parts")
+	if r.IntN(2) == 0 {
+		return fmt.Sprintf("WITH q AS (SELECT y.id, y.hist FROM %[3]s y WHERE y.id >= %[4]d), u AS (UPDATE %[1]s x "+
+			"SET hist = x.hist || ',%[2]d.' || x.id FROM q WHERE q.id = x.id RETURNING x.hist, q.hist AS beside) "+
+			"SELECT hist || '|' || beside FROM u", table, n, other, id)
+	}
 	return fmt.Sprintf("UPDATE %s x SET hist = hist || ',%d.' || id, seen = (SELECT string_agg(y.hist, ';') FROM %s y "+
 		"WHERE y.id %s AND y.hist < %s) WHERE id = %d RETURNING hist || '|' || coalesce(seen, '')", table, n, other,
 		oneOf(r, "= x.id", "<= x.id", "> 2"), oneOf(r, "x.hist", "x.hist", "'1'"), id)

@@ -30,6 +30,8 @@ func (s *rowIdentities) array(v []byte, i int, sources []sqlpostgres.Source, for
 	for n, element := range elements {
 		if !joint {
 			n = 0
+		} else if element != nil {
+			s.arrays |= 1 << (i + n)
 		}
 		switch {
 		case element == nil:

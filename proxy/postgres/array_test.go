@@ -54,3 +54,16 @@ func TestLoneArrayIsMissed(t *testing.T) {
 		}
 	}
 }
+
+// TestLoneElementIsMissed: so is one of an array that several tell by, where no part of the statement wrote a row.
+func TestLoneElementIsMissed(t *testing.T) {
+	sources := []sqlpostgres.Source{{Array: true, Joint: 2, Physical: &sqlpostgres.Physical{}},
+		{Array: true, Joint: -1, Whole: true, Physical: &sqlpostgres.Physical{}}}
+	for array, lacks := range map[string]bool{`{"",NULL}`: true, `{"",""}`: false} {
+		s := rowIdentities{of: &txnstate.Unrecorded{}}
+		s.array([]byte(array), 0, sources, 0)
+		if s.lack(sources) != lacks {
+			t.Errorf("after %s: %t", array, !lacks)
+		}
+	}
+}

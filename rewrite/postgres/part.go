@@ -39,7 +39,7 @@ func (p *part) observe(pl *planner, visible withNames) error {
 		return refusal(history.ReasonWith)
 	}
 	own := &planner{rewriter: pl.rewriter, session: pl.session, st: from, masked: pl.masked,
-		ctes: visible.reading, silent: visible.silent,
+		ctes: visible.reading, silent: visible.silent, shares: pl.shares,
 		plan: &Plan{Statement: rewrite.Statement{Kind: kindOf(p.def.Ctequery), Observation: history.Exact}}, part: p}
 	if own.session.Version >= 18 {
 		own.versions = from.versionNames()

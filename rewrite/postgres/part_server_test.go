@@ -65,6 +65,16 @@ WITH /* ( */ "d""x" AS (DELETE FROM kv RETURNING *) -- )
 SELECT * FROM "d""x" ORDER BY k -- end
 WITH u AS (UPDATE strange SET a = 3 RETURNING id) SELECT u.id FROM u JOIN strange USING (id) ORDER BY 1
 WITH d AS (DELETE FROM line RETURNING sku, at) SELECT * FROM d ORDER BY 1
+WITH q AS (SELECT id, name FROM item WHERE stock > 5), u AS (UPDATE orders SET note = q.name FROM q WHERE q.id = item_id RETURNING orders.id) SELECT q.name, u.id FROM q, u ORDER BY 1, 2
+WITH q AS (SELECT id, name FROM item), u AS (UPDATE orders SET note = 'x' FROM q WHERE q.id = item_id RETURNING orders.*) SELECT * FROM q ORDER BY id
+WITH q AS (SELECT id, name FROM item), u AS (UPDATE orders SET note = 'x' FROM q WHERE q.id = item_id RETURNING *) SELECT * FROM u ORDER BY id
+WITH q AS (SELECT id, name FROM item), u AS (UPDATE orders SET note = 'x' FROM q WHERE q.id = item_id) DELETE FROM line USING q, kv WHERE order_id = q.id RETURNING line.sku, q.name, v
+WITH o AS MATERIALIZED (SELECT item_id, count(*) AS n FROM orders GROUP BY 1), q (id, m) AS (SELECT item.id, n FROM item JOIN o ON item_id = id), u AS (UPDATE kv SET v = c.m FROM (SELECT * FROM q) c WHERE k = chr(96 + c.m::int)), d AS (DELETE FROM loose USING q WHERE a = q.id RETURNING loose.*) SELECT q.*, d.b FROM d, q ORDER BY 1, 2, 3
+WITH q AS (SELECT id, name FROM item), u AS (UPDATE orders SET note = 'x' FROM q WHERE q.id = item_id), i AS (INSERT INTO loose SELECT * FROM q RETURNING a) SELECT row_to_json(q), a FROM q, i ORDER BY a, id
+WITH q AS (SELECT * FROM item), u AS (UPDATE orders SET note = q.name FROM q WHERE q.id = item_id), i AS (INSERT INTO loose SELECT id, name FROM q ORDER BY id RETURNING a) UPDATE kv SET v = i.a FROM q, i WHERE i.a = q.id AND k = 'a' RETURNING kv.*, q.id
+WITH q AS (SELECT max(id) AS m FROM orders), u AS (UPDATE item SET stock = m FROM q WHERE id = 1), v AS (SELECT q.m, kv.k FROM q, kv) SELECT * FROM v ORDER BY k
+WITH d AS (DELETE FROM loose RETURNING a), q AS (SELECT i.id, d.a FROM d, item i WHERE d.a = i.id), u AS (UPDATE orders SET qty = q.a FROM q WHERE item_id = q.id RETURNING orders.id) SELECT * FROM u, q ORDER BY 1, 2
+WITH q AS (SELECT id, name FROM item), u AS (UPDATE orders SET note = 'x' FROM q WHERE q.id = item_id RETURNING q.*, *) SELECT * FROM q ORDER BY id
 SELECT 1; WITH d AS (DELETE FROM loose RETURNING *) SELECT * FROM d WHERE a > 1; WITH d AS (DELETE FROM kv) SELECT 2 AS two`
 
 // textsWithParts returns the texts one by one. A comment ends in the middle of one.
@@ -118,6 +128,9 @@ func TestPartsTellWhatTheyWrite(t *testing.T) {
 			history.Exact},
 		{"WITH u AS (UPDATE parent SET a = 5 RETURNING id), q AS (SELECT id FROM item) SELECT u.id FROM u, q", 2,
 			"parent", "", "true", history.Exact},
+		{"WITH q AS (SELECT id, name FROM item WHERE stock > 5), d AS (DELETE FROM orders USING q WHERE q.id = item_id RETURNING orders.id) SELECT q.name, d.id FROM q, d", 3, "item", "stock > 5", "", history.Exact},
+		{"WITH q AS (SELECT id, name FROM item), d AS (DELETE FROM orders USING q WHERE q.id = item_id AND orders.id < 3 RETURNING orders.id) SELECT 1", 2, "item", "id = 1", "", history.Exact},
+		{"WITH q AS (SELECT id FROM item), d AS (DELETE FROM loose USING (SELECT * FROM q) c WHERE c.id = a) DELETE FROM kv USING q WHERE id = 2", 1, "item", "id = 2", "", history.Exact},
 		{"WITH q AS (SELECT id FROM item), d AS (DELETE FROM loose WHERE a IN (SELECT id FROM q)) SELECT 1", 1, "loose",
 			"true", "", history.Inexact},
 	} {

@@ -369,6 +369,8 @@ type planner struct {
 	// parts are the statements of the WITH clause that write, shared the names of its queries that these read.
 	parts  []*part
 	shared []string
+	// shares are those of them that show what they read to all that names them.
+	shares *sharing
 	// part is the one that the statement is; nil: it stands for itself.
 	part     *part
 	versions versionNames

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"errors"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -63,10 +64,16 @@ func (pl *planner) selectRows(n *ast.SelectStmt) error {
 	barred := pl.kept(n.WithClause)
 	for {
 		pl.edits = nil
+		if pl.shares != nil {
+			pl.edits = slices.Clone(pl.shares.edits)
+		}
 		r := newReading(pl, n, barred)
 		err := r.statement()
 		var b *queryRefusal
-		if !errors.As(err, &b) {
+		if err == nil && pl.shares != nil {
+			pl.shares.saw(r)
+		}
+		if !errors.As(err, &b) || !pl.mayBar(b.node) {
 			return err
 		}
 		if barred[b.node] = b.reason; len(barred) > maxBars {
@@ -76,12 +83,17 @@ func (pl *planner) selectRows(n *ast.SelectStmt) error {
 }
 
 func newReading(pl *planner, n *ast.SelectStmt, barred map[ast.Node]history.Reason) *reading {
-	return &reading{planner: pl, tree: n, stmt: n, barred: barred, uses: make(map[*ast.RangeVar]*common),
+	r := &reading{planner: pl, tree: n, stmt: n, barred: barred, uses: make(map[*ast.RangeVar]*common),
 		stars:  make(map[*ast.ColumnRef]bool),
 		known:  make(map[*ast.SelectStmt]bool),
 		alone:  make(map[*ast.SelectStmt]standing),
 		asked:  make(map[*ast.SelectStmt]map[string]bool),
 		places: placer{statement: pl.st, queries: make(map[*ast.SelectStmt]querySpan)}}
+	if pl.shares != nil {
+		r.columns = pl.shares.columns
+		maps.Copy(r.known, pl.shares.looked)
+	}
+	return r
 }
 
 // statement plans the whole statement.
@@ -253,6 +265,10 @@ func (r *reading) prove() error {
 	}
 	for _, change := range r.changes {
 		change()
+	}
+	if changed, ok := tree.(*ast.SelectStmt); ok {
+		defer withoutParts(changed)()
+		defer withoutParts(r.tree)()
 	}
 	if !reflect.DeepEqual(tree, ast.Stmt(r.tree)) {
 		return refusal(history.ReasonUnparsable)

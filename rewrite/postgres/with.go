@@ -41,6 +41,10 @@ func (r *reading) enter(clause *ast.WithClause, up *scope) (*scope, error) {
 			sc.common = append(sc.common, &common{def: def, known: true, as: p.columns()})
 			continue
 		}
+		if c := r.sharedBy(def); c != nil {
+			sc.common = append(sc.common, c)
+			continue
+		}
 		// A query sees the expressions before its own or, if they may be recursive, all of them.
 		c := &common{def: def, sc: sc, once: mentions(r.stmt, def.Ctename) == 1}
 		if clause.Recursive {
@@ -60,7 +64,7 @@ func (pl *planner) kept(with *ast.WithClause) map[ast.Node]history.Reason {
 		return barred
 	}
 	for _, c := range nodes(with.Ctes) {
-		if def, ok := c.(*ast.CommonTableExpr); ok && slices.Contains(pl.shared, def.Ctename) {
+		if def, ok := c.(*ast.CommonTableExpr); ok && slices.Contains(pl.shared, def.Ctename) && pl.sharedBy(def) == nil {
 			barred[def] = history.ReasonWith
 		}
 	}

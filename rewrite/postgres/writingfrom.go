@@ -68,8 +68,11 @@ func (w *write) readsFrom(s writing) {
 		var b *queryRefusal
 		switch {
 		case err == nil:
+			if w.shares != nil {
+				w.shares.saw(r)
+			}
 			return
-		case errors.As(err, &b) && len(barred) < maxBars:
+		case errors.As(err, &b) && len(barred) < maxBars && w.mayBar(b.node):
 			barred[b.node] = b.reason
 			continue
 		}
@@ -93,7 +96,7 @@ func (w *write) look(r *reading, s writing) error {
 		return err
 	}
 	r.known[s.query] = true
-	sc, err := r.enter(s.query.WithClause, nil)
+	sc, err := r.enter(s.query.WithClause, w.seenByPart())
 	if err != nil {
 		return err
 	}
@@ -103,7 +106,7 @@ func (w *write) look(r *reading, s writing) error {
 	}
 	b := &block{n: s.query, rels: append([]*relation{{ref: w.target.ref, base: &w.target}}, rels...)}
 	if w.part != nil {
-		err = w.starless(b)
+		err = w.starless(r, b)
 	} else {
 		err = r.starred(b)
 	}
@@ -162,11 +165,15 @@ func (p *placer) written(s writing, after int) error {
 }
 
 // starless refuses queries whose columns a star of a part's RETURNING clause takes: whoever names the part would see
-// those added to them.
-func (w *write) starless(b *block) error {
+// those added to them. Of a part that nothing names, nobody sees any.
+func (w *write) starless(r *reading, b *block) error {
 	for _, item := range nodes(b.n.TargetList) {
 		ref := star(item)
 		if ref == nil {
+			continue
+		}
+		if !w.part.used {
+			r.stars[ref] = true
 			continue
 		}
 		for _, rel := range b.rels {

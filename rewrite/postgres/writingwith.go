@@ -36,11 +36,9 @@ func writesWithin(with *ast.WithClause) bool {
 // writingWith plans a statement with parts that write. One that writes itself is observed alone where its parts
 // cannot be.
 func (pl *planner) writingWith(tree ast.Stmt) error {
-	plan, q := *pl.plan, *pl
-	q.plan = &plan
-	err := q.wrap(tree)
+	q, err := pl.wrapped(tree)
 	if err == nil {
-		*pl.plan, pl.edits = plan, q.edits
+		*pl.plan, pl.edits = *q.plan, q.edits
 		return nil
 	}
 	if _, reads := tree.(*ast.SelectStmt); reads {
@@ -51,6 +49,23 @@ func (pl *planner) writingWith(tree ast.Stmt) error {
 		return err
 	}
 	return pl.write(again)
+}
+
+// wrapped returns the plan of the statement within a SELECT. Where a query of its WITH clause turns out to be in the
+// way, it is looked at anew with that as it is.
+func (pl *planner) wrapped(tree ast.Stmt) (*planner, error) {
+	inTheWay := make(map[string]bool)
+	for {
+		plan, q, kept := *pl.plan, *pl, len(inTheWay)
+		q.plan, q.shares = &plan, &sharing{inTheWay: inTheWay}
+		err := q.wrap(tree)
+		if len(inTheWay) == kept {
+			return &q, err
+		}
+		if tree, err = parse(pl.readable(pl.st.source())); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // wrap puts the statement into a SELECT that shows what its parts tell.
@@ -67,6 +82,8 @@ func (pl *planner) wrap(tree ast.Stmt) error {
 	if err != nil {
 		return err
 	}
+	kept := len(pl.shares.inTheWay)
+	pl.shareQueries(tree, with, p)
 	visible, err := pl.observeParts(tree, with, p.common)
 	if err != nil {
 		return err
@@ -74,6 +91,9 @@ func (pl *planner) wrap(tree ast.Stmt) error {
 	main, err := pl.main(tree, first, visible)
 	if err != nil {
 		return err
+	}
+	if pl.shares.shown(with); len(pl.shares.inTheWay) > kept {
+		return refusal(history.ReasonWith)
 	}
 	return pl.around(with, main, first)
 }
@@ -155,7 +175,10 @@ func (pl *planner) main(tree ast.Stmt, first int, visible withNames) (ast.Stmt, 
 	if err := pl.write(own); err != nil {
 		return nil, err
 	}
-	return parse(pl.readable(spliced(pl.st.text, start, end, pl.sorted())))
+	written, err := parse(pl.readable(spliced(pl.st.text, start, end, pl.sorted())))
+	pl.edits = append(pl.edits, pl.shares.edits...)
+	pl.shares.shown(own)
+	return written, err
 }
 
 // mainRead has a SELECT tell what it reads.
@@ -163,7 +186,7 @@ func (pl *planner) mainRead(n *ast.SelectStmt) (ast.Stmt, error) {
 	pl.plan.Result.Tag = "SELECT "
 	parts := *pl.plan
 	if err := pl.selectRows(n); err != nil {
-		pl.edits, pl.plan.Result.Sources = nil, nil
+		pl.edits, pl.plan.Result.Sources = slices.Clone(pl.shares.edits), nil
 		pl.downgrade(reasonOf(err))
 		again, err := parse(pl.readable(pl.st.source()))
 		if err != nil {
@@ -177,7 +200,27 @@ func (pl *planner) mainRead(n *ast.SelectStmt) (ast.Stmt, error) {
 	pl.plan.Result.Reply = rewrite.Trimmed
 	main := *n
 	main.WithClause = nil
+	pl.shares.shown(&main)
 	return &main, nil
+}
+
+// withoutParts leaves out of a statement the parts of its WITH clause that write: these are proven with what is put
+// around the statement. It returns what puts them back.
+func withoutParts(n *ast.SelectStmt) func() {
+	left := make(map[*ast.CommonTableExpr]ast.Node)
+	if n.WithClause != nil {
+		for _, c := range nodes(n.WithClause.Ctes) {
+			if def, ok := c.(*ast.CommonTableExpr); ok && kindOf(def.Ctequery) != history.Other {
+				left[def] = def.Ctequery
+				def.Ctequery = nil
+			}
+		}
+	}
+	return func() {
+		for def, query := range left {
+			def.Ctequery = query
+		}
+	}
 }
 
 // tagOf is what the command tag of a statement that writes begins with.
