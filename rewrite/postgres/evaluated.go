@@ -58,6 +58,7 @@ const (
 type link struct {
 	*ast.SubLink
 	matched bool
+	orders  bool // it stands in ORDER BY
 	tests   []test
 }
 
@@ -98,7 +99,7 @@ func (s *seeker) seek(n ast.Node, at span, value need, tests []test) bool {
 	}
 	switch n := bare(n).(type) {
 	case *ast.SubLink:
-		s.links = append(s.links, link{n, value >= ofAll, tests})
+		s.links = append(s.links, link{SubLink: n, matched: value >= ofAll, tests: tests})
 		return within(n.Testexpr)
 	case *ast.BoolExpr:
 		if n.Boolop == ast.NOT_EXPR {
@@ -153,6 +154,22 @@ func (s *seeker) list(list *ast.NodeList, at span) bool {
 		}
 	}
 	return true
+}
+
+// order collects the subqueries in the ORDER BY clause of a query. They are evaluated for all of its rows: where some
+// are left out, these are not known. Of a row that is locked the key is that of the version before.
+func (s *seeker) order(n *ast.SelectStmt, at querySpan) bool {
+	before := len(s.links)
+	for _, item := range nodes(n.SortClause) {
+		by, ok := item.(*ast.SortBy)
+		if !ok || !s.seek(by.Node, span{at.listEnd + 1, at.to}, anyValue, nil) {
+			return false
+		}
+	}
+	for i := range s.links[before:] {
+		s.links[before+i].orders = true
+	}
+	return len(s.links) == before || n.LimitCount == nil && n.LimitOffset == nil && n.LockingClause == nil
 }
 
 // arms collects the subqueries behind AND and OR.

@@ -33,7 +33,7 @@ var reads = grammar{
 		"SELECT DISTINCT <list> FROM <from><where>", "SELECT <agg> FROM <from><where>",
 		"SELECT <one>, <agg> FROM <from><where> GROUP BY <group><having>",
 		"SELECT DISTINCT ON (a.id) a.id FROM <from><where> ORDER BY a.id",
-		"SELECT a.id FROM item a<where> ORDER BY a.id LIMIT 2", "SELECT <one> FROM <from><where> GROUP BY a.id, <one>"},
+		"SELECT a.id FROM item a<where> ORDER BY a.id LIMIT 2", "SELECT a.id, a.name FROM item a<where> ORDER BY (SELECT max(y.id) FROM <inner>), 1", "SELECT <one> FROM <from><where> GROUP BY a.id, <one>"},
 	"ids": {"SELECT id FROM item", "SELECT id FROM orders WHERE qty > 1", "SELECT a FROM loose",
 		"SELECT id FROM part UNION ALL SELECT id FROM item", "SELECT * FROM (SELECT id, stock FROM item) y",
 		"SELECT DISTINCT item_id FROM orders", "SELECT id FROM parent", "SELECT id FROM sold", "SELECT item FROM sold",

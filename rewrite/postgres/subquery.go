@@ -58,14 +58,14 @@ func (r *reading) lookInto(b *block, u *usage, sc *scope) (bool, error) {
 		beyond(n.SortClause, b.columns()) || beyond(n.GroupClause, b.columns()) {
 		return false, nil
 	}
-	others, err := r.inspect(n.DistinctClause, n.FromClause, n.GroupClause, n.HavingClause, n.WindowClause, n.SortClause,
+	others, err := r.inspect(n.DistinctClause, n.FromClause, n.GroupClause, n.HavingClause, n.WindowClause,
 		n.LimitCount, n.LimitOffset)
 	if err != nil || others.subquery {
 		return false, nil
 	}
 	s := seeker{planner: r.planner, fails: true}
 	at := r.places.queries[n]
-	if !s.list(n.TargetList, span{at.from + 1, at.listEnd + 1}) || len(s.links) > 0 && (b.grouped || b.unique) ||
+	if !s.list(n.TargetList, span{at.from + 1, at.listEnd + 1}) || !s.order(n, at) || len(s.links) > 0 && (b.grouped || b.unique) ||
 		!s.seek(n.WhereClause, r.places.whereClause(at.listEnd+1, at.to), ofAll, nil) {
 		return false, nil
 	}
@@ -192,7 +192,9 @@ func (l *looker) look(at link, around []*relation, depth int) (*subquery, bool) 
 		}
 		q.within = append(q.within, w)
 	}
-	q.whole = !refersTo(n, q.own(), around)
+	if q.whole = !refersTo(n, q.own(), around); q.whole && at.orders {
+		return nil, false // the server need not sort by what is the same for all rows
+	}
 	l.compare(q, at)
 	if q.whole && (l.block.grouped || l.block.unique) && slices.ContainsFunc(q.tests, test.queries) {
 		return nil, false // nothing would bound what these take
