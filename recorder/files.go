@@ -390,17 +390,17 @@ func parseLogEntry(b []byte) (e entryAt, meta byte, n int) {
 
 // entries streams what stands under a prefix, in the order of the keys: of each key what was written last. Keys come
 // without their versions. Key and value are valid until the next ones are asked for.
-func (f *files) entries(prefix []byte, yield func(key, value []byte) bool) error {
+func (f *files) entries(prefix, from []byte, yield func(key, value []byte) bool) error {
 	m := merger{}
-	from, _ := slices.BinarySearchFunc(f.logs, prefix, func(e entryAt, p []byte) int {
+	first, _ := slices.BinarySearchFunc(f.logs, from, func(e entryAt, p []byte) int {
 		if bytes.Compare(unversioned(e.key), p) < 0 {
 			return -1
 		}
 		return 1
 	})
-	m.add(&logEntries{rest: f.logs[from:]}, prefix)
+	m.add(&logEntries{rest: f.logs[first:]}, prefix)
 	for _, list := range f.tables {
-		m.add(newTableEntries(f, list, prefix), prefix)
+		m.add(newTableEntries(f, list, from), prefix)
 	}
 	var last []byte
 	for len(m.sources) > 0 {
@@ -419,7 +419,7 @@ func (f *files) entries(prefix []byte, yield func(key, value []byte) bool) error
 // find returns the value of a key as it was written last.
 func (f *files) find(key []byte) (value []byte, err error) {
 	err = errNoKey
-	failed := f.entries(key, func(k, v []byte) bool {
+	failed := f.entries(key, key, func(k, v []byte) bool {
 		if len(k) == len(key) {
 			value, err = bytes.Clone(v), nil
 		}

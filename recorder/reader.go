@@ -32,9 +32,9 @@ type Reader struct {
 
 // A store is where a Reader finds entries.
 type store interface {
-	// entries streams what stands under a prefix, in the order of the keys. Key and value are valid until the next ones
-	// are asked for. What cannot be read is left out, and found.
-	entries(prefix []byte, yield func(key, value []byte) bool) error
+	// entries streams what stands under a prefix, in the order of the keys, from a key on that has the prefix. Key and
+	// value are valid until the next ones are asked for. What cannot be read is left out, and found.
+	entries(prefix, from []byte, yield func(key, value []byte) bool) error
 	// find returns the value of a key. The error is errNoKey where there is none.
 	find(key []byte) ([]byte, error)
 	found() []Damage
@@ -430,7 +430,7 @@ func (r *Reader) values(ctx context.Context, prefix []byte) iter.Seq2[[]byte, va
 		}
 		stopped := false
 		failed := r.guard(prefix, func() error {
-			return r.store.entries(prefix, func(key, bytes []byte) bool {
+			return r.store.entries(prefix, prefix, func(key, bytes []byte) bool {
 				v := value{err: ctx.Err()}
 				if v.err == nil {
 					v.bytes, v.err = r.unsealed(key, bytes)

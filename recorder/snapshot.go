@@ -29,7 +29,7 @@ type view struct {
 	done func()
 }
 
-func (v view) entries(prefix []byte, yield func(key, value []byte) bool) error {
+func (v view) entries(prefix, from []byte, yield func(key, value []byte) bool) error {
 	o := badger.DefaultIteratorOptions
 	o.Prefix = prefix
 	// Values lie beside their keys: fetching them ahead would only cost a goroutine each.
@@ -37,7 +37,7 @@ func (v view) entries(prefix []byte, yield func(key, value []byte) bool) error {
 	it := v.txn.NewIterator(o)
 	defer it.Close()
 	var buf []byte
-	for it.Rewind(); it.ValidForPrefix(prefix); it.Next() {
+	for it.Seek(from); it.ValidForPrefix(prefix); it.Next() {
 		var err error
 		if buf, err = it.Item().ValueCopy(buf); err != nil {
 			return err
@@ -73,7 +73,7 @@ func (v view) close() error {
 func (w *Writer) Info() history.Info { return w.info }
 
 // InOrder streams a run's transactions in the order in which they began, but for those whose counters skip accepts.
-// They are the consumer's to keep. It keeps 8 bytes for each, and looks them up one by one. The first error ends it.
+// They are the consumer's to keep. It keeps 16 bytes for each, and looks them up one by one. The first error ends it.
 func (r *Reader) InOrder(ctx context.Context, run history.Run, skip func(seq uint32) bool) iter.Seq2[*history.Txn,
 	error] {
 	return func(yield func(*history.Txn, error) bool) {
@@ -89,7 +89,7 @@ func (r *Reader) InOrder(ctx context.Context, run history.Run, skip func(seq uin
 		}
 		defer l.Close()
 		for _, p := range keys {
-			t, err := l.Txn(ctx, history.MakeTxnID(run, p.seq), p.session)
+			t, err := l.Txn(ctx, p.ID, p.Session)
 			if err == nil {
 				err = ctx.Err()
 			}
@@ -100,15 +100,15 @@ func (r *Reader) InOrder(ctx context.Context, run history.Run, skip func(seq uin
 	}
 }
 
-// A txnKey says under which key a transaction of a run is stored.
-type txnKey struct {
-	session history.SessionID
-	seq     uint32
+// A TxnKey says under which key a transaction is stored.
+type TxnKey struct {
+	ID      history.TxnID
+	Session history.SessionID
 }
 
 // txnKeys finds the transactions of a run that are not skipped, in the order of their counters.
-func (r *Reader) txnKeys(ctx context.Context, run history.Run, skip func(seq uint32) bool) ([]txnKey, error) {
-	var keys []txnKey
+func (r *Reader) txnKeys(ctx context.Context, run history.Run, skip func(seq uint32) bool) ([]TxnKey, error) {
+	var keys []TxnKey
 	for key, value := range r.values(ctx, appendRunKey(nil, keyTxn, run)) {
 		if value.err != nil {
 			return nil, value.err
@@ -118,9 +118,9 @@ func (r *Reader) txnKeys(ctx context.Context, run history.Run, skip func(seq uin
 			return nil, r.corrupt(key, err)
 		}
 		if !skip(numbers[2]) {
-			keys = append(keys, txnKey{history.SessionID(numbers[1]), numbers[2]})
+			keys = append(keys, TxnKey{history.MakeTxnID(run, numbers[2]), history.SessionID(numbers[1])})
 		}
 	}
-	slices.SortFunc(keys, func(a, b txnKey) int { return cmp.Compare(a.seq, b.seq) })
+	slices.SortFunc(keys, func(a, b TxnKey) int { return cmp.Compare(a.ID.Seq(), b.ID.Seq()) })
 	return keys, nil
 }

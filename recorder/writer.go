@@ -68,6 +68,9 @@ type Stats struct {
 	LogTxns, LogWrites uint64
 }
 
+// Analyzed returns how much an analysis of the run has in memory: transactions, and the rows that the log's wrote.
+func (s Stats) Analyzed() uint64 { return s.Txns + s.LogTxns + s.LogWrites }
+
 // Create opens the recording in dir for a new run, and makes the recording if dir does not exist or is
 // empty. It draws the run's number: info.Run and info.Ended are ignored, and info.Started is now
 // unless it is set. The errors are ErrNotRecording, ErrFormat, ErrInUse, ErrCorrupt or the system's.

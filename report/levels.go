@@ -75,7 +75,7 @@ func doubts(c *analyzer.Coverage) []string {
 			"they read is not known")
 	}
 	if n := c.Log.Left; n > 0 {
-		why = append(why, "what "+plural(n, "transaction")+" of the server's log wrote was not looked at")
+		why = append(why, "what "+plural(n, "transaction")+" of the server's log wrote was not looked at as a whole")
 	}
 	if c.PutBack > 0 {
 		why = append(why, putBack(c))

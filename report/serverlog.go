@@ -35,7 +35,7 @@ func serverLog(c *analyzer.Coverage) string {
 		return strings.Join(parts, ", ")
 	}
 	if c.Log.Left > 0 {
-		parts = append(parts, plural(c.Log.Left, "transaction")+" that were not looked at")
+		parts = append(parts, plural(c.Log.Left, "transaction")+" that were not looked at as a whole")
 	}
 	if c.Log.Txns > 0 {
 		parts = append(parts, plural(c.Log.Txns, "transaction"))

@@ -164,9 +164,12 @@ func New(first history.Run) *Resolver {
 
 // Usable reports whether the log of a run is one that can be set beside its transactions: a run that has not ended, or
 // lacks something itself, says too little.
-func Usable(info *history.Info) bool {
-	return len(info.Log) > 0 && info.Whole() && !info.Columns &&
-		slices.ContainsFunc(info.Log, func(s history.LogStretch) bool { return !s.Empty() })
+func Usable(info *history.Info) bool { return info.Whole() && Logged(info) }
+
+// Logged reports whether a run has some of a log that tells of the versions that its statements show. It may be set
+// beside transactions of which all are there that ended while it was read, and shortly before and after.
+func Logged(info *history.Info) bool {
+	return !info.Columns && slices.ContainsFunc(info.Log, func(s history.LogStretch) bool { return !s.Empty() })
 }
 
 // AddRun adds a run whose log is usable.

@@ -14,6 +14,7 @@ import (
 	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/monitor"
 	"github.com/isotap/isotap/internal/proxyserver"
+	"github.com/isotap/isotap/internal/sliding"
 	"github.com/isotap/isotap/report"
 )
 
@@ -23,7 +24,8 @@ type watching struct {
 	json   bool
 	window time.Duration
 	limit  int
-	again  uint64         // how much is analyzed again at the end at most: see end
+	again  uint64         // how much is analyzed again at once at most: see end
+	every  time.Duration  // how often that is done before the end; 0: never
 	told   map[string]int // how often each finding that was told had been seen then
 	tell   func([]analyzer.News)
 	begin  func(history.Info) // nil: tell need not know the runs
@@ -33,6 +35,9 @@ type watching struct {
 func (w *watching) flags(c *cobra.Command, name, usage string) {
 	f := c.Flags()
 	f.BoolVar(&w.on, name, false, usage)
+	w.again = defaultAgain
+	f.DurationVar(&w.every, "live-every", defaultEvery, "with --"+name+": how often what conditions missed and the server's "+
+		"log tells is looked for in what was recorded last, 1s or more; 0: at the end only")
 	w.bounds(c)
 }
 
@@ -48,6 +53,9 @@ func (w *watching) check() error {
 	if w.window <= 0 || w.limit <= 0 {
 		return fmt.Errorf("--live-window and --live-limit must be more than 0")
 	}
+	if w.every != 0 && w.every < time.Second {
+		return fmt.Errorf("--live-every must be 1s or more, or 0")
+	}
 	return nil
 }
 
@@ -59,6 +67,7 @@ func (w *watching) watch(o *proxyserver.Options, out io.Writer) error {
 	if err := w.check(); err != nil {
 		return err
 	}
+	o.Slide = sliding.Options{Every: w.every, Limit: w.again}
 	o.Watch = w.options(out, func(err error) { o.Logger.Error("live", zap.Error(err)) })
 	return nil
 }
@@ -75,8 +84,10 @@ func (w *watching) options(out io.Writer, complain func(error)) *monitor.Options
 	}
 	w.told = make(map[string]int)
 	w.tell = func(news []analyzer.News) {
-		for _, n := range news {
-			w.told[n.Finding.ID] = max(w.told[n.Finding.ID], n.Finding.Count)
+		for i := range news {
+			f := news[i].Finding
+			news[i].First = w.told[f.ID] == 0
+			w.told[f.ID] = max(w.told[f.ID], f.Count)
 		}
 		if err := tell(time.Now(), news); err != nil {
 			complain(err)
@@ -89,6 +100,9 @@ func (w *watching) options(out io.Writer, complain func(error)) *monitor.Options
 // defaultAgain bounds the analysis at the end of a run that was watched to some hundred megabytes.
 const defaultAgain = 500_000
 
+// defaultEvery is how often stretches of a run that is watched are analyzed for what is known late.
+const defaultEvery = 30 * time.Second
+
 // end returns the result of a run that was watched. What predicates missed and what the server's log says is known
 // later than transactions are, so the recording is analyzed once more. That has the whole log in memory: where it has
 // too much of it, the result is that of the watch, and says so.
@@ -97,14 +111,14 @@ func (w *watching) end(c *cobra.Command, srv *proxyserver.Server, dir string) (*
 	if !srv.Predicates() && !srv.LogRead() {
 		return result, nil
 	}
-	if s := srv.Recorded(); s.LogTxns > 0 && s.Txns+s.LogTxns+s.LogWrites > w.again {
+	if s := srv.Recorded(); s.LogTxns > 0 && s.Analyzed() > w.again {
 		result.Coverage.Log.Left = int(s.LogTxns)
 		if srv.Predicates() {
 			result.Coverage.Untested = result.Coverage.Conditions
 		}
 		fmt.Fprintf(c.ErrOrStderr(), "isotap: %d transactions, and %d of the server's log with %d writes, are too much to be "+
-			"analysed once more (--live-again): what predicates missed and what the log tells is left out, "+
-			"isotap analyze %s has it\n", s.Txns, s.LogTxns, s.LogWrites, dir)
+			"analysed once more (--live-again): %s, isotap analyze %s has it\n", s.Txns, s.LogTxns, s.LogWrites,
+			w.missing(srv), dir)
 		return result, nil
 	}
 	whole, err := analysis.AnalyzeRun(context.WithoutCancel(c.Context()), dir, srv.Run(), analyzer.Options{})
@@ -113,6 +127,19 @@ func (w *watching) end(c *cobra.Command, srv *proxyserver.Server, dir string) (*
 	}
 	w.rest(whole)
 	return whole, nil
+}
+
+// missing says what predicates missed and the log tells that was not told.
+func (w *watching) missing(srv *proxyserver.Server) string {
+	switch n := srv.LeftOut(); {
+	case w.every == 0:
+		return "what predicates missed and what the log tells is left out"
+	case n > 0:
+		return fmt.Sprintf("what predicates missed and what the log tells was looked at while it came, without %d transactions "+
+			"of the log, for anomalies of up to %s", n, w.every)
+	}
+	return fmt.Sprintf("what predicates missed and what the log tells was looked at while it came, for anomalies of up to %s",
+		w.every)
 }
 
 // rest tells, once the watch has ended, what of the whole recording's findings was not told while they were made: what

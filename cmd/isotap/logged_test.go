@@ -54,7 +54,7 @@ func runLogged(t *testing.T, driver, at string, after ...string) {
 		},
 		Condition: func(cond string) (bool, error) { return cond == driver, nil },
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"serves": awaitProxy,
+			"serves": awaitProxy, "admin": awaitAdmin, "awaits": awaitText, "fetch": fetchPage,
 			"lose": func(ts *testscript.TestScript, _ bool, args []string) {
 				u, err := url.Parse(at)
 				ts.Check(err)

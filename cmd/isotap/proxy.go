@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -51,7 +52,7 @@ func proxyCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		sayLate(c, &o, srv)
+		live.sayLate(c, srv)
 		r := reloader{load: load, current: s, srv: srv, level: level, log: o.Logger}
 		config.Watch(c.Context(), c.Flag("config").Value.String(), r.reload)
 		sayUnwatched(c, srv)
@@ -72,19 +73,23 @@ func proxyCommand() *cobra.Command {
 	return c
 }
 
-// sayLate says what a live analysis does not tell.
-func sayLate(c *cobra.Command, o *proxyserver.Options, srv *proxyserver.Server) {
-	if o.Watch == nil {
+// sayLate says what a live analysis tells later than the rest.
+func (w *watching) sayLate(c *cobra.Command, srv *proxyserver.Server) {
+	if !w.on || !srv.Predicates() && !srv.ReadsLog() {
 		return
 	}
+	var of []string
 	if srv.Predicates() {
-		fmt.Fprintln(c.ErrOrStderr(),
-			"isotap: findings by predicates are not told while they are made, but at the end")
+		of = append(of, "by predicates")
 	}
 	if srv.ReadsLog() {
-		fmt.Fprintln(c.ErrOrStderr(),
-			"isotap: findings that rest on the server's log (who writes past isotap) are told at the end, too")
+		of = append(of, "that rest on the server's log (who writes past isotap)")
 	}
+	when := "not told while they are made, but at the end"
+	if w.every > 0 {
+		when = fmt.Sprintf("told every %s, and the rest at the end", w.every)
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "isotap: findings %s are %s\n", strings.Join(of, " and "), when)
 }
 
 // sayUnwatched says what a proxy cannot watch.

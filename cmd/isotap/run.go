@@ -149,7 +149,7 @@ func watch(c *cobra.Command, command, templates []string, o proxyserver.Options,
 	if err != nil {
 		return err
 	}
-	sayLate(c, &o, srv)
+	live.sayLate(c, srv)
 	if says {
 		sayUnwatched(c, srv)
 	}

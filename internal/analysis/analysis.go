@@ -1,5 +1,5 @@
 // Package analysis reads recordings and has the analyzer judge them: [Analyze] all runs of any number of directories
-// together, [AnalyzeRun] one of them. It knows neither the proxy nor SQL.
+// together, [AnalyzeRun] one of them, [AnalyzePart] some of one. It knows neither the proxy nor SQL.
 package analysis
 
 import (
@@ -63,7 +63,16 @@ func analyze(ctx context.Context, dirs []string, o analyzer.Options, wanted func
 	then func(*analyzer.Analyzer) error) (_ *analyzer.Result, err error) {
 	s := sources{byRun: make(map[history.Run]*recorder.Lookup), wanted: wanted}
 	defer func() { err = errors.Join(err, s.close()) }()
-	if err := s.prepare(ctx, dirs); err != nil {
+	if err := s.openAll(dirs); err != nil {
+		return nil, fmt.Errorf("analyze %w", err)
+	}
+	return s.analyze(ctx, o, then)
+}
+
+// analyze analyzes recordings that are open.
+func (s *sources) analyze(ctx context.Context, o analyzer.Options, then func(*analyzer.Analyzer) error) (*analyzer.Result,
+	error) {
+	if err := s.findVersions(ctx); err != nil {
 		return nil, fmt.Errorf("analyze %w", err)
 	}
 	if err := s.findForeign(ctx); err != nil {
@@ -257,6 +266,7 @@ type source struct {
 	reader *recorder.Reader
 	lookup *recorder.Lookup
 	runs   []history.Info // those that are wanted
+	part   *Part          // of the recording, which is all there is of it; nil: the recording is whole
 	// hurt says that something of it could not be read, and missing how many transactions of its runs.
 	hurt    bool
 	missing map[history.Run]uint64
@@ -301,12 +311,23 @@ func (x *source) tell(damaged func(run history.Run, unreadable uint64) error) er
 
 // prepare opens the recordings, and finds what their versions are called.
 func (s *sources) prepare(ctx context.Context, dirs []string) error {
+	if err := s.openAll(dirs); err != nil {
+		return err
+	}
+	return s.findVersions(ctx)
+}
+
+func (s *sources) openAll(dirs []string) error {
 	for _, dir := range dirs {
-		if err := s.open(dir); err != nil {
+		r, err := recorder.Open(dir)
+		if err == nil {
+			err = s.take(dir, r)
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", dir, err)
 		}
 	}
-	return s.findVersions(ctx)
+	return nil
 }
 
 func (s *sources) close() error {
@@ -320,11 +341,8 @@ func (s *sources) close() error {
 	return errors.Join(errs...)
 }
 
-func (s *sources) open(dir string) error {
-	r, err := recorder.Open(dir)
-	if err != nil {
-		return err
-	}
+// take adds a recording that is open, which close closes.
+func (s *sources) take(dir string, r *recorder.Reader) (err error) {
 	s.list = append(s.list, source{dir: dir, reader: r})
 	x := &s.list[len(s.list)-1]
 	if x.lookup, err = r.Lookup(); err != nil {

@@ -50,7 +50,7 @@ func (s *sources) eachLogged(ctx context.Context, do func(history.Run, *history.
 			if len(run.Log) == 0 || run.Server.Engine.Family() != dbms.MySQLFamily {
 				continue
 			}
-			for t, err := range x.reader.Logged(ctx, run.Run) {
+			for t, err := range x.logged(ctx, run.Run) {
 				if x.damaged(err) {
 					continue
 				}

@@ -22,12 +22,12 @@ func (s *sources) findWriters(ctx context.Context) error {
 	for i := range s.list {
 		x := &s.list[i]
 		for _, info := range x.runs {
-			if info.Server.Engine != dbms.PostgreSQL || x.hurt || !pglog.Usable(&info) {
+			if info.Server.Engine != dbms.PostgreSQL || x.hurt || !x.usable(&info) {
 				continue
 			}
 			any = true
 			found.AddRun(info)
-			for t, err := range x.reader.Logged(ctx, info.Run) {
+			for t, err := range x.logged(ctx, info.Run) {
 				if x.damaged(err) {
 					return nil // a log that lacks something is no witness
 				}
@@ -63,6 +63,14 @@ func (s *sources) findWriters(ctx context.Context) error {
 	found.Settle()
 	s.writers = found
 	return nil
+}
+
+// usable reports whether PostgreSQL's log of a run can be set beside its transactions.
+func (x *source) usable(info *history.Info) bool {
+	if x.part != nil {
+		return pglog.Logged(info)
+	}
+	return pglog.Usable(info)
 }
 
 // complete adds what PostgreSQL's log says that a transaction wrote unseen.

@@ -263,20 +263,32 @@ func (r *loggedRun) holdLogged(dir string) {
 		r.holdLoggedEdge(&edges[i], verdicts)
 	}
 	for _, f := range result.Findings {
-		if f.Anomaly == analyzer.Internal && !r.serializable {
-			r.t.Logf("%s: MySQL 114389, by a key that changed past isotap: %v", r.told, f.Explanation)
-		} else if f.Class == analyzer.Violation || r.serializable && !slices.ContainsFunc(f.Witness, beganAgain) {
-			r.t.Errorf("%s: %s %s: %v", r.told, f.Class, f.Anomaly, f.Explanation)
-		}
-		for i := range f.Witness {
-			r.holdLoggedEdge(&f.Witness[i], verdicts)
-		}
+		r.holdLoggedFinding(f, verdicts)
 	}
+	inParts := make(map[truth.Verdict]int)
+	for _, f := range partsOf(r.t, dir, rand.New(rand.NewPCG(uint64(len(txns)), 7)), 4) {
+		r.holdLoggedFinding(f, inParts)
+	}
+	r.t.Logf("%s: dependencies of findings in parts %v", r.told, inParts)
 	r.t.Logf("%s: %d transactions, %d past isotap; %d reads of those, %d of unknown origin; dependencies %v, %d findings, %+v",
 		r.told, len(txns), result.Coverage.Log.Past, r.read, r.open, verdicts, len(result.Findings), result.Coverage.Log)
 	// What a statement that isotap cannot follow may have written is of unknown origin.
 	if verdicts[truth.True] == 0 || !r.calls && result.Coverage.Log.Past == 0 {
 		r.t.Errorf("%s: nothing could be held against the truth", r.told)
+	}
+}
+
+// holdLoggedFinding sees that a finding blames no server that keeps its word, and holds what it rests on against the
+// truth.
+func (r *loggedRun) holdLoggedFinding(f *analyzer.Finding, verdicts map[truth.Verdict]int) {
+	r.t.Helper()
+	if f.Anomaly == analyzer.Internal && !r.serializable {
+		r.t.Logf("%s: MySQL 114389, by a key that changed past isotap: %v", r.told, f.Explanation)
+	} else if f.Class == analyzer.Violation || r.serializable && !slices.ContainsFunc(f.Witness, beganAgain) {
+		r.t.Errorf("%s: %s %s: %v", r.told, f.Class, f.Anomaly, f.Explanation)
+	}
+	for i := range f.Witness {
+		r.holdLoggedEdge(&f.Witness[i], verdicts)
 	}
 }
 

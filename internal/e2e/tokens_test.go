@@ -262,6 +262,7 @@ func (r *tokenRun) hold(dir string) {
 	if verdicts[truth.True] == 0 || exact == 0 {
 		r.t.Errorf("%s: nothing could be held against the truth", r.told)
 	}
+	r.holdParts(dir)
 }
 
 // holdFindings sees that no finding blames the server or says what is not true, and that what was planted is found.

@@ -23,7 +23,8 @@ type Options struct {
 	// Clock gives the time since the first run's start; nil: that is when the last transaction ended, as it is for what
 	// was recorded earlier.
 	Clock func() int64
-	// Begin takes the runs, and Tell what was found. They are called by the Monitor's own goroutine.
+	// Begin takes the runs, and Tell what was found. They are called by the Monitor's own goroutine, and Tell by who
+	// calls Found, but by one at a time.
 	Begin func(history.Info)
 	Tell  func([]analyzer.News)
 }
@@ -54,6 +55,8 @@ type Monitor struct {
 	queue chan item
 	done  chan struct{} // closed when the watching goroutine has ended
 	err   error         // set before done is closed
+
+	telling sync.Mutex // held while Tell is called
 
 	mu     sync.Mutex
 	counts map[Kind]int
@@ -269,9 +272,35 @@ func (m *Monitor) step(now, open int64) {
 		return
 	}
 	m.count(news)
-	if len(news) > 0 {
-		m.opts.Tell(news)
+	m.mu.Lock()
+	m.stats = m.live.Stats()
+	m.timed(news)
+	m.mu.Unlock()
+	m.tell(news)
+}
+
+// Found takes what another analysis of the same history found, which knows more than this one: what was not found
+// before is counted, and told.
+func (m *Monitor) Found(findings []*analyzer.Finding) {
+	var news []analyzer.News
+	m.mu.Lock()
+	for _, f := range findings {
+		if m.byID[f.ID] == 0 {
+			news = append(news, analyzer.News{Finding: f, First: true})
+		}
 	}
+	m.mu.Unlock()
+	m.count(news)
+	m.tell(news)
+}
+
+func (m *Monitor) tell(news []analyzer.News) {
+	if len(news) == 0 {
+		return
+	}
+	m.telling.Lock()
+	defer m.telling.Unlock()
+	m.opts.Tell(news)
 }
 
 func (m *Monitor) count(news []analyzer.News) {
@@ -283,6 +312,4 @@ func (m *Monitor) count(news []analyzer.News) {
 		m.counts[Kind{f.Anomaly, f.Class}] += more
 		m.byID[f.ID] += more
 	}
-	m.stats = m.live.Stats()
-	m.timed(news)
 }

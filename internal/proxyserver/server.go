@@ -25,6 +25,7 @@ import (
 	"github.com/isotap/isotap/internal/admin"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/monitor"
+	"github.com/isotap/isotap/internal/sliding"
 	"github.com/isotap/isotap/internal/tail"
 	"github.com/isotap/isotap/proxy"
 	"github.com/isotap/isotap/proxy/session"
@@ -74,6 +75,9 @@ type Options struct {
 	AdminPprof bool // serve profiles there
 	// Watch has what is recorded analyzed as it comes; nil: it is not. Its Clock is isotap's.
 	Watch *monitor.Options
+	// Slide has stretches of what is watched analyzed, for what is known later than transactions are. Its Every is 0
+	// where that is left to the end; Tell and Complain are isotap's.
+	Slide sliding.Options
 
 	// What [Server.Reconfigure] changes: see Reloadable.
 	Args                           bool
@@ -106,8 +110,12 @@ type Server struct {
 	writer     *recorder.Writer
 	recorder   proxy.Recorder // the writer, behind all who look at events before it
 	inserts    *insertCount
-	watch      *monitor.Monitor // nil: there is none
-	follow     *tail.Server     // nil where nobody can follow the recording
+	watch      *monitor.Monitor             // nil: there is none
+	window     *sliding.Window              // nil: there is none
+	later      map[string]*analyzer.Finding // what it found, by id; its goroutine's until it is closed
+	leftOut    uint64
+	slideLimit uint64
+	follow     *tail.Server // nil where nobody can follow the recording
 	result     *analyzer.Result
 	settle     func() (untested, beyond int) // ends the testing of predicates; nil where there is none
 	predicates bool                          // conditions are recorded
@@ -135,7 +143,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}
-	srv := &Server{served: make(chan error, 1), upstream: o.Upstream, url: o.URL, version: o.Version,
+	srv := &Server{served: make(chan error, 1), later: make(map[string]*analyzer.Finding), slideLimit: o.Slide.Limit, upstream: o.Upstream, url: o.URL, version: o.Version,
 		started: time.Now(), tls: o.ClientTLS.Use, log: o.Logger}
 	srv.asking, srv.giveUp = context.WithCancel(context.WithoutCancel(ctx))
 	legs, err := o.legs()
@@ -221,7 +229,7 @@ func (srv *Server) observe(ctx context.Context, o Options, b backend, cfg *proxy
 	srv.serveFollowers(o.Recording, o.Logger)
 	if o.Watch != nil {
 		info.Run = srv.writer.Run()
-		if err := srv.startWatch(ctx, o.Watch, info); err != nil {
+		if err := srv.startWatch(ctx, &o, info); err != nil {
 			return err
 		}
 	}
@@ -343,6 +351,7 @@ func (srv *Server) closeRecording() error {
 		srv.writer.NothingPutBack()
 	}
 	cancel()
+	srv.endWindow(srv.slideLimit)
 	if srv.follow != nil {
 		srv.follow.Drain()
 	}

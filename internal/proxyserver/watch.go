@@ -1,14 +1,19 @@
 package proxyserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/monitor"
+	"github.com/isotap/isotap/internal/sliding"
 	"github.com/isotap/isotap/proxy"
 	"github.com/isotap/isotap/recorder"
 )
@@ -16,8 +21,9 @@ import (
 // watched gives what is recorded to a watch as well.
 type watched struct {
 	proxy.Recorder
-	run   history.Run
-	watch *monitor.Monitor
+	run    history.Run
+	watch  *monitor.Monitor
+	window *sliding.Window // nil: there is none
 }
 
 // Session records a session and has it watched.
@@ -28,25 +34,61 @@ func (w watched) Session(ctx context.Context, s history.Session) error {
 
 // Txn records a transaction and has it watched. Both only read it from then on.
 func (w watched) Txn(ctx context.Context, t *history.Txn) error {
-	return errors.Join(w.Recorder.Txn(ctx, t), w.watch.Txn(ctx, t))
+	err := w.Recorder.Txn(ctx, t)
+	if w.window != nil {
+		w.window.Txn(t)
+	}
+	return errors.Join(err, w.watch.Txn(ctx, t))
 }
 
 // startWatch has the run watched from its beginning.
-func (srv *Server) startWatch(ctx context.Context, o *monitor.Options, info history.Info) error {
-	watching := *o
-	watching.Clock = func() int64 { return int64(time.Since(info.Started)) }
+func (srv *Server) startWatch(ctx context.Context, o *Options, info history.Info) error {
+	watching := *o.Watch
+	clock := func() int64 { return int64(time.Since(info.Started)) }
+	watching.Clock = clock
 	srv.watch = monitor.Start(watching)
-	srv.recorder = watched{srv.recorder, srv.writer.Run(), srv.watch}
+	if o.Slide.Every > 0 && (srv.predicates || srv.logged.reader != nil) {
+		slide := o.Slide
+		slide.Tell = srv.foundLater
+		slide.Complain = func(err error) { o.Logger.Warn("live", zap.Error(err)) }
+		srv.window = sliding.Slide(sliding.Recording{Dir: o.Recording, Writer: srv.writer, Clock: clock}, slide)
+	}
+	srv.recorder = watched{srv.recorder, srv.writer.Run(), srv.watch, srv.window}
 	return srv.watch.Run(ctx, info)
+}
+
+// foundLater has what a stretch of the recording showed told, and keeps it for the result.
+func (srv *Server) foundLater(findings []*analyzer.Finding) {
+	for _, f := range findings {
+		if srv.later[f.ID] == nil {
+			srv.later[f.ID] = f
+		}
+	}
+	srv.watch.Found(findings)
+}
+
+// endWindow ends the analyses of stretches. Where there is too much for one of the whole they have the rest.
+func (srv *Server) endWindow(limit uint64) {
+	if srv.window != nil {
+		srv.leftOut = srv.window.Close(srv.writer.Stats().Analyzed() > limit)
+	}
 }
 
 // endWatch ends it, and keeps the result.
 func (srv *Server) endWatch() error {
 	err := srv.watch.Run(context.Background(), srv.writer.Info())
 	result, failed := srv.watch.Close()
-	srv.result = result
+	if srv.result = result; result != nil {
+		result.Include(slices.SortedFunc(maps.Values(srv.later), func(f, g *analyzer.Finding) int {
+			return cmp.Compare(f.First, g.First)
+		}))
+	}
 	return errors.Join(err, failed)
 }
+
+// LeftOut returns how many transactions of the server's log no stretch of the recording had that was analyzed while it
+// was made ([Options.Slide]), once isotap has ended.
+func (srv *Server) LeftOut() uint64 { return srv.leftOut }
 
 // Watched returns the result of isotap that was watched, once it has ended; nil where it was not.
 func (srv *Server) Watched() *analyzer.Result { return srv.result }

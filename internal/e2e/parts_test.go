@@ -1,0 +1,83 @@
+package e2e
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/analysis"
+	"github.com/isotap/isotap/internal/truth"
+	"github.com/isotap/isotap/recorder"
+)
+
+// partsOf returns what the analysis of n random parts of a recording finds: of short stretches of time, as if nothing
+// else had been recorded.
+func partsOf(t *testing.T, dir string, rng *rand.Rand, n int) (found []*analyzer.Finding) {
+	t.Helper()
+	var keys []recorder.TxnKey
+	var ends []int64
+	for _, x := range transactions(t, dir) {
+		keys, ends = append(keys, recorder.TxnKey{ID: x.ID, Session: x.Session}), append(ends, x.End)
+	}
+	if len(ends) == 0 {
+		return nil
+	}
+	const lag = int64(20 * time.Millisecond)
+	first, last := slices.Min(ends), slices.Max(ends)
+	for range n {
+		p := analysis.Part{From: first + rng.Int64N(last-first+1)}
+		p.To = p.From + (last-first)/int64(2+rng.IntN(6))
+		p.LogFrom, p.LogTo = p.From+lag, p.To-lag
+		p.Run = keys[0].ID.Run()
+		for i, end := range ends {
+			if end >= p.From && end <= p.To {
+				p.Txns = append(p.Txns, keys[i])
+			}
+		}
+		r, err := recorder.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := analysis.AnalyzePart(t.Context(), r, dir, p, analyzer.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, result.Findings...)
+	}
+	return found
+}
+
+func transactions(t *testing.T, dir string) (all []*history.Txn) {
+	t.Helper()
+	r, err := recorder.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for x, err := range r.Txns(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, x)
+	}
+	return all
+}
+
+// holdParts holds what is found in parts of the recording against the log.
+func (r *tokenRun) holdParts(dir string) {
+	r.t.Helper()
+	found := partsOf(r.t, dir, rand.New(rand.NewPCG(uint64(len(r.recorded)), 7)), 4)
+	verdicts := make(map[truth.Verdict]int)
+	for _, f := range found {
+		if f.Class == analyzer.Violation || r.serializable && !slices.ContainsFunc(f.Witness, beganAgain) {
+			r.t.Errorf("%s: a part: %s %s: %v%s", r.told, f.Class, f.Anomaly, f.Explanation, transactionsOf(f))
+		}
+		for i := range f.Witness {
+			r.holdEdge(&f.Witness[i], "a finding in a part", verdicts)
+		}
+	}
+	r.t.Logf("%s: %d findings in parts, dependencies %v", r.told, len(found), verdicts)
+}
