@@ -75,6 +75,11 @@ WITH q AS (SELECT * FROM item), u AS (UPDATE orders SET note = q.name FROM q WHE
 WITH q AS (SELECT max(id) AS m FROM orders), u AS (UPDATE item SET stock = m FROM q WHERE id = 1), v AS (SELECT q.m, kv.k FROM q, kv) SELECT * FROM v ORDER BY k
 WITH d AS (DELETE FROM loose RETURNING a), q AS (SELECT i.id, d.a FROM d, item i WHERE d.a = i.id), u AS (UPDATE orders SET qty = q.a FROM q WHERE item_id = q.id RETURNING orders.id) SELECT * FROM u, q ORDER BY 1, 2
 WITH q AS (SELECT id, name FROM item), u AS (UPDATE orders SET note = 'x' FROM q WHERE q.id = item_id RETURNING q.*, *) SELECT * FROM q ORDER BY id
+WITH u AS (UPDATE item SET stock = stock + 1 RETURNING id) SELECT k, (SELECT count(*) FROM orders) AS n FROM kv WHERE EXISTS (SELECT FROM loose WHERE b = k) OR k = 'a' ORDER BY k
+WITH u AS (UPDATE item SET stock = stock + 1 RETURNING id) SELECT name, (SELECT max(o.note) FROM orders o WHERE o.item_id = item.id) FROM item WHERE id IN (SELECT id FROM u) AND id IN (SELECT item_id FROM orders) ORDER BY id
+WITH u AS (UPDATE item SET stock = stock + 1 RETURNING id) SELECT u.id, (SELECT count(*) FROM orders) FROM u WHERE EXISTS (SELECT FROM orders WHERE item_id = u.id) ORDER BY id
+WITH d AS (DELETE FROM loose RETURNING a) SELECT name FROM item WHERE id IN (SELECT d.a FROM d JOIN orders o ON o.item_id = d.a) AND id NOT IN (SELECT a FROM loose)
+WITH d AS (DELETE FROM loose) SELECT name FROM item WHERE id > (SELECT max(id) FROM orders) AND id = 1
 SELECT 1; WITH d AS (DELETE FROM loose RETURNING *) SELECT * FROM d WHERE a > 1; WITH d AS (DELETE FROM kv) SELECT 2 AS two`
 
 // textsWithParts returns the texts one by one. A comment ends in the middle of one.
@@ -131,6 +136,7 @@ func TestPartsTellWhatTheyWrite(t *testing.T) {
 		{"WITH q AS (SELECT id, name FROM item WHERE stock > 5), d AS (DELETE FROM orders USING q WHERE q.id = item_id RETURNING orders.id) SELECT q.name, d.id FROM q, d", 3, "item", "stock > 5", "", history.Exact},
 		{"WITH q AS (SELECT id, name FROM item), d AS (DELETE FROM orders USING q WHERE q.id = item_id AND orders.id < 3 RETURNING orders.id) SELECT 1", 2, "item", "id = 1", "", history.Exact},
 		{"WITH q AS (SELECT id FROM item), d AS (DELETE FROM loose USING (SELECT * FROM q) c WHERE c.id = a) DELETE FROM kv USING q WHERE id = 2", 1, "item", "id = 2", "", history.Exact},
+		{"WITH d AS (DELETE FROM loose RETURNING a) SELECT name FROM item WHERE id IN (SELECT item_id FROM orders WHERE qty > 1) AND id IN (SELECT a FROM d)", 1, "orders", "qty > 1", "", history.Exact},
 		{"WITH q AS (SELECT id FROM item), d AS (DELETE FROM loose WHERE a IN (SELECT id FROM q)) SELECT 1", 1, "loose",
 			"true", "", history.Inexact},
 	} {

@@ -51,7 +51,7 @@ type subquery struct {
 // for all that read tables.
 func (r *reading) lookInto(b *block, u *usage, sc *scope) (bool, error) {
 	n := b.n
-	if n != r.tree || r.of != nil || !r.runsSubqueriesAgain() || len(r.parts) > 0 {
+	if n != r.tree || r.of != nil || !r.runsSubqueriesAgain() {
 		return false, nil
 	}
 	if !b.grouped && (u.reachesOut(b.rels) || u.unsure) || b.unique && len(b.sights) == 0 ||
