@@ -57,6 +57,13 @@ var columnShapes = []string{
 	"SELECT q.v, MAX(q.%s), COUNT(*) FROM (SELECT n.v, m.* FROM m JOIN n ON n.m = m.id) q GROUP BY q.v",
 	"WITH q AS (SELECT n.v, m.%s AS x FROM m JOIN n ON n.m = m.id) SELECT q.v, MAX(q.x), COUNT(*) FROM q GROUP BY q.v",
 	"SELECT n.v, (SELECT m.%s), COUNT(*) FROM m JOIN n ON n.m = m.id GROUP BY n.v, m.%s",
+	"SELECT %s FROM m WHERE EXISTS (SELECT 1 FROM n WHERE n.m = m.id) ORDER BY %s, id",
+	"SELECT m.%s FROM m JOIN n ON n.m = m.id WHERE m.id IN (SELECT v FROM n) ORDER BY n.v, m.id",
+	"SELECT m.id, m.%s, n.v FROM m JOIN n ON n.m = m.id ORDER BY n.v, m.%s, m.id LIMIT 3",
+	"SELECT m.%s, n.id FROM m JOIN n ON n.m = m.id ORDER BY m.%s, n.id",
+	"SELECT m.%s, (SELECT MAX(v) FROM n WHERE n.m = m.id) AS s FROM m ORDER BY s, id",
+	"SELECT DISTINCT m.%s FROM m JOIN n ON n.m = m.id ORDER BY m.%s",
+	"SELECT q.%s FROM (SELECT * FROM m WHERE id IN (SELECT m FROM n) ORDER BY id LIMIT 3) q ORDER BY q.id DESC",
 }
 
 // TestColumnsAreDefinedAsByTheServer runs a matrix of types and shapes directly and through isotap, as texts and
