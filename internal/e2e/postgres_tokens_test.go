@@ -21,13 +21,12 @@ func (postgresTokens) begin(level string) []string { return []string{"BEGIN ISOL
 func (postgresTokens) read(r *rand.Rand, table string, n, id int) string {
 	other := map[string]string{"a": "b", "b": "parts", "parts": "a"}[table]
 	switch r.IntN(7) {
-	case 2: // a row hangs on the other table's where the first arm of OR does not let it pass
-		return fmt.Sprintf("SELECT x.hist || ';' || CASE WHEN x.id <= %d THEN '' ELSE (SELECT string_agg(y.hist, ';') FROM %s y WHERE y.id = x.id) END, ',%d.' "+
-			"FROM %s x WHERE x.id <= %[1]d OR EXISTS (SELECT FROM %[2]s z WHERE z.id = x.id)%[5]s", id, other, n, table,
-			oneOf(r, "", "", " FOR UPDATE"))
-	case 3:
-		return fmt.Sprintf("SELECT coalesce(CASE WHEN x.id = %d THEN x.hist END, (SELECT max(y.hist) FROM %s y WHERE y.id = x.id), x.hist), ',%d.' "+
-			"FROM %s x WHERE x.id <= %[1]d", id, other, n, table)
+	case 2: // no row that comes hangs on the other table's: the first arm of OR lets it pass
+		return fmt.Sprintf("SELECT x.hist, ',%d.' FROM %s x WHERE x.id <= %d OR (SELECT count(*) FROM %s y WHERE y.id = x.id) > 5%s",
+			n, table, id, other, oneOf(r, "", "", " FOR UPDATE"))
+	case 3: // all rows but one hang on it
+		return fmt.Sprintf("SELECT x.hist || coalesce(';' || CASE WHEN x.id = %d THEN NULL ELSE "+
+			"(SELECT max(y.hist) FROM %s y WHERE y.id = x.id) END, ''), ',%d.' FROM %s x WHERE x.id <= %[1]d + 1", id, other, n, table)
 	case 0:
 		return fmt.Sprintf("SELECT x.hist || ';' || y.hist, ',%d.' FROM %s x JOIN %s y ON y.id = x.id WHERE x.id <= %d%s",
 			n, table, other, id, oneOf(r, "", "", " FOR UPDATE", " FOR SHARE OF y"))
