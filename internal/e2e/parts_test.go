@@ -3,6 +3,7 @@ package e2e
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,4 +81,32 @@ func (r *tokenRun) holdParts(dir string) {
 		}
 	}
 	r.t.Logf("%s: %d findings in parts, dependencies %v", r.told, len(found), verdicts)
+}
+
+// holdParts holds what is found in parts of the recording against what the snapshots lack.
+func (m *choosers) holdParts(t *testing.T, recording string) {
+	t.Helper()
+	byID := make(map[history.TxnID]*choosing)
+	for _, x := range transactions(t, recording) {
+		byID[x.ID] = m.txns[markOf(x)]
+	}
+	anti, gone := 0, 0
+	for _, f := range partsOf(t, recording, rand.New(rand.NewPCG(uint64(len(byID)), 7)), 20) {
+		for i := range f.Witness {
+			e := &f.Witness[i]
+			from, to := byID[e.From.ID], byID[e.To.ID]
+			switch {
+			case !strings.HasSuffix(e.Row.Table, ".item"):
+			case e.Kind == analyzer.RW:
+				if anti++; from == nil || to == nil || from.shows(to) {
+					t.Errorf("a part: %s is said to have come before %s, whose writes its snapshot shows", e.From.ID, e.To.ID)
+				}
+			case e.Kind == analyzer.WR && e.NotFound && !e.Current:
+				if gone++; from == nil || to == nil || !to.shows(from) {
+					t.Errorf("a part: %s is said to have missed what %s took away", e.To.ID, e.From.ID)
+				}
+			}
+		}
+	}
+	t.Logf("in parts %d anti-dependencies, %d dependencies on who took rows away", anti, gone)
 }

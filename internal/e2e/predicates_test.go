@@ -318,6 +318,7 @@ func (m *choosers) hold(t *testing.T, recording string) {
 	if expected == 0 {
 		t.Error("no phantoms")
 	}
+	m.holdParts(t, recording)
 }
 
 // markOf returns the mark in a transaction's query.
