@@ -122,7 +122,8 @@ func parse(args []string, out io.Writer) (settings, error) {
 		"kills: what is killed, separated by commas: proxy, server, both (default all in turn)")
 	f.DurationVar(&s.slack, "slack", 250*time.Millisecond,
 		"how much later than promised a thing may happen because the machine is busy")
-	f.Int64Var(&s.memory, "memory", 1536, "how many MiB hostile peers may make the proxy take")
+	f.Int64Var(&s.memory, "memory", 2304, "how many MiB hostile peers may make the proxy take (default twice its "+
+		"max_row_memory, as garbage may take as much as what is held, and 256)")
 	f.IntVar(&s.clients, "clients", 0, "crowd: how many clients there are at a time (default 10000, "+
 		"on PostgreSQL 2000, whose processes take memory)")
 	f.IntVar(&s.rate, "rate", 1000, "crowd: how many clients come and go each second, if the machine can")
