@@ -31,8 +31,7 @@ type Cache struct {
 	mu      sync.Mutex    // taken by whoever reads, to replace current
 	began   time.Time     // when the whole catalog was last looked at
 	took    time.Duration // how long that took
-	failure error         // of the last reading of what is pending
-	failed  time.Time     // when that was
+	failing failing       // of what is pending
 	related bool          // what was last read by names was more than simple tables
 	waits   bool          // until somebody asks: nothing is read ahead
 	ahead   *time.Timer   // calls readAhead
@@ -173,14 +172,13 @@ func (c *Cache) Arrive() (wait func() error) {
 			return nil
 		}
 	}
-	var failure error
-	var failed time.Time
+	var failed failing
 	return func() error {
-		due := failure == nil || time.Since(failed) >= settleAgain
+		due := failed.due()
 		if due {
 			c.mu.Lock()
 		} else if !c.mu.TryLock() {
-			return failure
+			return failed.err
 		}
 		defer c.mu.Unlock()
 		if fresh() {
@@ -189,10 +187,10 @@ func (c *Cache) Arrive() (wait func() error) {
 		if due {
 			ctx, cancel := context.WithTimeout(context.Background(), settleLimit)
 			defer cancel()
-			failure = c.reload(ctx)
-			failed = time.Now()
+			began := time.Now()
+			failed.note(began, c.reload(ctx))
 		}
-		return failure
+		return failed.err
 	}
 }
 

@@ -72,7 +72,7 @@ func uses(database string, change func(int) error) map[string]func(context.Conte
 			err = errors.Join(cache.Reload(ctx), change(changes), cache.Reload(ctx))
 			cache.Touch([]rewrite.SchemaChange{{Made: []rewrite.TableName{{Schema: "public", Table: "child"}}}})
 			cache.Table("public", "child")
-			return errors.Join(err, cache.failure, cache.Close())
+			return errors.Join(err, cache.failing.err, cache.Close())
 		},
 		"matching": withConn(func(ctx context.Context, conn *Conn) error {
 			p := history.Predicate{Table: "public.child", Of: "public.child", As: "child", Where: "id > 1"}

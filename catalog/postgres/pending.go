@@ -233,9 +233,26 @@ func (s *snapshot) named(n name) []uint32 {
 const (
 	// settleLimit bounds how long a statement waits for the tables to be read that it names.
 	settleLimit = 5 * time.Second
-	// settleAgain is how long a reading that failed is not tried again.
+	// settleAgain is how long a reading that failed is not tried again at most.
 	settleAgain = time.Second
 )
+
+// A failing is how the last of some readings failed, if it did. It says when to try again: soon after one that failed
+// at once, as where the connection was lost, so that little goes unobserved.
+type failing struct {
+	err  error
+	next time.Time
+}
+
+// due reports whether a reading may be tried.
+func (f *failing) due() bool { return f.err == nil || !time.Now().Before(f.next) }
+
+// note takes in how a reading went that began at a time. Readings that fail take a fifth of the time at most.
+func (f *failing) note(began time.Time, err error) {
+	const soonest, share = 20 * time.Millisecond, 4
+	now := time.Now()
+	f.err, f.next = err, now.Add(min(settleAgain, max(soonest, share*now.Sub(began))))
+}
 
 // settle sees that what is pending has been read, if it is as the condition says. An error: it has not.
 func (c *Cache) settle(matters func(*pending) bool) error {
@@ -253,18 +270,18 @@ func (c *Cache) settle(matters func(*pending) bool) error {
 
 // settleThis reads what is pending, unless that has just failed. It needs c.mu.
 func (c *Cache) settleThis(p *pending) error {
-	if c.failure != nil && time.Since(c.failed) < settleAgain {
-		return c.failure
+	if !c.failing.due() {
+		return c.failing.err
 	}
+	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), settleLimit)
 	defer cancel()
+	read := c.readPending
 	if p.any {
-		c.failure = c.reload(ctx)
-	} else {
-		c.failure = c.readPending(ctx, p)
+		read = func(ctx context.Context, _ *pending) error { return c.reload(ctx) }
 	}
-	c.failed = time.Now()
-	return c.failure
+	c.failing.note(began, read(ctx, p))
+	return c.failing.err
 }
 
 // readPending reads what is known to have been touched. It needs c.mu.
