@@ -12,6 +12,7 @@ import (
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/monitor"
 	"github.com/isotap/isotap/internal/sliding"
 	"github.com/isotap/isotap/proxy"
@@ -58,7 +59,8 @@ func (srv *Server) startWatch(ctx context.Context, o *Options, info history.Info
 }
 
 // foundLater has what a stretch of the recording showed told, and keeps it for the result.
-func (srv *Server) foundLater(findings []*analyzer.Finding) {
+func (srv *Server) foundLater(r *analyzer.Result) {
+	findings := analysis.KnownLater(r)
 	for _, f := range findings {
 		if srv.later[f.ID] == nil {
 			srv.later[f.ID] = f

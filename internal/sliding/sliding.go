@@ -28,7 +28,7 @@ type Options struct {
 	// once at most. Where more come, stretches are shorter than Every.
 	Limit uint64
 	// Tell takes what a stretch has. It is called by the Window's own goroutine.
-	Tell func([]*analyzer.Finding)
+	Tell func(*analyzer.Result)
 	// Complain takes why a stretch was not analyzed.
 	Complain func(error)
 }
@@ -194,7 +194,7 @@ func (w *Window) look(ctx context.Context, lag time.Duration) error {
 		to.unseen = 0
 	}
 	if len(result.Findings) > 0 {
-		w.opts.Tell(result.Findings)
+		w.opts.Tell(result)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func play(t *testing.T, limit uint64) *played {
 	}
 	p := &played{t: t, w: w}
 	p.slide = newWindow(Recording{dir, w, func() int64 { return p.now }}, Options{Every: time.Hour, Limit: limit,
-		Tell: func(f []*analyzer.Finding) { p.found = append(p.found, f...) }, Complain: func(err error) { t.Error(err) }})
+		Tell: func(r *analyzer.Result) { p.found = append(p.found, r.Findings...) }, Complain: func(err error) { t.Error(err) }})
 	close(p.slide.done) // its goroutine looks by the clock, and was never begun
 	t.Cleanup(func() { w.Close() })
 	return p
