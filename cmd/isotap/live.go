@@ -129,10 +129,13 @@ func (w *watching) end(c *cobra.Command, srv *proxyserver.Server, dir string) (*
 	return whole, nil
 }
 
+// slides reports whether what is known late is looked for before the end.
+func (w *watching) slides() bool { return w.every > 0 && w.again > 0 }
+
 // missing says what predicates missed and the log tells that was not told.
 func (w *watching) missing(srv *proxyserver.Server) string {
 	switch n := srv.LeftOut(); {
-	case w.every == 0:
+	case !w.slides():
 		return "what predicates missed and what the log tells is left out"
 	case n > 0:
 		return fmt.Sprintf("what predicates missed and what the log tells was looked at while it came, without %d transactions "+

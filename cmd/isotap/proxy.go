@@ -86,7 +86,7 @@ func (w *watching) sayLate(c *cobra.Command, srv *proxyserver.Server) {
 		of = append(of, "that rest on the server's log (who writes past isotap)")
 	}
 	when := "not told while they are made, but at the end"
-	if w.every > 0 {
+	if w.slides() {
 		when = fmt.Sprintf("told every %s, and the rest at the end", w.every)
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "isotap: findings %s are %s\n", strings.Join(of, " and "), when)

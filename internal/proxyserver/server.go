@@ -75,8 +75,8 @@ type Options struct {
 	AdminPprof bool // serve profiles there
 	// Watch has what is recorded analyzed as it comes; nil: it is not. Its Clock is isotap's.
 	Watch *monitor.Options
-	// Slide has stretches of what is watched analyzed, for what is known later than transactions are. Its Every is 0
-	// where that is left to the end; Tell and Complain are isotap's.
+	// Slide has stretches of what is watched analyzed, for what is known later than transactions are. Its Every or its
+	// Limit is 0 where that is left to the end; Tell and Complain are isotap's.
 	Slide sliding.Options
 
 	// What [Server.Reconfigure] changes: see Reloadable.
@@ -143,8 +143,9 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}
-	srv := &Server{served: make(chan error, 1), later: make(map[string]*analyzer.Finding), slideLimit: o.Slide.Limit, upstream: o.Upstream, url: o.URL, version: o.Version,
-		started: time.Now(), tls: o.ClientTLS.Use, log: o.Logger}
+	srv := &Server{served: make(chan error, 1), upstream: o.Upstream, url: o.URL, version: o.Version,
+		started: time.Now(), tls: o.ClientTLS.Use, log: o.Logger,
+		later: make(map[string]*analyzer.Finding), slideLimit: o.Slide.Limit}
 	srv.asking, srv.giveUp = context.WithCancel(context.WithoutCancel(ctx))
 	legs, err := o.legs()
 	if err != nil {
