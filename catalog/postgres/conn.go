@@ -118,13 +118,16 @@ func (r row) oid(i int) uint32 {
 	return uint32(n)
 }
 
+// statementTimeout is after what time the server ends a query.
+const statementTimeout = 30 * time.Second
+
 // begin begins a transaction that sees one state of the catalog. It waits neither long nor for anybody's
 // lock, names are the system's whatever the login's settings say, and a query is planned once, whatever it is asked
 // with.
 var begin = []query{
 	{purpose: "a transaction", text: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"},
 	{purpose: "settings for a transaction", columns: 5, row: true,
-		text: "SELECT pg_catalog.set_config('statement_timeout', '30s', true), " +
+		text: "SELECT pg_catalog.set_config('statement_timeout', '" + statementTimeout.String() + "', true), " +
 			"pg_catalog.set_config('lock_timeout', '1s', true), " +
 			"pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true), " +
 			"pg_catalog.set_config('jit', 'off', true), " +
@@ -147,21 +150,38 @@ func (c *Conn) Ping(ctx context.Context) error {
 	return err
 }
 
-// transact does work in one transaction, whose last questions are asked by [transaction.last]. It may do it twice: when
-// the server turns out to have closed the connection, or keeps no prepared statements.
+// endedAgain is how often a reading that somebody ended is done again: who ends what runs may end the next one, too.
+const endedAgain = 2
+
+// transact does work in one transaction, whose last questions are asked by [transaction.last]. It does it again when
+// the server turns out to have closed the connection, or keeps no prepared statements, and when somebody ended it.
 func (c *Conn) transact(ctx context.Context, work func(*transaction) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	again := c.pg != nil
+	kept, ended, began := c.pg != nil, 0, time.Now()
 	for {
 		err := c.try(ctx, work)
-		keepsNone := c.losesPrepared(err)
 		var unexpected *catalog.UnexpectedAnswer
-		if err == nil || !(again || keepsNone) || errors.As(err, &unexpected) || c.pg != nil || ctx.Err() != nil {
+		switch {
+		case err == nil, c.pg != nil, ctx.Err() != nil, errors.As(err, &unexpected):
+			return err
+		case c.losesPrepared(err):
+		case isEnded(err) && ended < endedAgain && time.Since(began) < statementTimeout:
+			ended++
+		case kept:
+			kept = false
+		default:
 			return err
 		}
-		again = false
 	}
+}
+
+// isEnded reports whether an error says that somebody ended a query, or its session. A query of which the server has
+// enough after statementTimeout ends alike.
+func isEnded(err error) bool {
+	const queryCanceled, adminShutdown = "57014", "57P01"
+	var e *pgconn.PgError
+	return errors.As(err, &e) && (e.Code == queryCanceled || e.Code == adminShutdown)
 }
 
 // try needs c.mu. After an error c.pg is nil.

@@ -206,14 +206,14 @@ func awaitStale(c *Cache) {
 	}
 }
 
-// lockCatalog keeps everybody from reading a database's catalog until the function that it returns is called.
-func lockCatalog(t *testing.T, db *sql.DB) (unlock func()) {
+// lockCatalog keeps everybody from reading a table of the catalog until the function that it returns is called.
+func lockCatalog(t *testing.T, db *sql.DB, table string) (unlock func()) {
 	t.Helper()
 	lock, err := db.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lock.Exec("LOCK TABLE pg_catalog.pg_attribute IN ACCESS EXCLUSIVE MODE"); err != nil {
+	if _, err := lock.Exec("LOCK TABLE pg_catalog." + table + " IN ACCESS EXCLUSIVE MODE"); err != nil {
 		t.Fatal(err)
 	}
 	return func() {
@@ -235,7 +235,7 @@ func TestDefinitionsDuringAReadingAreNotedByWhatItFinds(t *testing.T) {
 	}
 	awaitStale(c)
 	run(t, db, "CREATE TABLE child () INHERITS (parent)")
-	unlock := lockCatalog(t, db)
+	unlock := lockCatalog(t, db, "pg_attribute")
 	arrived := make(chan struct{})
 	go func() { defer close(arrived); arrive(t, c) }()
 	for looking := false; !looking; {
@@ -265,7 +265,7 @@ func TestWhoArrivesAtAnUnreadableCatalogKnowsNothingOfIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitStale(c)
-	unlock := lockCatalog(t, db)
+	unlock := lockCatalog(t, db, "pg_attribute")
 	wait := c.Arrive()
 	for range 2 { // the second does not wait for another reading
 		if err := wait(); err == nil {
@@ -294,7 +294,7 @@ func TestWhoArrivedAtAnUnreadableCatalogHasItLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitStale(c)
-	unlock := lockCatalog(t, db)
+	unlock := lockCatalog(t, db, "pg_attribute")
 	wait := c.Arrive()
 	if wait() == nil {
 		t.Fatal("it was read under a lock")
@@ -303,6 +303,46 @@ func TestWhoArrivedAtAnUnreadableCatalogHasItLater(t *testing.T) {
 	time.Sleep(settleAgain)
 	if err := wait(); err != nil {
 		t.Errorf("the session still knows no table: %v", err)
+	}
+}
+
+// TestEndedReadingIsDoneAgain: somebody ends a reading over a connection that is new, as who ends all that runs, and the
+// next one.
+func TestEndedReadingIsDoneAgain(t *testing.T) {
+	for _, end := range []string{"pg_terminate_backend", "pg_cancel_backend"} {
+		t.Run(end, func(t *testing.T) {
+			database, db := newDatabase(t, "CREATE TABLE plain (a int)")
+			admin := testdb.OpenPostgreSQL(t, "")
+			c := load(t, database)
+			if err := c.conn.Close(); err != nil {
+				t.Fatal(err)
+			}
+			unlock := lockCatalog(t, db, "pg_rewrite") // who connects needs none of it
+			read := make(chan error, 1)
+			go func() { read <- c.Reload(t.Context()) }()
+			for range endedAgain {
+				endWaiting(t, admin, database, end)
+			}
+			unlock()
+			if err := <-read; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// endWaiting ends the reading that waits for a lock, by a function of the server's, once there is one.
+func endWaiting(t *testing.T, admin *sql.DB, database, end string) {
+	t.Helper()
+	for ended := int64(0); ended == 0 && t.Context().Err() == nil; time.Sleep(time.Millisecond) {
+		done, err := admin.Exec("SELECT "+end+"(pid) FROM pg_stat_activity WHERE datname = $1 AND "+
+			"application_name = 'isotap' AND wait_event_type = 'Lock'", database)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ended, err = done.RowsAffected(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
