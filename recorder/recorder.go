@@ -19,14 +19,19 @@
 //
 // # The files
 //
-// Writing: writer.go takes events through a queue and puts them to disk in batches, under the keys of keys.go and
-// counted in marks.go; encode.go (with dictionary.go, rowid.go and tupleids.go) makes values of them, pack.go
-// compresses these, seal.go gives them checksums. halt.go waits for a disk that takes nothing, gap.go notes what is
-// lost for that. store.go opens Badger, after tables.go has seen that its files are whole; disk_unix.go asks for free
-// space, private.go keeps others out. Reading: files.go and tablefile.go read Badger's files without it and without
-// changing them; reader.go streams and lookup.go finds single transactions, both through decode.go; check.go says what
-// is damaged; snapshot.go lets the process that writes read through Badger. matches.go, definitions.go and
-// serverlog.go do both for what is there beside transactions.
+// Writing: create.go opens a recording for a new run and makes its Writer. writer.go is what callers ask of one: what
+// they give goes through the queue of queue.go to one goroutine (writing.go), which puts it to disk in the batches of
+// batch.go, under the keys of keys.go and counted in marks.go. encode.go (with dictionary.go, rowid.go and
+// tupleids.go) makes values, info.go that of the run itself; pack.go compresses them, seal.go gives them checksums.
+// halt.go waits for a disk that takes nothing, gap.go notes what is lost for that. store.go opens Badger, after
+// tables.go has seen that its files are whole; disk_unix.go asks for free space, private.go keeps others out.
+//
+// Reading: files.go and tablefile.go read Badger's files without it and without changing them; reader.go streams and
+// lookup.go finds single transactions, both through decode.go, into the memory of arena.go and with the row ids of
+// intern.go. part.go reads some of a run, check.go says what is damaged, snapshot.go lets the process that writes read
+// through Badger.
+//
+// Both: matches.go, definitions.go and serverlog.go have what is there beside transactions.
 //
 // # Format
 //
