@@ -306,8 +306,8 @@ func TestWhoArrivedAtAnUnreadableCatalogHasItLater(t *testing.T) {
 	}
 }
 
-// TestEndedReadingIsDoneAgain: somebody ends a reading over a connection that is new, as who ends all that runs, and the
-// next one.
+// TestEndedReadingIsDoneAgain: somebody ends a reading over a connection that is new, as who ends all that runs, and
+// the next one.
 func TestEndedReadingIsDoneAgain(t *testing.T) {
 	for _, end := range []string{"pg_terminate_backend", "pg_cancel_backend"} {
 		t.Run(end, func(t *testing.T) {

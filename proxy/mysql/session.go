@@ -19,7 +19,9 @@
 //     one text has several. prepare.go prepares statements, and variants of them that the client does not see;
 //     execute.go executes them.
 //   - exchange.go has what was sent, the commands whose replies are due and how far these have come. relay.go passes
-//     replies on to the client without isotap's columns, and takes a statement's end stage by stage.
+//     replies on to the client: mask.go keeps isotap's columns out of results, describing.go out of what describes
+//     tables.
+//   - completion.go takes a statement's end stage by stage, retry.go runs the original of one that was refused.
 //   - questions.go has the queries that isotap adds, ending.go what becomes of all when a side is gone.
 //
 // The parts:
@@ -27,7 +29,7 @@
 //   - auth.go takes passwords between connections of which only one is safe.
 //   - settings.go has what the session's statements are read under, prepared.go the prepared statements, params.go
 //     their parameters, multi.go a text of several statements.
-//   - identities.go takes the identities out of rows.
+//   - identities.go takes the identities out of rows, row.go the visible part out of binary ones.
 //   - txn.go is the record of a statement and the transaction that it belongs to, writes.go compares what it collected
 //     with what the server counted, captures.go has who waits for what was collected.
 //   - diagnostics.go has what the client may still ask about its last statement: ROW_COUNT(), FOUND_ROWS(), SHOW
