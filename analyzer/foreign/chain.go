@@ -60,12 +60,33 @@ func (c *chain) add(v version, op history.Op, old history.Tag) (before history.T
 	}
 	if n := len(c.versions); n > 0 {
 		if before = c.versions[n-1].tag; before == v.tag {
-			c.versions[n-1] = v // a statement's two writes are one
+			// A statement's two writes are one. But whose an untagged one is may be a guess: it stays where its
+			// transaction may have met it under the tag before.
+			if n > 1 && c.untagged(n-1) && (v.gone || v.shown != c.versions[n-1].shown) {
+				c.versions = append(c.versions, v)
+			} else {
+				c.versions[n-1] = v
+			}
 			return before, false
 		}
 	}
 	c.versions = append(c.versions, v)
 	return before, true
+}
+
+// untagged reports whether the i-th version shows the tag of the one before it.
+func (c *chain) untagged(i int) bool {
+	before, v := &c.versions[i-1], &c.versions[i]
+	return !before.gone && !v.gone && before.shown == v.shown
+}
+
+// standing returns the versions between two places, of which a reader saw one: where it sees only what was committed,
+// without the last if the statement that left that replaced it.
+func (c *chain) standing(from, to int, committed bool) []version {
+	if committed && to-from > 1 && to < len(c.versions) && c.versions[to].tag == c.versions[to-1].tag {
+		to--
+	}
+	return c.versions[from:to]
 }
 
 // showing returns from where to where the versions stand that show a tag: they stand side by side, and a reader saw one
@@ -87,7 +108,7 @@ func (c *chain) showing(t history.Tag) (from, to int) {
 	return from, to
 }
 
-// find returns where the version with a tag stands; -1 where there is none.
+// find returns where the first version with a tag stands; -1 where there is none.
 func (c *chain) find(t history.Tag) int {
 	if c.place == nil {
 		return slices.IndexFunc(c.versions, func(v version) bool { return v.tag == t })

@@ -82,9 +82,13 @@ func (v *views) undoneBefore(s *history.Stmt) bool {
 	return v.undone
 }
 
-// passed takes note of what a statement says of the snapshot, and that it may have written unseen.
+// passed takes note of what a statement says of the snapshot, and that it may have written unseen. A ROLLBACK TO
+// SAVEPOINT gives the snapshot back where the savepoint is older than that.
 func (v *views) passed(s *history.Stmt) {
 	v.wroteUnseen = v.wroteUnseen || mayWriteUnseen(*s)
+	if s.Kind == history.Rollback {
+		v.taken = 0
+	}
 	if v.taken == 0 && s.Kind == history.Select && s.Locking == history.NoLock && !s.Void && len(s.Accesses) > 0 {
 		v.taken = s.End
 	}
@@ -133,7 +137,7 @@ func (v *views) resolve(c *chain, s *history.Stmt, a *history.Access) {
 		at := v.own(group, s)
 		if at < 0 {
 			from, to, committed := v.of(s, a)
-			at = seenOf(group, from, to, committed)
+			at = seenOf(c.standing(start, end, committed), from, to, committed)
 		}
 		if at < 0 || v.mayBeOwn(group[at+1:]) {
 			a.Version = unknown(v.txn.ID)

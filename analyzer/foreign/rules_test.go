@@ -393,3 +393,50 @@ func TestOwnUnseenWritesMayHaveBeenMet(t *testing.T) {
 		})
 	}
 }
+
+// TestOwnUnseenWritesBeforeADeletionMayHaveBeenMet has a transaction read a row between two statements that were not
+// observed. One has written it, the second has deleted it: the log tells both writes of the second.
+func TestOwnUnseenWritesBeforeADeletionMayHaveBeenMet(t *testing.T) {
+	before := logged(1, 10, 20, history.LoggedWrite{Op: history.UpdateRow, Row: row, New: tag(1, 1)})
+	replaced := history.Row{Table: row.Table, ID: "new"}
+	log := []*history.LoggedTxn{before, logged(2, 61, 70, untagged(row, tag(1, 1)), deletion(row, tag(1, 1)),
+		inserted(replaced, tag(2, 3)))}
+	x := one(2, history.Select, history.Read, tag(1, 1), 50, 60)
+	read := x.Stmts[0]
+	x.Stmts = []history.Stmt{{Kind: history.Update, Observation: history.Opaque}, read,
+		{Kind: history.Replace, Observation: history.Inexact, Accesses: []history.Access{{Row: replaced, Op: history.InsertRow}}}}
+	for i := range x.Stmts {
+		x.Stmts[i].Num = uint32(i + 1)
+	}
+	x.End = 70
+	resolver(t, log, x).Resolve(x)
+	if got := x.Stmts[1].Accesses[0].Version; !isUnknown(got) {
+		t.Errorf("it read %v", got)
+	}
+	for _, c := range []struct {
+		level history.Level
+		want  bool
+	}{{history.RepeatableRead, true}, {history.ReadUncommitted, false}} {
+		other := one(77, history.Select, history.Read, tag(1, 1), 55, 65)
+		other.Level = c.level
+		resolver(t, log, x, other).Resolve(other)
+		if got := other.Stmts[0].Accesses[0].Version; (got == tag(1, 1)) != c.want {
+			t.Errorf("at %v somebody else read %v", c.level, got)
+		}
+	}
+}
+
+// TestSnapshotsThatWereGivenBackTellNothing has a transaction read, undo that to a savepoint which is older, and read
+// what somebody wrote past isotap meanwhile: the server began the transaction again.
+func TestSnapshotsThatWereGivenBackTellNothing(t *testing.T) {
+	log := []*history.LoggedTxn{update(1, history.Tag{}, tag(1, 1), 10, 20), update(2, tag(1, 1), tag(1, 1), 50, 60)}
+	txn := &history.Txn{ID: id(7), Level: history.RepeatableRead, Status: history.Committed, Start: 30, End: 90,
+		Stmts: []history.Stmt{{Num: 1, Kind: history.Savepoint}, {Num: 2, Kind: history.Select, Observation: history.Exact,
+			Start: 31, End: 40, Accesses: []history.Access{{Row: other, Version: tag(1, 2)}}},
+			{Num: 3, Kind: history.Rollback, Start: 61, End: 62}, {Num: 4, Kind: history.Select, Observation: history.Exact,
+				Start: 70, End: 80, Accesses: []history.Access{{Row: row, Version: tag(1, 1)}}}}}
+	resolver(t, log, txn).Resolve(txn)
+	if got := txn.Stmts[3].Accesses[0].Version; !isUnknown(got) {
+		t.Errorf("it read %v", got)
+	}
+}
