@@ -131,6 +131,8 @@ type refusing struct{}
 
 func (refusing) Equality(string, history.Predicate) (e sqltoken.Equality, ok bool) { return e, false }
 
+func (refusing) Why(error) (refused, reached bool) { return true, true }
+
 func (refusing) Number(string, string) (n int64, null, known bool) { return 0, false, false }
 
 func (refusing) Test(ctx context.Context, _ string, _ []history.Predicate, _ []string) ([][]int, []bool, error) {

@@ -42,6 +42,8 @@ const (
 type Tester interface {
 	Test(ctx context.Context, database string, predicates []history.Predicate, images []string) (matching [][]int,
 		lacking []bool, err error)
+	// Why says of an error of Test's whether the server refused a predicate, or else whether it was reached at all.
+	Why(err error) (refused, reached bool)
 	// Equality returns what a predicate asks of a whole number, with the column as Number takes it; false where that is
 	// not known. It is called from one goroutine.
 	Equality(database string, p history.Predicate) (e sqltoken.Equality, ok bool)
@@ -72,7 +74,8 @@ type Matcher struct {
 	beyond int   // predicates that were let go of before they had been tested whole, as there was too much
 	partly int   // predicates that were forgotten, and had not been tested whole since the server or images could not
 
-	spent int64 // nanoseconds that tests took; of Run
+	spent  int64              // nanoseconds that tests took; of Run
+	absent map[string]absence // of servers, by database; of Run
 }
 
 type table struct{ database, name string }
@@ -105,13 +108,16 @@ type test struct {
 	// equality is nil where it has none, or the tester was not asked yet.
 	equality *equality
 	failed   bool // the server could not test it
+	breaks   int  // so many tests in a row had the connection break
+	owed     bool // it was not held against the images from tested on, and is to be
+	lost     bool // some of these were forgotten
 	// lacked says that images it should have been held against lack a column that it names.
 	lacked bool
 }
 
 // NewMatcher returns a Matcher that keeps nothing yet.
 func NewMatcher(t Tester, s Sink, log *zap.Logger) *Matcher {
-	return &Matcher{tester: t, sink: s, log: log, tables: make(map[table]*tests)}
+	return &Matcher{tester: t, sink: s, log: log, tables: make(map[table]*tests), absent: make(map[string]absence)}
 }
 
 // Add takes in what a transaction did that has ended. It keeps nothing of t but strings.
@@ -248,7 +254,7 @@ func (t *tests) abandon() int {
 }
 
 // partly reports whether the predicate was not held against all that it should have been.
-func (x *test) partly() bool { return x.failed || x.lacked }
+func (x *test) partly() bool { return x.failed || x.lacked || x.owed || x.lost }
 
 // forget lets go of what is older than the window. It returns how many predicates of it were tested partly.
 func (t *tests) forget(now int64) (partly int) {
@@ -262,6 +268,7 @@ func (t *tests) forget(now int64) (partly int) {
 		x.drop(n, t.dropped)
 	}
 	for p, x := range t.predicates {
+		t.lose(x)
 		if x.uses.last() < old {
 			delete(t.predicates, p)
 			if x.partly() {
@@ -294,7 +301,7 @@ func (m *Matcher) Run(ctx, work context.Context, rest time.Duration, now func() 
 		case <-tick.C:
 			m.turn(work, now)
 		case <-ctx.Done():
-			m.round(work, now())
+			m.last(work, now())
 			return
 		}
 	}
@@ -355,6 +362,11 @@ func (m *Matcher) due(now int64) (tasks []task, known []history.Matches) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for k, t := range m.tables {
+		if m.absent[k.database].until > now {
+			t.owe()
+			m.partly += t.forget(now)
+			continue
+		}
 		all := t.untested(m.Gentle)
 		for _, u := range all {
 			if len(u.matching) > 0 {
@@ -408,7 +420,8 @@ func (t *tests) untested(gentle bool) (all []untested) {
 	end := t.dropped + len(t.images)
 	for p, x := range t.predicates {
 		u := t.untestedOf(p, x, gentle)
-		x.tested = end
+		t.lose(x)
+		x.tested, x.owed = end, false
 		x.uses.settle(end)
 		if len(u.matching) > 0 || t.asks(u) {
 			all = append(all, u)
@@ -477,13 +490,23 @@ func (m *Matcher) round(ctx context.Context, now int64) {
 	for _, t := range tasks {
 		for from := 0; from < len(t.images); from += batchImages {
 			to := min(from+batchImages, len(t.images))
-			m.test(ctx, task{t.database, t.of, t.places[from:to], t.images[from:to]})
+			m.test(ctx, task{t.database, t.of, t.places[from:to], t.images[from:to]}, now)
 		}
 	}
 }
 
+// last is the last round: who was not there is asked once more.
+func (m *Matcher) last(ctx context.Context, now int64) {
+	clear(m.absent)
+	m.round(ctx, now)
+}
+
 // test holds predicates against images. Where that fails, each predicate is tried by itself.
-func (m *Matcher) test(ctx context.Context, t task) {
+func (m *Matcher) test(ctx context.Context, t task, now int64) {
+	if m.absent[t.database].until > now {
+		m.owe(t)
+		return
+	}
 	predicates, texts := make([]history.Predicate, len(t.of)), make([]string, len(t.images))
 	for i := range t.of {
 		predicates[i] = t.of[i].predicate
@@ -492,24 +515,29 @@ func (m *Matcher) test(ctx context.Context, t task) {
 		texts[i] = t.images[i].text
 	}
 	matching, lacking, err := m.tester.Test(ctx, t.database, predicates, texts)
+	refused, reached := true, true
+	if err != nil && ctx.Err() == nil {
+		refused, reached = m.tester.Why(err)
+	}
 	switch {
 	case err == nil:
+	case !refused && !reached:
+		m.miss(t, now, err)
+		return
 	case len(predicates) > 1 && ctx.Err() == nil:
 		for i := range predicates {
-			m.test(ctx, task{t.database, t.of[i : i+1], t.places, t.images})
+			m.test(ctx, task{t.database, t.of[i : i+1], t.places, t.images}, now)
 		}
 		return
 	default:
-		for _, p := range predicates {
-			m.mark(t.database, p, func(x *test) { x.failed = true })
-		}
-		m.log.Info("a condition cannot be tested: what it did not find is not known",
-			zap.String("table", predicates[0].Table), zap.Int("conditions", len(predicates)), zap.Error(err))
+		m.fail(t, refused, err)
 		return
 	}
+	delete(m.absent, t.database)
+	m.mark(t, func(x *test, _ *untested) { x.breaks = 0 })
 	for i, matched := range matching {
 		if lacking[i] {
-			m.mark(t.database, predicates[i], func(x *test) { x.lacked = true })
+			m.mark(task{database: t.database, of: t.of[i : i+1]}, func(x *test, _ *untested) { x.lacked = true })
 		}
 		found := history.Matches{Database: t.database, Predicate: predicates[i]}
 		for _, at := range matched {
@@ -531,11 +559,14 @@ func (m *Matcher) keep(ctx context.Context, found history.Matches) {
 	}
 }
 
-// mark takes note of something about the test of a predicate.
-func (m *Matcher) mark(database string, p history.Predicate, what func(*test)) {
+// mark takes note of something about the tests of a task's predicates.
+func (m *Matcher) mark(of task, what func(*test, *untested)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if t := m.tables[table{database, p.Table}]; t != nil && t.predicates[p] != nil {
-		what(t.predicates[p])
+	for i := range of.of {
+		p := of.of[i].predicate
+		if t := m.tables[table{of.database, p.Table}]; t != nil && t.predicates[p] != nil {
+			what(t.predicates[p], &of.of[i])
+		}
 	}
 }

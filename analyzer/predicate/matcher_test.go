@@ -23,11 +23,30 @@ type grep struct {
 	// not know the numbers of images that begin with unread.
 	numbers, asksMore bool
 	unread            string
+	// There is no server while it is down. Conditions break the connection as often as breaks says.
+	down   bool
+	breaks map[string]int
+}
+
+var errDown, errBroke = errors.New("connection refused"), errors.New("unexpected EOF")
+
+// Why takes all other errors for the condition's.
+func (g *grep) Why(err error) (refused, reached bool) {
+	return !errors.Is(err, errDown) && !errors.Is(err, errBroke), !errors.Is(err, errDown)
 }
 
 func (g *grep) Test(_ context.Context, _ string, predicates []history.Predicate, images []string) (matching [][]int,
 	lacking []bool, err error) {
 	g.asked++
+	if g.down {
+		return nil, nil, errDown
+	}
+	for _, p := range predicates {
+		if g.breaks[p.Where] > 0 {
+			g.breaks[p.Where]--
+			return nil, nil, errBroke
+		}
+	}
 	matching, lacking = make([][]int, len(predicates)), make([]bool, len(predicates))
 	for i, p := range predicates {
 		if p.Where == "error" {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-mysql-org/go-mysql/mysql"
 
+	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
@@ -82,6 +83,32 @@ func (m *Matching) Test(ctx context.Context, _ string, predicates []history.Pred
 	}
 	return found.matching, found.lacking, nil
 }
+
+// Why says of an error of Test's whether the server refused a predicate, or otherwise whether it was reached at all.
+func (m *Matching) Why(err error) (refused, reached bool) {
+	var login *catalog.LoginError
+	var said *mysql.MyError
+	switch {
+	case errors.As(err, &login):
+		return false, false
+	case errors.As(err, &said):
+		return !slices.Contains(passing, said.Code), true
+	}
+	return false, true
+}
+
+// passing are the codes of errors that say nothing of a statement: somebody ended it or its session, the server ends or
+// lacks something now, or others were in the way.
+var passing = []uint16{mysql.ER_QUERY_INTERRUPTED, mysql.ER_SERVER_SHUTDOWN, mysql.ER_NEW_ABORTING_CONNECTION,
+	connectionKilled, mysql.ER_LOCK_WAIT_TIMEOUT, mysql.ER_LOCK_DEADLOCK, mysql.ER_OUTOFMEMORY,
+	mysql.ER_OUT_OF_RESOURCES, mysql.ER_DISK_FULL, mysql.ER_RECORD_FILE_FULL, statementTimeout, queryTimeout}
+
+// Codes that the library has no names for, MariaDB's but for the last.
+const (
+	connectionKilled uint16 = 1927
+	statementTimeout uint16 = 1969
+	queryTimeout     uint16 = 3024
+)
 
 // Outcomes say of each predicate what matches it, whether an image lacked a column of it, and the server's error.
 type outcomes struct {

@@ -379,3 +379,43 @@ func TestTestedConditionsKeepNobodyFromTheCatalog(t *testing.T) {
 	}
 	cancel()
 }
+
+// TestWhyATestFailed has the server refuse a condition, somebody end the session, and no such database be there.
+func TestWhyATestFailed(t *testing.T) {
+	database, _ := newDatabase(t, "CREATE TABLE plain (a int)")
+	admin := testdb.OpenPostgreSQL(t, "")
+	d := databases(t, target(t))
+	test := func(database, where string) error {
+		_, _, err := d.Test(t.Context(), database, []history.Predicate{{Table: "public.plain", Of: "public.plain",
+			As: "plain", Where: where}}, []string{"(1)"})
+		return err
+	}
+	hold := func(how string, err error, refused, reached bool) {
+		t.Helper()
+		if err == nil {
+			t.Errorf("%s: there is no error", how)
+		} else if r, there := d.Why(err); r != refused || there != reached {
+			t.Errorf("%s: refused %v, reached %v: %v", how, r, there, err)
+		}
+	}
+	hold("no such function", test(database, "nofunc(a)"), true, true)
+	hold("no such database", test("nowhere", "a = 1"), false, false)
+	ended := make(chan error, 1)
+	go func() { ended <- test(database, "pg_sleep(25) IS NULL") }()
+	var err error
+	for tested := false; !tested; {
+		if _, err := admin.Exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity "+
+			"WHERE datname = $1 AND wait_event = 'PgSleep'", database); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err = <-ended:
+			tested = true
+		case <-time.After(time.Millisecond):
+		}
+	}
+	hold("ended", err, false, true)
+	if err := test(database, "a = 1"); err != nil {
+		t.Errorf("over a new connection: %v", err)
+	}
+}

@@ -3,11 +3,15 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/isotap/isotap/catalog"
 	"github.com/isotap/isotap/history"
 )
 
@@ -85,8 +89,32 @@ func (d *Databases) Test(ctx context.Context, database string, predicates []hist
 	images []string) (matching [][]int, lacking []bool, err error) {
 	cache, err := d.Open(ctx, database)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, &unopened{err}
 	}
 	matching, err = cache.beside.testing.Matching(ctx, predicates, images)
 	return matching, make([]bool, len(predicates)), err
 }
+
+// An unopened error is why nothing could be asked in a database.
+type unopened struct{ error }
+
+// Unwrap returns what it was about.
+func (u *unopened) Unwrap() error { return u.error }
+
+// Why says of an error of Test's whether the server refused a predicate, or otherwise whether it was reached at all.
+func (d *Databases) Why(err error) (refused, reached bool) {
+	var login *catalog.LoginError
+	var unread *unopened
+	var said *pgconn.PgError
+	switch {
+	case errors.As(err, &unread), errors.As(err, &login):
+		return false, false
+	case errors.As(err, &said) && len(said.Code) > len(passing[0]):
+		return !slices.Contains(passing, said.Code[:len(passing[0])]), true
+	}
+	return false, true
+}
+
+// passing are the classes of errors that say nothing of a query: of connections, of rollbacks for others' sake, of
+// what the server lacks now, of objects in use, and of what an operator does.
+var passing = []string{"08", "40", "53", "55", "57"}
