@@ -49,6 +49,7 @@ var rules = []mutants.Mutant{
 	{"but for an untagged one that its transaction may have met", "chain.go",
 		"n > 1 && c.untagged(n-1) && (v.gone || v.shown != c.versions[n-1].shown)", "false"},
 	{"which nobody else met who sees what was committed", "chain.go", "committed && to-from > 1", "committed && to < 0"},
+	{"nor replaced", "resolve.go", "c.standing(start, end, true) // a write", "c.standing(start, end, false) // a write"},
 	{"and who sees everything may have", "chain.go", "committed && to-from > 1", "to-from > 1"},
 	{"a row's absence shows no version", "chain.go", " && !c.versions[to].gone", ""},
 	{"rows in no order are left out of who wrote them", "foreign.go",

@@ -125,10 +125,11 @@ func (v *views) resolve(c *chain, s *history.Stmt, a *history.Access) {
 	switch own := (history.Tag{Txn: v.txn.ID, Stmt: s.Num}); {
 	case len(group) == 0:
 	case a.Op != history.Read:
+		committed := c.standing(start, end, true) // a write waits for who wrote before
 		switch at := c.find(own); {
 		case at > 0:
 			a.Version = c.versions[at-1].tag
-		case len(group) == 1:
+		case len(committed) == 1 && !v.mayBeOwn(group[1:]):
 			a.Version = group[0].tag
 		default:
 			a.Inexact = true // it was undone, or is past the log's end

@@ -424,6 +424,11 @@ func TestOwnUnseenWritesBeforeADeletionMayHaveBeenMet(t *testing.T) {
 			t.Errorf("at %v somebody else read %v", c.level, got)
 		}
 	}
+	undone := one(77, history.Update, history.UpdateRow, tag(1, 1), 55, 65)
+	resolver(t, log, x, undone).Resolve(undone)
+	if a := undone.Stmts[0].Accesses[0]; a.Inexact || a.Version != tag(1, 1) {
+		t.Errorf("somebody else replaced %+v", a)
+	}
 }
 
 // TestSnapshotsThatWereGivenBackTellNothing has a transaction read, undo that to a savepoint which is older, and read
