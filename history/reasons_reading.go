@@ -269,6 +269,12 @@ var (
 		hint: "Name fewer columns in the test: with those that isotap needs there would be more than the " +
 			"1,664 that a result may have.",
 	})
+	ReasonNoColumns = reading.declare(cause{
+		text: "no columns",
+		postgres: "a SELECT without columns (`SELECT FROM t`): with isotap's its result would look like that of a " +
+			"write that returns nothing",
+		hint: "Have the SELECT return something in the test: SELECT 1 FROM ... instead of SELECT FROM ....",
+	})
 	ReasonOwnText = reading.declare(cause{
 		text: "own text",
 		postgres: "the server may show the statement its own text: `current_query()`, `pg_stat_activity`, by a " +

@@ -249,6 +249,8 @@ var failingSettings = []string{"", "SET log_parameter_max_length_on_error = -1; 
 
 // TestFailingPostgreSQLStatementsAreAnsweredAlike has statements of all shapes fail, directly and through isotap, as a
 // text, prepared and bound with format codes, alone and in a transaction: each error and notice has the same fields.
+// Nobody but the test analyzes the tables: of two that join on nothing it hangs on the plan whether a condition fails
+// that is tested of one.
 func TestFailingPostgreSQLStatementsAreAnsweredAlike(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
@@ -261,6 +263,11 @@ func TestFailingPostgreSQLStatementsAreAnsweredAlike(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.close()
+		still := postgresStep{name: "no autovacuum", messages: texts("ALTER TABLE t1 SET (autovacuum_enabled = off); " +
+			"ALTER TABLE t2 SET (autovacuum_enabled = off); ALTER TABLE t3 SET (autovacuum_enabled = off)")}
+		if diff := r.run(still); diff != "" {
+			t.Fatal(diff)
+		}
 		for i, s := range failures(n) {
 			if mode.columns && testdb.PostgreSQL(t).Major() >= 16 && strings.Contains(s, "t1.isotap_client") {
 				continue // the hint is left out; another line of the server's source gives it

@@ -244,9 +244,9 @@ func (r *descriptionReader) forget() {
 type clientColumns int
 
 const (
-	anyColumns  clientColumns = iota // a SELECT may have none
+	anyColumns  clientColumns = iota // SELECT * of a table may have none
 	noColumns                        // a write without RETURNING
-	someColumns                      // a write with it
+	someColumns                      // a write with it, and most SELECTs
 )
 
 // columnsOf returns what a plan knows of the client's columns.
@@ -254,7 +254,7 @@ func columnsOf(p *sqlpostgres.Plan) clientColumns {
 	switch {
 	case p.Result.Reply == rewrite.Returning:
 		return noColumns
-	case counts(p):
+	case counts(p), p.Result.Some:
 		return someColumns
 	}
 	return anyColumns

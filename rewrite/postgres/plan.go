@@ -38,6 +38,8 @@ type Result struct {
 	// AtOnce says that the plan holds only if all rows are fetched at once: for a client that may leave some unfetched
 	// the server could read less.
 	AtOnce bool
+	// Some says that the client's result has a column of its own for certain: the text has one that is no star.
+	Some bool
 }
 
 // A Source is a base table whose identities a result set carries.
@@ -383,6 +385,7 @@ type planner struct {
 	masked bool
 	// whole is why all of the statement has to go as it is, whatever of it could be observed; empty: it need not.
 	whole history.Reason
+	list  selectList // of the statement, if it is a SELECT
 }
 
 // A refusal is the reason why a statement is opaque: its plan gets it as its Reason.

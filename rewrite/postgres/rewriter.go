@@ -142,6 +142,9 @@ func (pl *planner) decide(written *statement, reason history.Reason) {
 		opaque(p, history.ReasonOwnText)
 	case p.Observation == history.Exact:
 		err := pl.rewrite()
+		if err == nil {
+			err = pl.showsSome()
+		}
 		if err == nil && !pl.whole.IsZero() {
 			err = refusal(pl.whole)
 		}
@@ -176,6 +179,9 @@ func (pl *planner) rewrite() error {
 		}
 		pl.plan.Predicates = append(pl.plan.Predicates, wide...)
 	}()
+	if n, ok := tree.(*ast.SelectStmt); ok {
+		pl.list = listOf(n)
+	}
 	if n, ok := tree.(*ast.SelectStmt); ok && declares {
 		return pl.declare(n)
 	} else if declares {

@@ -61,7 +61,7 @@ func TestSubqueriesTellTheirRows(t *testing.T) {
 			rows{"item": "id = 1", "orders": "id = 2", "loose": "b = 'y'"}},
 		{"SELECT id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = i.id AND o.qty > -2 AND o.id <> -(7.5))",
 			rows{"item": "id < 3", "orders": "item_id < 3"}},
-		{"SELECT FROM item WHERE EXISTS (SELECT FROM kv WHERE k = 'a')", rows{"item": all, "kv": "k = 'a'"}},
+		{"SELECT 1 FROM item WHERE EXISTS (SELECT FROM kv WHERE k = 'a')", rows{"item": all, "kv": "k = 'a'"}},
 		{"WITH w AS (SELECT id FROM item) SELECT id FROM item WHERE id IN (SELECT id FROM w)", rows{"item": all}},
 		{"WITH sub AS (SELECT item_id FROM orders WHERE CASE WHEN note > 'b' THEN length(note) = 1 END AND id = 3) SELECT name FROM item WHERE id = (SELECT item_id FROM sub)",
 			rows{"item": "id = 2", "orders": "id = 3"}},
