@@ -123,7 +123,8 @@ func TestAppendsForUpdateOnlyWhereThatSuffices(t *testing.T) {
 			t.Errorf("withLock(%q) = %q, %v, want %q", shape, got, ok, want)
 		}
 	}
-	if got, ok := withLock(dbms.MySQLFamily, &history.Stmt{Kind: history.Select, Locking: history.LockShare, Shape: "SELECT 1"}, "public.t"); ok {
+	if got, ok := withLock(dbms.MySQLFamily, &history.Stmt{Kind: history.Select, Locking: history.LockShare,
+		Shape: "SELECT 1"}, "public.t"); ok {
 		t.Errorf("a locking read became %q", got)
 	}
 }

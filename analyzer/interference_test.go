@@ -175,7 +175,8 @@ T2 committed RC 1-6 | u x 0 @3-4`
 
 func TestExplainsWhenTheSnapshotWasTaken(t *testing.T) {
 	f := expect(t, scriptInfo(), interfering, "violation G-SIa").Findings[0]
-	for _, text := range []string{"had the answer to `SELECT v FROM t WHERE id = ?`, which took its snapshot, 1ns before T1 (", "read it in"} {
+	for _, text := range []string{"had the answer to `SELECT v FROM t WHERE id = ?`, which took its snapshot, " +
+		"1ns before T1 (", "read it in"} {
 		if !strings.Contains(f.Explanation[0], text) {
 			t.Errorf("%q does not say %q", f.Explanation[0], text)
 		}

@@ -55,7 +55,8 @@ func TestTablesAreFoldedByTheirFamilysQuotes(t *testing.T) {
 		{dbms.MySQLFamily, "SELECT * FROM `a``1` WHERE `t2` = ?", "SELECT * FROM `a``#` WHERE `t2` = ?"},
 		{dbms.MySQLFamily, "SELECT @t1 FROM t1 # FROM t2", "SELECT @t1 FROM t# # FROM t2"},
 		{dbms.MySQLFamily, "SELECT 'it''s FROM t1', '\\' FROM t2' FROM t3", "SELECT 'it''s FROM t1', '\\' FROM t2' FROM t#"},
-		{dbms.PostgreSQLFamily, `SELECT * FROM U&"t1", "a"",1" WHERE x ` + "` ? ` y2", `SELECT * FROM U&"t#", "a"",#" WHERE x ` + "` ? ` y2"},
+		{dbms.PostgreSQLFamily, `SELECT * FROM U&"t1", "a"",1" WHERE x ` + "` ? ` y2",
+			`SELECT * FROM U&"t#", "a"",#" WHERE x ` + "` ? ` y2"},
 		{dbms.PostgreSQLFamily, "SELECT d #>> ? FROM t1 /* /* */ FROM t2 */", "SELECT d #>> ? FROM t# /* /* */ FROM t2 */"},
 		{dbms.PostgreSQLFamily, "SELECT E'\\' FROM t1', $$ FROM t2 $$ FROM t3", "SELECT E'\\' FROM t1', $$ FROM t2 $$ FROM t#"},
 	} {

@@ -162,7 +162,8 @@ func lostUpdate() *analyzer.Result {
 		Runs: []history.Info{testInfo()}, Coverage: fullCoverage(), Levels: lostUpdateLevels(),
 		Findings: []*analyzer.Finding{{
 			ID: "lu-5f21c07a", Anomaly: analyzer.LostUpdate, Class: analyzer.Hazard,
-			Rule:     "InnoDB's REPEATABLE READ does not detect lost updates: a write goes to the newest committed version, whatever the snapshot showed (MariaDB Knowledge Base, \"SET TRANSACTION\").",
+			Rule: "InnoDB's REPEATABLE READ does not detect lost updates: a write goes to the newest committed " +
+				"version, whatever the snapshot showed (MariaDB Knowledge Base, \"SET TRANSACTION\").",
 			Summary:  "Two transactions read the same row of bank.account, then each wrote it; the second write erased the first.",
 			Programs: []*analyzer.Program{p}, Count: 17, First: 1200 * ms, Last: 39_400 * ms,
 			Witness: []analyzer.Edge{

@@ -26,7 +26,8 @@ func TestValuesOfShapes(t *testing.T) {
 		{dbms.PostgreSQLFamily, "SELECT DATE !, interval ! day, a BETWEEN ! AND !, b LIKE ! ESCAPE !, ! AS x, ! y FROM t"},
 		{dbms.PostgreSQLFamily, "SELECT jsonb ! ? !, !::jsonb ? !, macaddr !, CASE ! WHEN ! THEN ! ELSE ! END"},
 		{dbms.PostgreSQLFamily, "SELECT a ?- b, a ?|| b, a ?<@ !, a=! b, ! + ! /* ? /* ? */ ? */ FROM \"cut ?"},
-		{dbms.PostgreSQLFamily, "SET search_path TO !, !; CREATE SEQUENCE s INCREMENT ! START !"}, {dbms.PostgreSQLFamily, "NOTIFY a, !"},
+		{dbms.PostgreSQLFamily, "SET search_path TO !, !; CREATE SEQUENCE s INCREMENT ! START !"},
+		{dbms.PostgreSQLFamily, "NOTIFY a, !"},
 		{dbms.PostgreSQLFamily, "SELECT sum(x) OVER (ORDER BY y ROWS ! PRECEDING), a AT TIME ZONE ! z, ` , ! FROM t"},
 	} {
 		var want []int

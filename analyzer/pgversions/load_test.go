@@ -56,7 +56,8 @@ func (l *load) prepare() {
 	}
 	for _, table := range tables {
 		l.exec(fmt.Sprintf(`INSERT INTO %s SELECT i, '0' FROM generate_series(0, %d) i`, table, loadRows-1))
-		l.exec(fmt.Sprintf(`CREATE FUNCTION touch_%[1]s(which int, who text) RETURNS void LANGUAGE sql AS 'UPDATE %[1]s SET hist = hist || who WHERE id = which'`, table))
+		l.exec(fmt.Sprintf(`CREATE FUNCTION touch_%[1]s(which int, who text) RETURNS void LANGUAGE sql
+			AS 'UPDATE %[1]s SET hist = hist || who WHERE id = which'`, table))
 	}
 }
 
@@ -186,7 +187,8 @@ func (s *session) statement(ctx context.Context) error {
 
 func (s *session) read(ctx context.Context, where string) error {
 	return s.observed(ctx, history.Select, history.Read, s.table,
-		fmt.Sprintf("SELECT hist, tableoid::int8, ctid::text, xmin::text, NULL::text, NULL::text, NULL::text, id FROM %s %s", s.table, where))
+		fmt.Sprintf("SELECT hist, tableoid::int8, ctid::text, xmin::text, NULL::text, NULL::text, NULL::text, id "+
+			"FROM %s %s", s.table, where))
 }
 
 func (s *session) update(ctx context.Context, where string) error {

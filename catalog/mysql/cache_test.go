@@ -199,7 +199,8 @@ func withoutSpelling(t *sqlmysql.Table) *sqlmysql.Table {
 
 func TestCacheKnowsHowTypesAreSpelled(t *testing.T) {
 	schema := testdb.NewDatabase(t)
-	run(t, testdb.Open(t, schema), "CREATE TABLE t (d DECIMAL(10,2), v VARCHAR(7) COLLATE utf8mb4_bin, e ENUM('A') COLLATE utf8mb4_bin)")
+	run(t, testdb.Open(t, schema), "CREATE TABLE t (d DECIMAL(10,2), v VARCHAR(7) COLLATE utf8mb4_bin, "+
+		"e ENUM('A') COLLATE utf8mb4_bin)")
 	cache := load(t, connect(t))
 	want := columnsOf(rewrite.Column{Name: "d", Type: "decimal", Full: "decimal(10,2)"},
 		rewrite.Column{Name: "v", Type: "varchar", Full: "varchar(7)", Collation: "utf8mb4_bin"},
@@ -215,8 +216,11 @@ func TestCacheKnowsHowTypesAreSpelled(t *testing.T) {
 
 func TestCacheKnowsWhatTheServerFillsIn(t *testing.T) {
 	schema := testdb.NewDatabase(t)
-	run(t, testdb.Open(t, schema), `CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, number INT DEFAULT -7, text VARCHAR(20) DEFAULT 'a (b)', nothing INT DEFAULT NULL, needed INT NOT NULL,
-		made DATETIME DEFAULT CURRENT_TIMESTAMP, written TIMESTAMP NULL DEFAULT NULL ON UPDATE CURRENT_TIMESTAMP, sum INT DEFAULT (1 + 1))`)
+	run(t, testdb.Open(t, schema),
+		`CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, number INT DEFAULT -7, text VARCHAR(20) DEFAULT 'a (b)',
+		nothing INT DEFAULT NULL, needed INT NOT NULL,
+		made DATETIME DEFAULT CURRENT_TIMESTAMP, written TIMESTAMP NULL DEFAULT NULL ON UPDATE CURRENT_TIMESTAMP,
+		sum INT DEFAULT (1 + 1))`)
 	var got []string
 	presets := make(map[string]string)
 	for _, c := range load(t, connect(t)).Table(schema, "t").Columns {
@@ -249,7 +253,8 @@ func TestCacheKnowsWhatTheServerFillsIn(t *testing.T) {
 func TestNobodyWaitsForATableOfOthers(t *testing.T) {
 	schema := testdb.NewDatabase(t)
 	db := testdb.Open(t, schema)
-	run(t, db, "CREATE TABLE free (a INT);\nCREATE TABLE held (a INT);\nCREATE TABLE long_select (a INT);\nINSERT INTO long_select VALUES (1);\n")
+	run(t, db, "CREATE TABLE free (a INT);\nCREATE TABLE held (a INT);\nCREATE TABLE long_select (a INT);\n"+
+		"INSERT INTO long_select VALUES (1);\n")
 	cache := load(t, connect(t))
 	failures := make(chan error, 10)
 	cache.Configure(CacheOptions{Patience: 300 * time.Millisecond, Failed: func(err error) { failures <- err }})

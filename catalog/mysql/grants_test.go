@@ -127,7 +127,8 @@ func TestHolderOfColumnRightsSeesTheSame(t *testing.T) {
 func TestInstrumentSaysWhenItCannotSeeRights(t *testing.T) {
 	schema := testdb.NewDatabase(t)
 	db := testdb.Open(t, schema)
-	run(t, db, fmt.Sprintf("CREATE TABLE t (id INT);\nDROP USER IF EXISTS narrow;\nCREATE USER narrow;\nGRANT ALL ON %s.* TO narrow;\n", schema))
+	run(t, db, fmt.Sprintf("CREATE TABLE t (id INT);\nDROP USER IF EXISTS narrow;\nCREATE USER narrow;\n"+
+		"GRANT ALL ON %s.* TO narrow;\n", schema))
 	t.Cleanup(func() { run(t, db, "DROP USER narrow;\n") })
 	target, err := dsn.Parse(testdb.Current(t).URL())
 	if err != nil {

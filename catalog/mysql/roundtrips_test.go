@@ -16,7 +16,8 @@ func TestTableThatChangedCostsOneShownDefinition(t *testing.T) {
 	database := testdb.NewDatabase(t)
 	db := testdb.Open(t, database)
 	db.SetMaxOpenConns(1)
-	run(t, db, "CREATE TABLE a (id INT PRIMARY KEY);\nCREATE TABLE fired (id INT);\nCREATE TRIGGER g BEFORE UPDATE ON fired FOR EACH ROW SET @x = 1")
+	run(t, db, "CREATE TABLE a (id INT PRIMARY KEY);\nCREATE TABLE fired (id INT);\n"+
+		"CREATE TRIGGER g BEFORE UPDATE ON fired FOR EACH ROW SET @x = 1")
 	to, err := dsn.Parse(testdb.Current(t).URL())
 	if err != nil {
 		t.Fatal(err)

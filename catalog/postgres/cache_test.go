@@ -200,7 +200,8 @@ func TestEndedConnectionIsMadeAnew(t *testing.T) {
 	for range 3 {
 		reload(t, c)
 		var ended sql.NullBool
-		err := db.QueryRow("SELECT bool_and(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'isotap' AND datname = current_database()").Scan(&ended)
+		err := db.QueryRow("SELECT bool_and(pg_terminate_backend(pid)) FROM pg_stat_activity " +
+			"WHERE application_name = 'isotap' AND datname = current_database()").Scan(&ended)
 		if err != nil {
 			t.Fatal(err)
 		}

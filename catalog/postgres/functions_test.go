@@ -85,7 +85,8 @@ CREATE VIEW asking AS SELECT current_query() AS q
 	if reload(t, c); c.ReadsCursors() {
 		t.Error("a function reads cursors before there is one")
 	}
-	run(t, db, "CREATE FUNCTION reads(c refcursor) RETURNS text LANGUAGE plpgsql AS 'DECLARE r record; BEGIN Fetch c INTO r; RETURN r::text; END'")
+	run(t, db, "CREATE FUNCTION reads(c refcursor) RETURNS text LANGUAGE plpgsql AS 'DECLARE r record; "+
+		"BEGIN Fetch c INTO r; RETURN r::text; END'")
 	epoch := c.Epoch()
 	if reload(t, c); !c.ReadsCursors() || c.Epoch() == epoch {
 		t.Error("a function that reads cursors is not known")

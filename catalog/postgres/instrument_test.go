@@ -83,9 +83,11 @@ func looks(t *testing.T, db *sql.DB) []string {
 			t.Fatal(err)
 		}
 	}
-	read(`SELECT concat_ws(' ', c.oid::regclass, c.relkind, c.relpersistence, c.relacl, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
+	read(`SELECT concat_ws(' ', c.oid::regclass, c.relkind, c.relpersistence, c.relacl, a.attname,
+		format_type(a.atttypid, a.atttypmod), a.attnotnull,
 		a.attislocal, a.attinhcount, a.attacl, a.attidentity, a.attgenerated, pg_get_expr(d.adbin, d.adrelid))
-		FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+		FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+		LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 		LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
 		WHERE n.nspname IN ('public', 'elsewhere') AND c.relkind <> 'i' ORDER BY c.oid::regclass::text, a.attnum`)
 	for _, table := range []string{"plain", "no_key", "generated", "parts", "ONLY parent", "child", "materialized"} {

@@ -13,8 +13,10 @@ import (
 // what queries of the table find.
 func TestMatchingIsWhatAQueryFinds(t *testing.T) {
 	name, db := newDatabase(t, `CREATE TYPE mood AS ENUM ('sad', 'ok');
-		CREATE TABLE "Odd t" (id int PRIMARY KEY, "a b" text, n numeric(8,2), f float8, d timestamptz, r int4range, j jsonb, ar text[], m mood, by bytea, g int GENERATED ALWAYS AS (id * 2) STORED);
-		INSERT INTO "Odd t" VALUES (1, E'it''s "a", (b)\\\\ c', 1.50, 0.1, '2026-11-21 12:00+02', '[1,5)', '{"k": [1, null]}', '{a,"b c",NULL}', 'ok', '\x00ff'),
+		CREATE TABLE "Odd t" (id int PRIMARY KEY, "a b" text, n numeric(8,2), f float8, d timestamptz,
+			r int4range, j jsonb, ar text[], m mood, by bytea, g int GENERATED ALWAYS AS (id * 2) STORED);
+		INSERT INTO "Odd t" VALUES (1, E'it''s "a", (b)\\\\ c', 1.50, 0.1, '2026-11-21 12:00+02',
+			'[1,5)', '{"k": [1, null]}', '{a,"b c",NULL}', 'ok', '\x00ff'),
 			(2, NULL, NULL, 'NaN', NULL, 'empty', NULL, '{}', NULL, ''), (3, '', 0, '-0', 'infinity', NULL, '[]', NULL, 'sad', NULL)`)
 	rows, err := db.Query(`SELECT ("Odd t".*)::text FROM "Odd t" ORDER BY id`)
 	if err != nil {

@@ -159,7 +159,8 @@ func TestReadingByNamesLooksAtFewRows(t *testing.T) {
 	const others, most = 300, 150
 	database, db := newDatabase(t, "")
 	for i := range others {
-		run(t, db, fmt.Sprintf("CREATE TABLE other%d (id int PRIMARY KEY, v int NOT NULL DEFAULT 1, r int REFERENCES other%d)", i, i/10))
+		run(t, db, fmt.Sprintf("CREATE TABLE other%d (id int PRIMARY KEY, v int NOT NULL DEFAULT 1, r int "+
+			"REFERENCES other%d)", i, i/10))
 	}
 	run(t, db, "CREATE SCHEMA beside;\nCREATE TABLE beside.b (id int)")
 	for _, state := range []struct{ name, script string }{

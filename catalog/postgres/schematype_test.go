@@ -9,7 +9,8 @@ import (
 // TestRenamedSchemasTypesAreReadAgain has a table in one schema whose column's type is in another, which is
 // renamed.
 func TestRenamedSchemasTypesAreReadAgain(t *testing.T) {
-	database, db := newDatabase(t, "CREATE SCHEMA aside; CREATE DOMAIN aside.feeling AS int; CREATE TABLE v (id aside.feeling PRIMARY KEY)")
+	database, db := newDatabase(t, "CREATE SCHEMA aside; CREATE DOMAIN aside.feeling AS int; "+
+		"CREATE TABLE v (id aside.feeling PRIMARY KEY)")
 	c := load(t, database)
 	planner := sqlpostgres.New(c, sqlpostgres.Options{})
 	for _, statement := range []string{"ALTER SCHEMA aside RENAME TO moved",

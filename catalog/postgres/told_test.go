@@ -139,7 +139,8 @@ func TestWhatMayBeMoreThanItsTextIsRead(t *testing.T) {
 		"CREATE TABLE %s (a int) WITH (fillfactor = 70)", "CREATE TABLE %s (a int) PARTITION BY LIST (a)",
 		"CREATE UNLOGGED TABLE %s (a int)", "CREATE TABLE IF NOT EXISTS %s (a int)", "CREATE TABLE %s AS SELECT 1 AS a",
 		"CREATE TABLE %s (a timestamp(3))", "CREATE TABLE %s (a char(3))", "CREATE TABLE %s (a interval)",
-		"CREATE TABLE %s (a int, UNIQUE (a))", "CREATE TABLE %s (a int CONSTRAINT k PRIMARY KEY)", "CREATE TABLE %s ()", "CREATE TABLE %s (a pg_catalog.int4)",
+		"CREATE TABLE %s (a int, UNIQUE (a))", "CREATE TABLE %s (a int CONSTRAINT k PRIMARY KEY)",
+		"CREATE TABLE %s ()", "CREATE TABLE %s (a pg_catalog.int4)",
 		"CREATE TABLE %s (a int4 DEFAULT 1 + 1)", "CREATE TEMPORARY TABLE %s (a int)", "CREATE TABLE %s (isotap_x int)"} {
 		table := fmt.Sprintf("t%d", i)
 		x.run(strings.ReplaceAll(s, "%s", table))

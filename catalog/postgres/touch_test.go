@@ -309,7 +309,8 @@ func TestUnreadableTableIsNotTakenForItsPast(t *testing.T) {
 }
 
 func TestTruncatedTablesAreToldWithoutReading(t *testing.T) {
-	database, db := newDatabase(t, "CREATE TABLE a (id int PRIMARY KEY);\nCREATE TABLE b (id int REFERENCES a);\nCREATE TABLE c (id int);\n"+
+	database, db := newDatabase(t, "CREATE TABLE a (id int PRIMARY KEY);\nCREATE TABLE b (id int REFERENCES a);\n"+
+		"CREATE TABLE c (id int);\n"+
 		"CREATE TABLE p (id int) PARTITION BY LIST (id);\nCREATE TABLE p1 PARTITION OF p DEFAULT")
 	c := load(t, database)
 	planner := sqlpostgres.New(c, sqlpostgres.Options{})
@@ -378,7 +379,8 @@ func TestWhatIsMoreThanSimpleIsRead(t *testing.T) {
 	const around = "CREATE TABLE other (id int PRIMARY KEY);\nCREATE TABLE bare ();\n" +
 		"CREATE FUNCTION fires() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';\n" +
 		"CREATE TYPE mood AS ENUM ('sad');\nCREATE DOMAIN feeling AS text COLLATE \"C\""
-	const simple = "CREATE TABLE a (id int PRIMARY KEY, v varchar(3) COLLATE \"C\" DEFAULT 'x' NOT NULL, n numeric(4,2), UNIQUE (v, id) INCLUDE (n))"
+	const simple = "CREATE TABLE a (id int PRIMARY KEY, v varchar(3) COLLATE \"C\" DEFAULT 'x' NOT NULL, " +
+		"n numeric(4,2), UNIQUE (v, id) INCLUDE (n))"
 	for _, script := range []string{
 		simple,
 		simple + ";\nCREATE TRIGGER g AFTER INSERT ON a FOR EACH ROW EXECUTE FUNCTION fires()",

@@ -178,7 +178,8 @@ func loadStmt(r *rand.Rand) string {
 	case 20:
 		return fmt.Sprintf("SELECT v FROM hot WHERE id = %d UNION SELECT v FROM hot WHERE id = %d", one, two)
 	case 21:
-		return fmt.Sprintf("SELECT v FROM hot WHERE id = %d; UPDATE child SET v = v + 1 WHERE hot = %d; SELECT v FROM hot WHERE id = %d", one, one, two)
+		return fmt.Sprintf("SELECT v FROM hot WHERE id = %d; UPDATE child SET v = v + 1 WHERE hot = %d; "+
+			"SELECT v FROM hot WHERE id = %d", one, one, two)
 	case 22:
 		return fmt.Sprintf("CALL unseen(%d)", one)
 	case 23:

@@ -38,7 +38,8 @@ func TestRefusedRewritingRunsTheOriginal(t *testing.T) {
 	b.exec(admin, "CREATE USER narrow@localhost IDENTIFIED BY 'pw'",
 		"CREATE USER narrow@'127.0.0.1' IDENTIFIED BY 'pw'")
 	for _, host := range []string{"localhost", "127.0.0.1"} {
-		b.exec(admin, fmt.Sprintf("GRANT SELECT (id, balance), UPDATE (balance), INSERT (id), DELETE ON %s.account TO narrow@'%s'", b.database, host))
+		b.exec(admin, fmt.Sprintf("GRANT SELECT (id, balance), UPDATE (balance), INSERT (id), DELETE "+
+			"ON %s.account TO narrow@'%s'", b.database, host))
 	}
 	t.Cleanup(func() { admin.Exec("DROP USER narrow@localhost, narrow@'127.0.0.1'") })
 	for _, parameters := range []string{"", "?interpolateParams=true"} {

@@ -25,7 +25,8 @@ T2 committed REPEATABLE READ implicit
   1 UPDATE exact UPDATE account SET balance = ? WHERE id = ? update(r1,T1.3)
 T3 committed REPEATABLE READ implicit
   1 INSERT exact INSERT INTO account VALUES (?, ?, ?) insert(r2,0)
-`, false, []string{"BEGIN; SELECT balance FROM account WHERE id = 1; UPDATE account SET balance = balance + 1 WHERE id = 1; COMMIT; " +
+`, false, []string{"BEGIN; SELECT balance FROM account WHERE id = 1; UPDATE account SET balance = balance + 1 " +
+			"WHERE id = 1; COMMIT; " +
 			"UPDATE account SET balance = 5 WHERE id = 1; INSERT INTO account VALUES (3, 'eve', 1)"}},
 		{"a transaction that a text ends", `T1 aborted REPEATABLE READ
   1 BEGIN nothing BEGIN
@@ -35,7 +36,8 @@ T2 committed REPEATABLE READ
   1 BEGIN nothing BEGIN
   2 DELETE exact DELETE FROM account WHERE id = ? delete(r1,0)
   3 COMMIT nothing COMMIT
-`, false, []string{"BEGIN", "UPDATE account SET balance = 5 WHERE id = 1; ROLLBACK; BEGIN; DELETE FROM account WHERE id = 1", "COMMIT"}},
+`, false, []string{"BEGIN", "UPDATE account SET balance = 5 WHERE id = 1; ROLLBACK; BEGIN; " +
+			"DELETE FROM account WHERE id = 1", "COMMIT"}},
 		{"an error", `T1 committed REPEATABLE READ implicit
   1 UPDATE exact UPDATE account SET balance = ? WHERE id = ? update(r1,0)
 T2 aborted REPEATABLE READ implicit

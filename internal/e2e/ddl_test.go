@@ -155,7 +155,8 @@ func ddlRows(t *testing.T, c *sql.Conn, database string) map[string]seenRow {
 	rows, err := c.QueryContext(t.Context(),
 		"SELECT C.TABLE_NAME, GROUP_CONCAT('IFNULL(HEX(CAST(', C.COLUMN_NAME, ' AS BINARY)), ''-'')' ORDER BY C.ORDINAL_POSITION) "+
 			"FROM information_schema.COLUMNS C JOIN information_schema.COLUMNS I USING (TABLE_SCHEMA, TABLE_NAME) "+
-			"WHERE TABLE_SCHEMA = ? AND C.COLUMN_NAME NOT LIKE 'isotap%' AND I.COLUMN_NAME = 'isotap_rowid' AND I.EXTRA LIKE '%INVISIBLE%' GROUP BY C.TABLE_NAME", database)
+			"WHERE TABLE_SCHEMA = ? AND C.COLUMN_NAME NOT LIKE 'isotap%' AND I.COLUMN_NAME = 'isotap_rowid' "+
+			"AND I.EXTRA LIKE '%INVISIBLE%' GROUP BY C.TABLE_NAME", database)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,7 +112,8 @@ func fillColumns(b *bench, names []string) {
 	b.exec(b.through, "CREATE TABLE m (id INT PRIMARY KEY AUTO_INCREMENT, "+strings.Join(columns, ", ")+
 		", KEY (idx), KEY (pair, idx))", "CREATE TABLE n (id INT PRIMARY KEY AUTO_INCREMENT, m INT, v INT, KEY (m))")
 	for i := range 5 {
-		b.exec(b.through, fmt.Sprintf("INSERT INTO m (id, vch, nodef, dbl, st, uqn, idx, uq, zero, flt, en, txt, js, bits, yr, dt, tm, "+
+		b.exec(b.through, fmt.Sprintf("INSERT INTO m (id, vch, nodef, dbl, st, uqn, idx, uq, zero, flt, en, txt, "+
+			"js, bits, yr, dt, tm, "+
 			"dtm, chr, bin, vb, lblob, deci, ts, long_vch, fixed) VALUES (%d, 'x%d', 1, 2.1, 'a', %d, %d, %d, %d, 1.1, 'b', 't', '[]', "+
 			"5, 2020, '2020-01-01', '10:11', '2020-01-01 10:11', 'c', 'b', 'v', 'l', 1.5, '2020-01-01', 'l', 'f')",
 			i+1, i%2, i, i%3, i, i), fmt.Sprintf("INSERT INTO n (m, v) VALUES (%d, %d)", i+1, i%2))

@@ -311,7 +311,8 @@ const account = "CREATE TABLE account (id INT PRIMARY KEY, owner VARCHAR(20), ba
 func TestClientCannotTell(t *testing.T) {
 	b := newBench(t, nil, account, "INSERT INTO account VALUES (1,'ann',10),(2,'bob',20),(3,NULL,NULL)",
 		"CREATE TABLE pair (a INT PRIMARY KEY, b BLOB, c DATETIME(6), d DOUBLE, e DECIMAL(9,3), f BIT(9), g TIME)",
-		"INSERT INTO pair VALUES (1, REPEAT('x', 300), '2026-01-02 03:04:05.000006', 1.5, 2.25, 5, '-11:12:13'), (2, NULL, NULL, NULL, NULL, NULL, NULL)")
+		"INSERT INTO pair VALUES (1, REPEAT('x', 300), '2026-01-02 03:04:05.000006', 1.5, 2.25, 5, '-11:12:13'), "+
+			"(2, NULL, NULL, NULL, NULL, NULL, NULL)")
 	statements := []struct {
 		sql  string
 		args []any
@@ -487,9 +488,12 @@ func TestPreparedStatementsAreObserved(t *testing.T) {
 	want := ""
 	version := "0"
 	for i := range 3 {
-		want += fmt.Sprintf("T%d committed REPEATABLE READ implicit\n  1 SELECT exact SELECT balance FROM account WHERE id = ? read(r1,%s)\n", 3*i+1, version)
-		want += fmt.Sprintf("T%d committed REPEATABLE READ implicit\n  1 UPDATE exact UPDATE account SET balance = ?, owner = ? WHERE id = ? update(r1,%s)\n", 3*i+2, version)
-		want += fmt.Sprintf("T%d committed REPEATABLE READ implicit\n  1 INSERT exact INSERT INTO account VALUES (?, ?, ?) insert(r%d,0) insert(r%d,0)\n", 3*i+3, 2*i+2, 2*i+3)
+		want += fmt.Sprintf("T%d committed REPEATABLE READ implicit\n"+
+			"  1 SELECT exact SELECT balance FROM account WHERE id = ? read(r1,%s)\n", 3*i+1, version)
+		want += fmt.Sprintf("T%d committed REPEATABLE READ implicit\n"+
+			"  1 UPDATE exact UPDATE account SET balance = ?, owner = ? WHERE id = ? update(r1,%s)\n", 3*i+2, version)
+		want += fmt.Sprintf("T%d committed REPEATABLE READ implicit\n"+
+			"  1 INSERT exact INSERT INTO account VALUES (?, ?, ?) insert(r%d,0) insert(r%d,0)\n", 3*i+3, 2*i+2, 2*i+3)
 		version = fmt.Sprintf("T%d.1", 3*i+2)
 	}
 	txns := b.txns()

@@ -144,7 +144,8 @@ func TestKillReachesTheServersOwnConnection(t *testing.T) {
 		ended <- victim.QueryRowContext(context.Background(), "SELECT SLEEP(30)").Scan(&n)
 	}()
 	for range 100 {
-		if err := b.direct.QueryRow("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = ? AND INFO LIKE 'SELECT SLEEP%'", id).Scan(&direct); err != nil || direct == 1 {
+		if err := b.direct.QueryRow("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = ? "+
+			"AND INFO LIKE 'SELECT SLEEP%'", id).Scan(&direct); err != nil || direct == 1 {
 			break
 		}
 		time.Sleep(20 * time.Millisecond)

@@ -182,7 +182,8 @@ func TestSilentPostgreSQLClientsHoldNoServerConnection(t *testing.T) {
 			}
 			time.Sleep(200 * time.Millisecond)
 			var n int
-			if err := db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND datname = $1", srv.Upstream().Database).Scan(&n); err != nil {
+			if err := db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' "+
+				"AND datname = $1", srv.Upstream().Database).Scan(&n); err != nil {
 				t.Fatal(err)
 			}
 			if isotaps := 2; n > isotaps {

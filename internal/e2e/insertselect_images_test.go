@@ -30,21 +30,27 @@ var mysqlMadeRows = []madeRow{
 	{"insert if there is none", "email = VALUE",
 		"INSERT INTO u (email, age) SELECT VALUE, 3 WHERE NOT EXISTS (SELECT 1 FROM u x WHERE x.email = VALUE)", true, 0, 0, ""},
 	{"from dual", "email = VALUE AND age < 0",
-		"INSERT INTO u (email, age) SELECT VALUE AS e, -3 FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM u x WHERE x.email = VALUE)", true, 0, 0, ""},
-	{"by a row of another table", "email = VALUE", "INSERT INTO u (email, age) SELECT VALUE, c.id FROM c WHERE c.id = 1", true, 0, 0, ""},
+		"INSERT INTO u (email, age) SELECT VALUE AS e, -3 FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM u x " +
+			"WHERE x.email = VALUE)", true, 0, 0, ""},
+	{"by a row of another table", "email = VALUE", "INSERT INTO u (email, age) SELECT VALUE, c.id FROM c " +
+		"WHERE c.id = 1", true, 0, 0, ""},
 	{"a column of which nothing is known", "email = VALUE AND age = 1",
 		"INSERT INTO u (email, age) SELECT VALUE, c.id FROM c WHERE c.id = 1", false, 0, 1, ""},
-	{"what another row has", "age = 77 AND email <> VALUE", "INSERT INTO u (email, age) SELECT note, 77 FROM c WHERE c.id = 2", false, 0, 1, ""},
+	{"what another row has", "age = 77 AND email <> VALUE", "INSERT INTO u (email, age) SELECT note, 77 FROM c " +
+		"WHERE c.id = 2", false, 0, 1, ""},
 	{"nothing that is known", "note = 'y' AND id > 5 AND 'x' <> VALUE",
 		"INSERT INTO c (id, note) SELECT id + 10 * CLIENT, note FROM c WHERE c.id = 2 AND note <> VALUE", false, 2, 0, ""},
 	{"what its column makes of it", "email = UPPER(VALUE) AND age = 5",
 		"INSERT INTO u (age, email) SELECT '4.6', VALUE FROM c WHERE c.id = 1", true, 0, 0, ""},
 	{"what the table has without it", "email = VALUE AND age = 7 AND gone IS NULL AND state = 'new'",
 		"INSERT INTO u (email) SELECT VALUE FROM c WHERE c.id = 1", true, 0, 0, ""},
-	{"what the server numbers", "email = VALUE AND id > 0", "INSERT INTO u (email) SELECT VALUE FROM c WHERE c.id = 1", true, 0, 0, ""},
+	{"what the server numbers", "email = VALUE AND id > 0", "INSERT INTO u (email) SELECT VALUE FROM c " +
+		"WHERE c.id = 1", true, 0, 0, ""},
 	{"replace", "email = VALUE", "REPLACE INTO u (email) SELECT VALUE FROM c WHERE c.id = 1", true, 0, 0, ""},
-	{"a row that does not match", "email = VALUE AND age = 4", "INSERT INTO u (email, age) SELECT VALUE, 3 FROM c WHERE c.id = 1", false, 0, 0, ""},
-	{"an update of two tables", "email = VALUE", "UPDATE u JOIN c ON c.id = u.id SET u.email = VALUE WHERE c.id = CLIENT", true, 0, 0, ""},
+	{"a row that does not match", "email = VALUE AND age = 4", "INSERT INTO u (email, age) SELECT VALUE, 3 FROM c " +
+		"WHERE c.id = 1", false, 0, 0, ""},
+	{"an update of two tables", "email = VALUE", "UPDATE u JOIN c ON c.id = u.id SET u.email = VALUE " +
+		"WHERE c.id = CLIENT", true, 0, 0, ""},
 	{"what an update leaves as it was", "email = VALUE AND age = 7 AND gone IS NULL AND state = 'new' AND id > 0",
 		"UPDATE u, c SET u.email = VALUE WHERE c.id = u.id AND c.id = CLIENT", true, 0, 0, ""},
 	{"another value than the update gives", "email = VALUE AND age = 8",
@@ -62,7 +68,8 @@ var mysqlMadeRows = []madeRow{
 	{name: "a file that does not match", ask: "email = VALUE AND age = 6", file: "VALUE,5\n",
 		write: "LOAD DATA LOCAL INFILE 'Reader::made' INTO TABLE u FIELDS TERMINATED BY ',' (email, age)"},
 	{name: "a file with more", ask: "email = VALUE AND age = 12 AND state = 'old'", file: "VALUE,5\nother,1\n", found: true,
-		write: "LOAD DATA LOCAL INFILE 'Reader::made' INTO TABLE u FIELDS TERMINATED BY ',' (email, @n) SET age = @n + 7, state = 'old'"},
+		write: "LOAD DATA LOCAL INFILE 'Reader::made' INTO TABLE u FIELDS TERMINATED BY ',' (email, @n) " +
+			"SET age = @n + 7, state = 'old'"},
 	{name: "a file with a row that is there", ask: "email = VALUE", file: "1,VALUE\n5CLIENT,other\n", unknown: 4, // it may be either
 		write: "LOAD DATA LOCAL INFILE 'Reader::made' INTO TABLE u FIELDS TERMINATED BY ',' (id, email)"},
 	{"an update of rows of two tables", "email = VALUE",
@@ -80,7 +87,8 @@ func TestWhatInsertSelectMakesIsHeldAgainstConditions(t *testing.T) {
 		for n, f := range mysqlMadeRows {
 			t.Run(fmt.Sprintf("%s prepared=%t", f.name, prepared), func(t *testing.T) {
 				b := newBench(t, inModePredicates,
-					"CREATE TABLE u (id INT AUTO_INCREMENT PRIMARY KEY, email VARCHAR(40), age INT DEFAULT 7, gone DATETIME, state VARCHAR(5) NOT NULL DEFAULT 'new')",
+					"CREATE TABLE u (id INT AUTO_INCREMENT PRIMARY KEY, email VARCHAR(40), age INT DEFAULT 7, "+
+						"gone DATETIME, state VARCHAR(5) NOT NULL DEFAULT 'new')",
 					"CREATE TABLE c (id INT PRIMARY KEY, note VARCHAR(40))", "INSERT INTO c VALUES (1, 'x'), (2, 'y')",
 					"INSERT INTO u (id, email) VALUES (1, 'one'), (2, 'two')")
 				db := b.open(fmt.Sprintf("interpolateParams=%t", !prepared))
@@ -92,7 +100,8 @@ func TestWhatInsertSelectMakesIsHeldAgainstConditions(t *testing.T) {
 					t.Helper()
 					for i := range c {
 						args := make([]any, strings.Count(query, "VALUE")-strings.Count(query, "VALUES"))
-						text := strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(query, "VALUES", "WERTE"), "VALUE", "?"), "WERTE", "VALUES")
+						text := strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(query, "VALUES", "WERTE"),
+							"VALUE", "?"), "WERTE", "VALUES")
 						text = strings.ReplaceAll(text, "CLIENT", strconv.Itoa(i+1))
 						for j := range args {
 							args[j] = fmt.Sprintf("it's %d", n)

@@ -14,14 +14,21 @@ import (
 
 // A table of most types, and rows and changes of it.
 var (
-	imageTable = "CREATE TABLE `Odd t` (id INT UNSIGNED AUTO_INCREMENT PRIMARY KEY, `a b` VARCHAR(40), l CHAR(5) CHARACTER SET latin1, c VARCHAR(20) COLLATE utf8mb4_bin, " +
-		"n DECIMAL(8,2), f FLOAT, d DOUBLE, y YEAR, e ENUM('Sad', 'ok'), s SET('p', 'q'), b BIT(9), dt DATETIME(3), da DATE, ts TIMESTAMP(2) NULL, ti TIME, bl BLOB, tx TEXT, j JSON, " +
-		"z BIGINT UNSIGNED ZEROFILL, k INT NOT NULL DEFAULT 7, nw DATETIME DEFAULT CURRENT_TIMESTAMP, up TIMESTAMP NULL ON UPDATE CURRENT_TIMESTAMP, g INT AS (k * 2) STORED)"
+	imageTable = "CREATE TABLE `Odd t` (id INT UNSIGNED AUTO_INCREMENT PRIMARY KEY, `a b` VARCHAR(40), " +
+		"l CHAR(5) CHARACTER SET latin1, c VARCHAR(20) COLLATE utf8mb4_bin, " +
+		"n DECIMAL(8,2), f FLOAT, d DOUBLE, y YEAR, e ENUM('Sad', 'ok'), s SET('p', 'q'), b BIT(9), dt DATETIME(3), " +
+		"da DATE, ts TIMESTAMP(2) NULL, ti TIME, bl BLOB, tx TEXT, j JSON, " +
+		"z BIGINT UNSIGNED ZEROFILL, k INT NOT NULL DEFAULT 7, nw DATETIME DEFAULT CURRENT_TIMESTAMP, " +
+		"up TIMESTAMP NULL ON UPDATE CURRENT_TIMESTAMP, g INT AS (k * 2) STORED)"
 	imageWrites = []string{
 		"INSERT INTO `Odd t` (`a b`, l, c, n, f, d, y, e, s, b, dt, da, ts, ti, bl, tx, j, z) VALUES " +
-			"('it''s \"a\", (b)\\\\ c=;', 'Äö', 'x ', 1.555, 0.1, 0.1, 2026, 'ok', 'p,q', b'101', '2026-11-21 12:00:00.1239', '2026-11-21', '2026-10-25 00:30:00', '-12:00:01', x'00ff', 'täxt', '{\"k\": [1, null]}', 18446744073709551615)",
-		"INSERT INTO `Odd t` VALUES (DEFAULT, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 3, '2020-01-01', NULL, DEFAULT)",
-		"INSERT INTO `Odd t` SET `a b` = '', l = '', c = 'X', n = -0.5, f = 1e20, d = -1e-300, e = 'Sad', s = '', bl = '', tx = '', k = 1",
+			"('it''s \"a\", (b)\\\\ c=;', 'Äö', 'x ', 1.555, 0.1, 0.1, 2026, 'ok', 'p,q', b'101', " +
+			"'2026-11-21 12:00:00.1239', '2026-11-21', '2026-10-25 00:30:00', '-12:00:01', x'00ff', 'täxt', " +
+			"'{\"k\": [1, null]}', 18446744073709551615)",
+		"INSERT INTO `Odd t` VALUES (DEFAULT, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, " +
+			"NULL, NULL, NULL, NULL, NULL, NULL, NULL, 3, '2020-01-01', NULL, DEFAULT)",
+		"INSERT INTO `Odd t` SET `a b` = '', l = '', c = 'X', n = -0.5, f = 1e20, d = -1e-300, e = 'Sad', s = '', " +
+			"bl = '', tx = '', k = 1",
 		"INSERT INTO `Odd t` (id, `a b`) VALUES (NULL, 'one'), (0, 'two'), (DEFAULT, 'THREE ')",
 		"INSERT INTO `Odd t` (id, `a b`) VALUES (100, 'a hundred'), (NULL, 'and one')",
 		"INSERT INTO `Odd t` (`a b`) VALUES ('after all')",

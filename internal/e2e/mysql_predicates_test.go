@@ -35,7 +35,8 @@ func TestWhatAPredicateOfMySQLsMissedIsFound(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			parameters, limit := c.parameters, c.limit
 			b := newBench(t, inModePredicates,
-				"CREATE TABLE booking (id INT AUTO_INCREMENT PRIMARY KEY, room VARCHAR(20) NOT NULL, since DATETIME NOT NULL, till DATETIME NOT NULL, "+
+				"CREATE TABLE booking (id INT AUTO_INCREMENT PRIMARY KEY, room VARCHAR(20) NOT NULL, "+
+					"since DATETIME NOT NULL, till DATETIME NOT NULL, "+
 					"made TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP, who TEXT)",
 				"INSERT INTO booking (room, since, till) VALUES ('blue', '2026-11-01', '2026-11-02')")
 			db := b.open(parameters)
@@ -95,11 +96,13 @@ func holdConditionsLookedAt(t *testing.T, b *bench) {
 		{"exists", "SELECT EXISTS(SELECT 1 FROM u WHERE email = ?)", made},
 		{"exists with limit", "SELECT EXISTS(SELECT 1 FROM u WHERE email = ? LIMIT 1) AS found LIMIT 1", made},
 		{"not exists", "SELECT id FROM c WHERE NOT EXISTS (SELECT 1 FROM u WHERE email = ? AND u.age = c.uid)", made},
-		{"ors of exists", "SELECT id FROM c WHERE EXISTS (SELECT 1 FROM u WHERE email = ?) OR EXISTS (SELECT 1 FROM u WHERE age = 9)", made},
+		{"ors of exists", "SELECT id FROM c WHERE EXISTS (SELECT 1 FROM u WHERE email = ?) OR EXISTS (SELECT 1 " +
+			"FROM u WHERE age = 9)", made},
 		{"in", "SELECT id FROM c WHERE uid IN (SELECT id FROM u WHERE email = ?)", made},
 		{"scalar", "SELECT (SELECT COUNT(*) FROM u WHERE email = ?) AS n", made},
 		{"union", "SELECT id FROM u WHERE email = ? UNION SELECT uid FROM c WHERE note = 'none'", made},
-		{"distinct over a join", "SELECT DISTINCT d.uid FROM (SELECT u.id AS uid, u.email AS em FROM u LEFT JOIN c ON c.uid = u.id WHERE u.email = ?) d ORDER BY uid LIMIT 1", made},
+		{"distinct over a join", "SELECT DISTINCT d.uid FROM (SELECT u.id AS uid, u.email AS em FROM u LEFT JOIN c " +
+			"ON c.uid = u.id WHERE u.email = ?) d ORDER BY uid LIMIT 1", made},
 		{"distinct", "SELECT DISTINCT age FROM u WHERE email = ?", made},
 		{"common table expression", "WITH x AS (SELECT id FROM u WHERE email = ?) SELECT * FROM x", made},
 		{"limit with offset 0", "SELECT id FROM u WHERE email = ? LIMIT 0, 1", made},
@@ -278,7 +281,8 @@ const exactChoices = 4
 
 // mysqlChanges are the changes, and updates of joined tables.
 var mysqlChanges = append([]string{"UPDATE item i JOIN item j ON j.id = i.id SET i.a = 3 WHERE i.id <= 40 AND i.a = ?",
-	"UPDATE mark m JOIN item i ON i.id = m.id + 1 SET i.a = 7, i.b = 'joined' WHERE i.id <= 40 AND m.id < 40 AND i.a > ?"}, changes...)
+	"UPDATE mark m JOIN item i ON i.id = m.id + 1 SET i.a = 7, i.b = 'joined' WHERE i.id <= 40 AND m.id < 40 " +
+		"AND i.a > ?"}, changes...)
 
 // chooseOnMySQL is choose for the MySQL family, at REPEATABLE READ. An UPDATE there sees more than the snapshot.
 func chooseOnMySQL(ctx context.Context, c *sql.Conn, r *rand.Rand, changes []string, mark string, id int) (*choosing, error) {

@@ -32,7 +32,8 @@ func TestStarsOverRelationsAroundShowNoIdentities(t *testing.T) {
 			"SELECT x.* FROM a, LATERAL (SELECT a.*, b.* FROM b WHERE b.id = a.id) x ORDER BY 1",
 			"WITH w AS (SELECT id, v FROM a) SELECT x.* FROM w, LATERAL (SELECT w.* FROM b ORDER BY b.id LIMIT 1) x ORDER BY 1",
 			"SELECT x.* FROM (SELECT id FROM a) s LEFT JOIN LATERAL (SELECT s.*, b.q1 FROM b WHERE b.id = s.id) x ON TRUE ORDER BY 1",
-			"SELECT y.* FROM (SELECT id FROM a) s, LATERAL (SELECT x.* FROM b, LATERAL (SELECT s.*, b.q1) x WHERE b.id = s.id) y ORDER BY 1",
+			"SELECT y.* FROM (SELECT id FROM a) s, LATERAL (SELECT x.* FROM b, LATERAL (SELECT s.*, b.q1) x "+
+				"WHERE b.id = s.id) y ORDER BY 1",
 			"SELECT y.* FROM (SELECT id FROM a) s, LATERAL (SELECT * FROM (SELECT s.*) x) y ORDER BY 1",
 			"SELECT y.* FROM (SELECT * FROM a) s, LATERAL (SELECT COUNT(*), s.* FROM b GROUP BY s.id, s.v) y ORDER BY 1, 2",
 			"SELECT * FROM (SELECT * FROM a) s, LATERAL (SELECT s.* UNION ALL SELECT * FROM b WHERE b.id = s.id) y ORDER BY 1, 2, 3",

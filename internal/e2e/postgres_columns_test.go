@@ -251,7 +251,8 @@ func TestTablesOfTheOpenTransactionHideIsotapsColumns(t *testing.T) {
 	for i, s := range []string{
 		"BEGIN", "CREATE TABLE made (a int PRIMARY KEY, b text DEFAULT 'd', CHECK (a > 0))", "COPY made FROM STDIN",
 		"SELECT * FROM made", "INSERT INTO made VALUES (7, 'seven', 8)", "ROLLBACK",
-		"BEGIN; CREATE TABLE made (a int, b text); COPY made FROM STDIN; TABLE made UNION ALL SELECT 3, 'c'; COPY made TO STDOUT; ROLLBACK",
+		"BEGIN; CREATE TABLE made (a int, b text); COPY made FROM STDIN; TABLE made UNION ALL SELECT 3, 'c'; " +
+			"COPY made TO STDOUT; ROLLBACK",
 		"BEGIN", "CREATE TABLE public.made (b text)", "COPY made TO STDOUT", "SELECT * FROM made NATURAL JOIN t1",
 		"ALTER TABLE made ADD more int", "SELECT * FROM made", "ROLLBACK",
 		"BEGIN", "CREATE TABLE made (a int, b int)", "SAVEPOINT a", "DROP TABLE made", "CREATE TABLE made (c int)",

@@ -29,7 +29,8 @@ var (
 			"1\tit's \"a\", (b)\\\\ c\\tx\t1.5\t0.1\t0.1\tok\t2026-10-25 00:30:00+02\t2026-11-21\t1 mon 02:00:00\t\\\\x00ff\t" +
 				"{\"k\": [1, null]}\t{a,\"b,c\",NULL}\tc73bcdcc-2669-4bf6-81d3-e4ae73fb11fd\t3\tab\tx\n" +
 				"2\t\\N\t\\N\tNaN\t-1e300\t\\N\t\\N\t\\N\t\\N\t\\N\t\\N\t\\N\t\\N\t7\t\\N\t\\N\n"},
-		{`COPY "Odd t" ("a,b", n) FROM STDIN WITH (FORMAT csv, HEADER, DELIMITER ';', QUOTE '''', ESCAPE '!', NULL 'none', FORCE_NOT_NULL ("a,b"))`,
+		{`COPY "Odd t" ("a,b", n) FROM STDIN WITH (FORMAT csv, HEADER, DELIMITER ';', QUOTE '''', ESCAPE '!', NULL 'none',
+			FORCE_NOT_NULL ("a,b"))`,
 			"x;y\n'semi;colon !' quote';-2.555\nnone;none\n'';0\n"},
 		{`copy public."Odd t" (id, k, t) from stdin with csv where k > 0 -- not the others`, "3,-1,a\n4,2,raise\n5,2,b\n"},
 		{`COPY "Odd t" (id, k) FROM STDIN (FORMAT binary)`,

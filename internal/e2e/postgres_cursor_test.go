@@ -48,7 +48,8 @@ func TestLockingCursorsLoseNothing(t *testing.T) {
 		error) {
 		x, v := touched{id: 1 + r.IntN(2)}, 0
 		err := pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, fmt.Sprintf("DECLARE c CURSOR FOR SELECT v, n FROM counter WHERE id = %d FOR UPDATE", x.id)); err != nil {
+			if _, err := tx.Exec(ctx, fmt.Sprintf("DECLARE c CURSOR FOR SELECT v, n FROM counter WHERE id = %d "+
+				"FOR UPDATE", x.id)); err != nil {
 				return err
 			}
 			if err := tx.QueryRow(ctx, "FETCH c").Scan(&v, &x.read); err != nil {

@@ -48,7 +48,8 @@ var postgresUnseenSetup = []string{
 			EXCEPTION WHEN division_by_zero THEN NULL; END;
 		END LOOP;
 		RETURN n; END $$`,
-	"CREATE PROCEDURE halves(x int) LANGUAGE plpgsql AS $$ BEGIN UPDATE hot SET v = v + 1 WHERE id = x; COMMIT; UPDATE hot SET v = v + 1 WHERE id = x; END $$",
+	"CREATE PROCEDURE halves(x int) LANGUAGE plpgsql AS $$ BEGIN UPDATE hot SET v = v + 1 WHERE id = x; COMMIT; " +
+		"UPDATE hot SET v = v + 1 WHERE id = x; END $$",
 	`CREATE FUNCTION meddle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 		UPDATE hot SET v = v + 1 WHERE id = new.id;
 		IF TG_WHEN = 'BEFORE' THEN new.v := new.v + 1; END IF;
@@ -116,7 +117,8 @@ var postgresLoad = []string{
 var postgresUnseenLoad = []string{
 	"SELECT unseen(@one)", "SELECT guarded(@one)", "SELECT id, unseen(id) FROM hot WHERE id = @one",
 	"CALL halves(@one)",
-	"DO 'BEGIN UPDATE hot SET v = v + 1 WHERE id = @one; DELETE FROM hot WHERE id = @two; INSERT INTO hot VALUES (@two, 1, 1, @two); END'",
+	"DO 'BEGIN UPDATE hot SET v = v + 1 WHERE id = @one; DELETE FROM hot WHERE id = @two; " +
+		"INSERT INTO hot VALUES (@two, 1, 1, @two); END'",
 	"UPDATE watched SET v = v + 1 WHERE id = @one",
 	"SELECT w.v, h.v FROM watched w JOIN hot h USING (id) WHERE id IN (@one, @two)",
 	"INSERT INTO watched VALUES (@one, 0) ON CONFLICT (id) DO UPDATE SET v = excluded.v",

@@ -46,7 +46,8 @@ var lockedForms = []string{
 // locksOf are the locks of the session with that process, but for those of its own transaction. Where in a
 // table a row stands is the server's affair.
 const locksOf = `SELECT locktype, relation::regclass, mode, count(*) FROM pg_locks
-	WHERE pid = %s AND locktype NOT IN ('virtualxid', 'transactionid') AND relation::regclass::text NOT LIKE 'pg\_%%' GROUP BY 1, 2, 3 ORDER BY 2, 3, 1`
+	WHERE pid = %s AND locktype NOT IN ('virtualxid', 'transactionid') AND relation::regclass::text NOT LIKE 'pg\_%%'
+	GROUP BY 1, 2, 3 ORDER BY 2, 3, 1`
 
 // freeRows are the rows that another session can lock, and in which way.
 var freeRows = []string{"SELECT id FROM t1 ORDER BY id FOR %s SKIP LOCKED",

@@ -167,13 +167,16 @@ type outcomeTest struct {
 	witnesses map[int]postgresWitness
 }
 
-const outcomeTables = `CREATE TABLE mark (n int PRIMARY KEY, level text DEFAULT current_setting('transaction_isolation'), xid text DEFAULT txid_current());
+const outcomeTables = `CREATE TABLE mark (n int PRIMARY KEY,
+		level text DEFAULT current_setting('transaction_isolation'), xid text DEFAULT txid_current());
 	CREATE TABLE once (id int PRIMARY KEY);
 	CREATE TABLE silent (id int);
 	CREATE TABLE late (id int REFERENCES once DEFERRABLE INITIALLY DEFERRED);
-	CREATE PROCEDURE commits() LANGUAGE plpgsql AS $$BEGIN INSERT INTO silent VALUES (1); COMMIT; INSERT INTO silent VALUES (2); END$$;
+	CREATE PROCEDURE commits() LANGUAGE plpgsql
+		AS $$BEGIN INSERT INTO silent VALUES (1); COMMIT; INSERT INTO silent VALUES (2); END$$;
 	CREATE PROCEDURE harmless() LANGUAGE plpgsql AS $$BEGIN INSERT INTO silent VALUES (1); END$$;
-	DO $$BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'level_role') THEN CREATE ROLE level_role SUPERUSER LOGIN; END IF; END$$;
+	DO $$BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'level_role')
+		THEN CREATE ROLE level_role SUPERUSER LOGIN; END IF; END$$;
 	ALTER ROLE level_role SET default_transaction_isolation = 'serializable'`
 
 // TestPostgreSQLOutcomesAreWhatTheTablesSay has clients begin and end transactions in every way, and holds the
@@ -308,7 +311,8 @@ func (o *outcomeTest) do(f frontend, step string) ([]string, error) {
 		return nil, err
 	case step == "-- terminate":
 		testdb.Exec(o.t, testdb.OpenPostgreSQL(o.t, o.database),
-			"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'")
+			"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "+
+				"AND state LIKE 'idle in transaction%'")
 		return nil, nil
 	case strings.HasPrefix(step, "COPY"):
 		return f.ask(append(texts(step), &pgproto3.CopyFail{Message: "enough"})...)

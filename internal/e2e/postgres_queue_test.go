@@ -62,7 +62,8 @@ func TestPatternsThatAreSafeAreNotReported(t *testing.T) {
 // takeJob takes a job that nobody else has, and does it.
 func takeJob(ctx context.Context, tx pgx.Tx) error {
 	var id int
-	if err := tx.QueryRow(ctx, "SELECT id FROM job WHERE state = 'new' ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED").Scan(&id); err != nil {
+	if err := tx.QueryRow(ctx, "SELECT id FROM job WHERE state = 'new' ORDER BY id LIMIT 1 "+
+		"FOR UPDATE SKIP LOCKED").Scan(&id); err != nil {
 		return err
 	}
 	_, err := tx.Exec(ctx, "UPDATE job SET state = 'done' WHERE id = $1", id)

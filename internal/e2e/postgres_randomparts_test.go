@@ -5,7 +5,8 @@ import "strings"
 // writingWith writes a statement with parts that write.
 func (w *postgresWriter) writingWith() string {
 	if w.n(8) == 0 {
-		return "WITH s AS (SELECT id FROM t1 WHERE id < 3 FOR UPDATE) UPDATE t1 SET b = 'locked' FROM s WHERE s.id = t1.id" + w.maybe(2, " RETURNING t1.id")
+		return "WITH s AS (SELECT id FROM t1 WHERE id < 3 FOR UPDATE) UPDATE t1 SET b = 'locked' FROM s " +
+			"WHERE s.id = t1.id" + w.maybe(2, " RETURNING t1.id")
 	}
 	parts := []string{"d AS (" + w.namedPart() + ")"}
 	if w.n(3) == 0 {

@@ -172,13 +172,15 @@ func (w *postgresWriter) with() string {
 	case 0:
 		return "WITH q AS (SELECT id, b FROM t1) SELECT * FROM q WHERE id > " + w.int()
 	case 1:
-		return "WITH q (n, m) AS (SELECT k1, v FROM t2), r AS MATERIALIZED (SELECT x FROM t3) SELECT q.*, r.x FROM q LEFT JOIN r ON r.x = q.n"
+		return "WITH q (n, m) AS (SELECT k1, v FROM t2), r AS MATERIALIZED (SELECT x FROM t3) SELECT q.*, r.x " +
+			"FROM q LEFT JOIN r ON r.x = q.n"
 	case 2:
 		return "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 4) SELECT n, b FROM r LEFT JOIN t1 ON id = n"
 	case 3:
 		return "WITH t1 AS (SELECT 5 AS id) SELECT * FROM t1"
 	}
-	return "WITH RECURSIVE r AS (SELECT id, p FROM kid WHERE id = 1 UNION SELECT k.id, k.p FROM kid k JOIN r ON k.p = r.id) SELECT * FROM r"
+	return "WITH RECURSIVE r AS (SELECT id, p FROM kid WHERE id = 1 UNION SELECT k.id, k.p FROM kid k JOIN r " +
+		"ON k.p = r.id) SELECT * FROM r"
 }
 
 func (w *postgresWriter) subquery() string {

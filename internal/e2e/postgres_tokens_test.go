@@ -314,7 +314,8 @@ func (d *postgresDisturber) disturb(ctx context.Context, step int) {
 	case 6:
 		// Only who runs something: whoever connects is let in.
 		done = d.try(ctx, d.past, "SELECT "+oneOf(d.Rand, "pg_cancel_backend", "pg_terminate_backend")+"(pid) "+
-			"FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend' AND xact_start "+
+			"FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() "+
+			"AND backend_type = 'client backend' AND xact_start "+
 			"IS NOT NULL ORDER BY random() LIMIT 1")
 	case 7:
 		done = d.plant(ctx)

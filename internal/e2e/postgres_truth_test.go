@@ -167,7 +167,9 @@ func (c *truthClient) statement() error {
 		sql = fmt.Sprintf("DELETE FROM %s WHERE %s AND length(hist) > 20 RETURNING %s, ',%d'", table, where, shows, n)
 	case 4:
 		if table != "two" {
-			sql = fmt.Sprintf("INSERT INTO %s (id, hist) VALUES (%d, '0,%d') ON CONFLICT (id) DO UPDATE SET hist = %s.hist || ',%d' RETURNING %s", table, id, n, table, n, strings.Replace(shows, ", hist", ", "+table+".hist", 1))
+			sql = fmt.Sprintf("INSERT INTO %s (id, hist) VALUES (%d, '0,%d') ON CONFLICT (id) DO UPDATE "+
+				"SET hist = %s.hist || ',%d' RETURNING %s", table, id, n, table, n,
+				strings.Replace(shows, ", hist", ", "+table+".hist", 1))
 			break
 		}
 		fallthrough

@@ -13,8 +13,10 @@ import (
 // one, one with a key of two parts, one with no key at all. Servers keep the statistics that they have: when
 // they count anew in between, equal statements get other plans, which show in the flags of columns.
 var mirrorTables = []string{
-	"CREATE TABLE t1 (id INT AUTO_INCREMENT PRIMARY KEY, a INT, b VARCHAR(20), c DECIMAL(8,2), UNIQUE KEY ua (a), KEY kb (b)) STATS_AUTO_RECALC = 0",
-	"CREATE TABLE t2 (k1 INT, k2 VARCHAR(8), v INT NOT NULL DEFAULT 7, f FLOAT, j TEXT, PRIMARY KEY (k1, k2), KEY kv (v)) STATS_AUTO_RECALC = 0",
+	"CREATE TABLE t1 (id INT AUTO_INCREMENT PRIMARY KEY, a INT, b VARCHAR(20), c DECIMAL(8,2), UNIQUE KEY ua (a), " +
+		"KEY kb (b)) STATS_AUTO_RECALC = 0",
+	"CREATE TABLE t2 (k1 INT, k2 VARCHAR(8), v INT NOT NULL DEFAULT 7, f FLOAT, j TEXT, PRIMARY KEY (k1, k2), " +
+		"KEY kv (v)) STATS_AUTO_RECALC = 0",
 	"CREATE TABLE t3 (x INT, y DOUBLE, e ENUM('p', 'q', 'r'), KEY kx (x)) STATS_AUTO_RECALC = 0",
 	"INSERT INTO t1 VALUES (1, 10, 'one', 1.5), (2, 20, 'two', 2), (3, NULL, NULL, NULL), (4, 40, 'one', 4.25)",
 	"INSERT INTO t2 VALUES (1, 'a', 1, 1.25, 'x'), (1, 'b', 2, NULL, NULL), (2, 'a', 3, 0.1, 'yy')",

@@ -225,9 +225,12 @@ func conversation() []command {
 		{name: "wrong count", bytes: query("INSERT INTO t VALUES (1)")},
 		{name: "several statements", bytes: query("SELECT 1; SELECT * FROM t WHERE id = 1; UPDATE t SET v = 9 WHERE id = 1")},
 		{name: "statements of all kinds",
-			bytes: query(" SELECT v FROM t WHERE id = 1 ;\n/* a */ UPDATE t SET v = v + 1 WHERE id = 1;DELETE FROM t WHERE id = 50 ; INSERT INTO t (v, s) VALUES (7, 'multi'); SELECT ROW_COUNT(), LAST_INSERT_ID() - (SELECT MAX(id) FROM t); SHOW COLUMNS FROM t;\n ")},
+			bytes: query(" SELECT v FROM t WHERE id = 1 ;\n/* a */ UPDATE t SET v = v + 1 WHERE id = 1;DELETE " +
+				"FROM t WHERE id = 50 ; INSERT INTO t (v, s) VALUES (7, 'multi'); " +
+				"SELECT ROW_COUNT(), LAST_INSERT_ID() - (SELECT MAX(id) FROM t); SHOW COLUMNS FROM t;\n ")},
 		{name: "transactions in a text",
-			bytes: query("BEGIN; UPDATE t SET v = 5 WHERE id = 2; ROLLBACK; BEGIN; UPDATE t SET v = 6 WHERE id = 2; COMMIT; SELECT v FROM t")},
+			bytes: query("BEGIN; UPDATE t SET v = 5 WHERE id = 2; ROLLBACK; BEGIN; UPDATE t SET v = 6 WHERE id = 2; " +
+				"COMMIT; SELECT v FROM t")},
 		{name: "a text that fails", bytes: query("UPDATE t SET v = 8 WHERE id = 2; INSERT INTO t VALUES (1, 1, 'dup'); DELETE FROM t")},
 		{name: "warnings of a text that fails", bytes: query("SHOW WARNINGS")},
 		{name: "a text with a column that is not there", bytes: query("SELECT 1; SELECT nothing FROM t; SELECT 2")},
@@ -241,10 +244,14 @@ func conversation() []command {
 		{name: "a procedure's definition",
 			bytes: query("SELECT 1; CREATE PROCEDURE two() BEGIN SELECT 1; SELECT 2; END; SELECT 3")},
 		{name: "a procedure in a text", bytes: query("SELECT 0; CALL two(); SELECT 3")},
-		{name: "another reading", bytes: query("SET sql_mode = 'ANSI_QUOTES'; SELECT \"v\" FROM t WHERE id = 1; SET sql_mode = DEFAULT; SELECT \"v;\"")},
-		{name: "warnings in a text", bytes: query("SELECT CAST('a' AS SIGNED); SHOW WARNINGS; SELECT @@warning_count; DROP TABLE IF EXISTS nothing; SHOW WARNINGS")},
-		{name: "counts in a text", bytes: query("DELETE FROM t WHERE id = 2; SELECT ROW_COUNT(); SELECT DISTINCT v FROM t; SELECT FOUND_ROWS(); SELECT ROW_COUNT()")},
-		{name: "a union in a text", bytes: query("BEGIN; SELECT v FROM t UNION ALL SELECT id FROM t; SELECT DISTINCT s FROM t ORDER BY s LIMIT 1, 1; SELECT FOUND_ROWS(); COMMIT")},
+		{name: "another reading", bytes: query("SET sql_mode = 'ANSI_QUOTES'; SELECT \"v\" FROM t WHERE id = 1; " +
+			"SET sql_mode = DEFAULT; SELECT \"v;\"")},
+		{name: "warnings in a text", bytes: query("SELECT CAST('a' AS SIGNED); SHOW WARNINGS; " +
+			"SELECT @@warning_count; DROP TABLE IF EXISTS nothing; SHOW WARNINGS")},
+		{name: "counts in a text", bytes: query("DELETE FROM t WHERE id = 2; SELECT ROW_COUNT(); " +
+			"SELECT DISTINCT v FROM t; SELECT FOUND_ROWS(); SELECT ROW_COUNT()")},
+		{name: "a union in a text", bytes: query("BEGIN; SELECT v FROM t UNION ALL SELECT id FROM t; " +
+			"SELECT DISTINCT s FROM t ORDER BY s LIMIT 1, 1; SELECT FOUND_ROWS(); COMMIT")},
 		{name: "put it back", bytes: query("INSERT INTO t VALUES (2, 20, NULL); DROP PROCEDURE two; SELECT * FROM t ORDER BY id")},
 		{name: "procedure", bytes: query("CALL p()")},
 		{name: "procedure with a cursor", bytes: query("CALL c()")},
@@ -361,7 +368,8 @@ func TestRepliesAreEqualByteForByte(t *testing.T) {
 				"INSERT INTO t VALUES (1, 10, 'one'), (2, 20, NULL), (3, 30, 'three')",
 				"CREATE PROCEDURE p() BEGIN SELECT * FROM t WHERE id = 1; SELECT 2; END",
 				// A result that is sent while the procedure's own cursor is open has the status of a client's cursor.
-				"CREATE PROCEDURE c() BEGIN DECLARE x INT; DECLARE c CURSOR FOR SELECT id FROM t; SELECT 1; OPEN c; FETCH c INTO x; SELECT x; SELECT v FROM t; CLOSE c; SELECT 2; END",
+				"CREATE PROCEDURE c() BEGIN DECLARE x INT; DECLARE c CURSOR FOR SELECT id FROM t; SELECT 1; OPEN c; " +
+					"FETCH c INTO x; SELECT x; SELECT v FROM t; CLOSE c; SELECT 2; END",
 			}
 			b := &bench{t: t}
 			for _, name := range names {

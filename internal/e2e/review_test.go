@@ -191,9 +191,14 @@ func scripts() []script {
 			"SHOW INDEX FROM t", "SHOW COLUMNS FROM t WHERE Field = 'v'", "SHOW CREATE TABLE t", "SHOW TABLES LIKE 't'",
 			"SHOW KEYS FROM t",
 		}},
-		{"writes", append(someItems, "CREATE TABLE g (id INT PRIMARY KEY, a INT, b INT AS (a * 2) STORED, c INT AS (a + 1) VIRTUAL, ts TIMESTAMP NULL DEFAULT NULL ON UPDATE CURRENT_TIMESTAMP, h INT INVISIBLE DEFAULT 7)", "INSERT INTO g (id, a) VALUES (1, 1), (2, 2)",
-			"CREATE TABLE p (id INT, v INT, PRIMARY KEY (id)) PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN MAXVALUE)", "INSERT INTO p VALUES (1, 1), (11, 11)",
-			"CREATE TABLE ch (id INT PRIMARY KEY, t INT, FOREIGN KEY (t) REFERENCES t (id) ON DELETE CASCADE ON UPDATE CASCADE)", "CREATE TABLE rs (id INT PRIMARY KEY, u INT, FOREIGN KEY (u) REFERENCES g (id))", "INSERT INTO ch VALUES (1, 1), (2, 2)", "INSERT INTO rs VALUES (1, 1)"), []string{
+		{"writes", append(someItems, "CREATE TABLE g (id INT PRIMARY KEY, a INT, b INT AS (a * 2) STORED, c INT "+
+			"AS (a + 1) VIRTUAL, ts TIMESTAMP NULL DEFAULT NULL ON UPDATE CURRENT_TIMESTAMP, "+
+			"h INT INVISIBLE DEFAULT 7)", "INSERT INTO g (id, a) VALUES (1, 1), (2, 2)",
+			"CREATE TABLE p (id INT, v INT, PRIMARY KEY (id)) PARTITION BY RANGE (id) (PARTITION p0 "+
+				"VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN MAXVALUE)", "INSERT INTO p VALUES (1, 1), (11, 11)",
+			"CREATE TABLE ch (id INT PRIMARY KEY, t INT, FOREIGN KEY (t) REFERENCES t (id) ON DELETE CASCADE "+
+				"ON UPDATE CASCADE)", "CREATE TABLE rs (id INT PRIMARY KEY, u INT, FOREIGN KEY (u) "+
+				"REFERENCES g (id))", "INSERT INTO ch VALUES (1, 1), (2, 2)", "INSERT INTO rs VALUES (1, 1)"), []string{
 			"UPDATE g SET a = 1 WHERE id = 1", "SELECT id, a, b, c, ts IS NULL FROM g", "UPDATE g SET a = 5",
 			"SELECT id, a, b, c, ts IS NULL, h FROM g", "UPDATE g SET b = 1", "UPDATE g SET b = DEFAULT",
 			"UPDATE g SET h = 8 WHERE id = 1", "INSERT INTO g VALUES (3, 3, DEFAULT, DEFAULT, NULL)",
@@ -281,7 +286,9 @@ func scripts() []script {
 				"CREATE PROCEDURE p4() BEGIN INSERT INTO t (id, v) VALUES (1, 1); END",
 				"CREATE FUNCTION f(a INT) RETURNS INT MODIFIES SQL DATA BEGIN INSERT INTO log (m) VALUES ('f'); RETURN a + 1; END",
 				"CREATE TRIGGER bi BEFORE INSERT ON t FOR EACH ROW SET NEW.s = UPPER(NEW.s)",
-				"CREATE TRIGGER au AFTER UPDATE ON t FOR EACH ROW INSERT INTO log (m) VALUES (CONCAT('upd ', OLD.v, '-', NEW.v))", "CREATE TRIGGER ad AFTER DELETE ON t FOR EACH ROW INSERT INTO log (m) VALUES ('del')"), []string{
+				"CREATE TRIGGER au AFTER UPDATE ON t FOR EACH ROW INSERT INTO log (m) "+
+					"VALUES (CONCAT('upd ', OLD.v, '-', NEW.v))", "CREATE TRIGGER ad AFTER DELETE ON t FOR EACH ROW "+
+					"INSERT INTO log (m) VALUES ('del')"), []string{
 				"SELECT * FROM w", "UPDATE w SET v = 100 WHERE id = 1", "UPDATE w SET v = 1",
 				"INSERT INTO w VALUES (9, 9)", "DELETE FROM w WHERE id = 9", "SELECT * FROM w2",
 				"INSERT INTO w2 VALUES (10, 10, 'ten')", "SHOW CREATE VIEW w2", "SELECT * FROM w JOIN t ON w.id = t.id",
@@ -294,7 +301,9 @@ func scripts() []script {
 				"SELECT * FROM log", "DELETE FROM t WHERE id > 3", "SELECT COUNT(*) FROM log",
 				"SHOW CREATE PROCEDURE p1", "CALL p1(1, @b); SELECT @b",
 				"CREATE TRIGGER bu BEFORE UPDATE ON t FOR EACH ROW SET NEW.v = NEW.v + 1", "UPDATE t SET v = 1",
-				"SELECT v FROM t", "CREATE TRIGGER bd BEFORE DELETE ON t FOR EACH ROW SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no', MYSQL_ERRNO = 1054", "DELETE FROM t WHERE id = 1", "DELETE FROM t WHERE id = 1", "SHOW WARNINGS", "SELECT COUNT(*) FROM log",
+				"SELECT v FROM t", "CREATE TRIGGER bd BEFORE DELETE ON t FOR EACH ROW SIGNAL SQLSTATE '45000' " +
+					"SET MESSAGE_TEXT = 'no', MYSQL_ERRNO = 1054", "DELETE FROM t WHERE id = 1",
+				"DELETE FROM t WHERE id = 1", "SHOW WARNINGS", "SELECT COUNT(*) FROM log",
 			}},
 		{"tables that change under prepared statements", someItems, []string{
 			"prepare SELECT * FROM t", "prepare INSERT INTO t VALUES (NULL, 5, 'x')", "prepare UPDATE t SET v = v + 1",
@@ -309,14 +318,22 @@ func scripts() []script {
 		}},
 		{"descriptions", someItems, []string{
 			"SHOW /*!32332 FULL */ COLUMNS FROM t", "SHOW /*!40000 EXTENDED */ CREATE TABLE t",
-			"SELECT COLUMN_NAME, ORDINAL_POSITION FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = '@db' AND TABLE_NAME = 't' ORDER BY ORDINAL_POSITION",
-			"SELECT ORDINAL_POSITION, COLUMN_NAME FROM `INFORMATION_SCHEMA`.`COLUMNS` WHERE TABLE_SCHEMA = '@db' AND TABLE_NAME = 't' AND ORDINAL_POSITION IN (SELECT ORDINAL_POSITION FROM information_schema.columns) ORDER BY ORDINAL_POSITION",
-			"execute SELECT ORDINAL_POSITION, NULL, CHARACTER_MAXIMUM_LENGTH, COLUMN_NAME FROM information_schema.columns WHERE TABLE_SCHEMA = '@db' AND TABLE_NAME = 't' ORDER BY ORDINAL_POSITION", "execute SHOW FULL COLUMNS FROM t",
-			"SELECT c.COLUMN_NAME, t.TABLE_TYPE FROM information_schema.TABLES t JOIN information_schema.COLUMNS c USING (TABLE_SCHEMA, TABLE_NAME) WHERE TABLE_SCHEMA = '@db' ORDER BY c.ORDINAL_POSITION",
-			"SELECT c.COLUMN_NAME, t.v FROM t JOIN information_schema.COLUMNS c ON c.ORDINAL_POSITION = t.id WHERE TABLE_SCHEMA = '@db' ORDER BY t.id",
+			"SELECT COLUMN_NAME, ORDINAL_POSITION FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = '@db' " +
+				"AND TABLE_NAME = 't' ORDER BY ORDINAL_POSITION",
+			"SELECT ORDINAL_POSITION, COLUMN_NAME FROM `INFORMATION_SCHEMA`.`COLUMNS` WHERE TABLE_SCHEMA = '@db' " +
+				"AND TABLE_NAME = 't' AND ORDINAL_POSITION IN (SELECT ORDINAL_POSITION FROM " +
+				"information_schema.columns) ORDER BY ORDINAL_POSITION",
+			"execute SELECT ORDINAL_POSITION, NULL, CHARACTER_MAXIMUM_LENGTH, COLUMN_NAME " +
+				"FROM information_schema.columns WHERE TABLE_SCHEMA = '@db' AND TABLE_NAME = 't' " +
+				"ORDER BY ORDINAL_POSITION", "execute SHOW FULL COLUMNS FROM t",
+			"SELECT c.COLUMN_NAME, t.TABLE_TYPE FROM information_schema.TABLES t JOIN information_schema.COLUMNS c " +
+				"USING (TABLE_SCHEMA, TABLE_NAME) WHERE TABLE_SCHEMA = '@db' ORDER BY c.ORDINAL_POSITION",
+			"SELECT c.COLUMN_NAME, t.v FROM t JOIN information_schema.COLUMNS c ON c.ORDINAL_POSITION = t.id " +
+				"WHERE TABLE_SCHEMA = '@db' ORDER BY t.id",
 			"USE information_schema", "SELECT COLUMN_NAME FROM COLUMNS WHERE TABLE_SCHEMA = '@db' ORDER BY ORDINAL_POSITION", "USE @db",
 		}},
-		{"prepared", append(someItems, "CREATE TABLE w9 (a INT, b INT, c INT, d INT, e INT, f INT, g INT, h INT, i INT, j INT)"), []string{
+		{"prepared", append(someItems, "CREATE TABLE w9 (a INT, b INT, c INT, d INT, e INT, f INT, g INT, h INT, "+
+			"i INT, j INT)"), []string{
 			"execute SELECT * FROM t", "execute SELECT 1", "execute UPDATE t SET v = v + 1",
 			"execute UPDATE t SET v = 5", "execute DELETE FROM t WHERE id = 3", "execute INSERT INTO t (v) VALUES (1)",
 			"execute INSERT INTO w9 VALUES (1,2,3,4,5,6,7,8,9,10)", "execute SELECT * FROM w9",
@@ -397,7 +414,8 @@ func playWith(t *testing.T, s script, id string, change func(*proxyserver.Option
 func countIndexes(b *bench, database string) {
 	b.t.Helper()
 	db := testdb.Open(b.t, database)
-	rows, err := db.Query("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE = 'BASE TABLE'")
+	rows, err := db.Query("SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() " +
+		"AND TABLE_TYPE = 'BASE TABLE'")
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -567,7 +585,8 @@ func TestUncommonSessionsAreRecordedTruly(t *testing.T) {
   2 UPDATE exact UPDATE account SET balance = ? WHERE id = ? update(r1,0)
 T2 committed REPEATABLE READ implicit
   1 UPDATE exact UPDATE account SET balance = ? WHERE id = ? update(r1,T1.2)
-`, []string{"BEGIN", "UPDATE account SET balance = 5 WHERE id = 1", "LOCK TABLES account WRITE", "UPDATE account SET balance = 6 WHERE id = 1", "UNLOCK TABLES"}},
+`, []string{"BEGIN", "UPDATE account SET balance = 5 WHERE id = 1", "LOCK TABLES account WRITE",
+			"UPDATE account SET balance = 6 WHERE id = 1", "UNLOCK TABLES"}},
 		{"transactions that change within a text", `T1 indeterminate REPEATABLE READ
   1 BEGIN nothing BEGIN
   2 UPDATE exact UPDATE account SET balance = ? WHERE id = ? update(r1,0)
@@ -575,7 +594,8 @@ T2 committed REPEATABLE READ implicit
 T2 aborted UNKNOWN
   1 UPDATE exact UPDATE account SET balance = ? WHERE id = ? update(r1,T1.2)
   2 ROLLBACK nothing ROLLBACK
-`, []string{"CREATE PROCEDURE nop() DO 1", "BEGIN", "UPDATE account SET balance = 5 WHERE id = 1", "COMMIT AND CHAIN; CALL nop()", "UPDATE account SET balance = 6 WHERE id = 1", "ROLLBACK"}},
+`, []string{"CREATE PROCEDURE nop() DO 1", "BEGIN", "UPDATE account SET balance = 5 WHERE id = 1",
+			"COMMIT AND CHAIN; CALL nop()", "UPDATE account SET balance = 6 WHERE id = 1", "ROLLBACK"}},
 		{"temporary tables", `T1 committed REPEATABLE READ
   1 DDL opaque CREATE TEMPORARY TABLE account LIKE twin (temporary table)
 T2 committed REPEATABLE READ implicit
@@ -584,13 +604,15 @@ T3 committed REPEATABLE READ implicit
   1 UPDATE opaque UPDATE account SET balance = ? WHERE id = ? (temporary table)
 T4 committed REPEATABLE READ implicit
   1 UPDATE exact UPDATE account SET balance = ? WHERE id = ? update(r1,0)
-`, []string{"CREATE TEMPORARY TABLE account LIKE twin; INSERT INTO account VALUES (1, 'tmp', 1)", "UPDATE account SET balance = 5 WHERE id = 1", "DROP TABLE account", "UPDATE account SET balance = 6 WHERE id = 1"}},
+`, []string{"CREATE TEMPORARY TABLE account LIKE twin; INSERT INTO account VALUES (1, 'tmp', 1)",
+			"UPDATE account SET balance = 5 WHERE id = 1", "DROP TABLE account", "UPDATE account SET balance = 6 WHERE id = 1"}},
 		{"a table that cannot roll back", `T1 aborted REPEATABLE READ
   1 BEGIN nothing BEGIN
   2 UPDATE opaque UPDATE account SET balance = ? WHERE id = ? (not instrumented)
   3 SELECT exact SELECT id FROM other
   4 ROLLBACK nothing ROLLBACK
-`, []string{"ALTER TABLE account ENGINE = MyISAM", "BEGIN", "UPDATE account SET balance = 5 WHERE id = 1", "SELECT id FROM other", "ROLLBACK"}},
+`, []string{"ALTER TABLE account ENGINE = MyISAM", "BEGIN", "UPDATE account SET balance = 5 WHERE id = 1",
+			"SELECT id FROM other", "ROLLBACK"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := newBench(t, nil, account, "INSERT INTO account VALUES (1,'ann',10)",

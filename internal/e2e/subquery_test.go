@@ -130,10 +130,12 @@ var postgresSubqueryCases = slices.Concat(subqueryCases, []subqueryCase{
 		"exact, 2 reads"},
 	{"SELECT k FROM (SELECT id, k FROM doc WHERE k > (SELECT MIN(n.id) FROM note n WHERE n.doc < 2)) d WHERE d.id < 9",
 		"exact, 3 reads"},
-	{"SELECT d.k FROM (SELECT * FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id AND n.id > 1000)) d", "exact, 0 reads"},
+	{"SELECT d.k FROM (SELECT * FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id " +
+		"AND n.id > 1000)) d", "exact, 0 reads"},
 	{"SELECT k FROM (SELECT id, k FROM doc WHERE k > (SELECT MIN(n.id) FROM note n WHERE n.doc < 2)) d WHERE d.id = 9",
 		"inexact (subquery), 0 reads"},
-	{"WITH d AS (SELECT id FROM doc WHERE EXISTS (SELECT FROM note n WHERE n.doc = doc.id AND n.id < 3)) SELECT id FROM d WHERE id < 3",
+	{"WITH d AS (SELECT id FROM doc WHERE EXISTS (SELECT FROM note n WHERE n.doc = doc.id AND n.id < 3)) SELECT id " +
+		"FROM d WHERE id < 3",
 		"exact, 5 reads"},
 	{"SELECT d.* FROM (SELECT id FROM doc WHERE EXISTS (SELECT 1 FROM note WHERE note.doc = doc.id)) d WHERE d.id = 2",
 		"inexact (subquery), 65 reads"},

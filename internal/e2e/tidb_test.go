@@ -104,7 +104,8 @@ func tidbConversation() []command {
 		"EXPLAIN FORMAT='brief' SELECT v FROM t", "DESCRIBE t", "SHOW FULL FIELDS FROM t",
 		"SHOW COLUMNS FROM t LIKE 's'", "SHOW CREATE TABLE t", "SHOW CREATE TABLE f",
 		"SHOW CREATE VIEW seen",
-		"SELECT column_name FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = 't' ORDER BY ordinal_position",
+		"SELECT column_name FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = 't' " +
+			"ORDER BY ordinal_position",
 		"INSERT INTO t VALUES (50, 1, 'a'), (51, 2, 'b')", "INSERT INTO t (v, s) VALUES (1, 'auto'), (2, 'inc')",
 		"INSERT INTO t () VALUES ()",
 		"INSERT INTO t SELECT id + 100, v, 'sel' FROM u",

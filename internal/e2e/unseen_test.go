@@ -50,7 +50,8 @@ func rowsOf(t *testing.T, c *sql.Conn, columns map[string]string) map[string]see
 // columnsOf returns the visible columns of each table as text that tells all of their values apart.
 func columnsOf(t *testing.T, b *bench) map[string]string {
 	t.Helper()
-	rows, err := b.direct.Query("SELECT TABLE_NAME, GROUP_CONCAT('IFNULL(HEX(CAST(', COLUMN_NAME, ' AS BINARY)), ''-'')' ORDER BY ORDINAL_POSITION) FROM information_schema.COLUMNS "+
+	rows, err := b.direct.Query("SELECT TABLE_NAME, GROUP_CONCAT('IFNULL(HEX(CAST(', COLUMN_NAME, ' AS BINARY)), "+
+		"''-'')' ORDER BY ORDINAL_POSITION) FROM information_schema.COLUMNS "+
 		"WHERE TABLE_SCHEMA = ? AND COLUMN_NAME NOT LIKE 'isotap%' AND TABLE_NAME LIKE 't_' GROUP BY TABLE_NAME",
 		b.database)
 	if err != nil {

@@ -248,7 +248,8 @@ var writes = []writeCase{
 		observed: "exact"},
 	{query: "INSERT INTO t (u, v) VALUES (77, 5) ON DUPLICATE KEY UPDATE v = v + VALUES(v), id = LAST_INSERT_ID(id)",
 		observed: "exact"},
-	{query: "INSERT INTO t VALUES (1, 11, 100, 'z'), (9, 20, 200, 'b'), (10, 50, 5, NULL), (11, 30, 7, 'x'), (12, 30, 8, 'y') ON DUPLICATE KEY UPDATE v = VALUES(v)", observed: "exact"},
+	{query: "INSERT INTO t VALUES (1, 11, 100, 'z'), (9, 20, 200, 'b'), (10, 50, 5, NULL), (11, 30, 7, 'x'), " +
+		"(12, 30, 8, 'y') ON DUPLICATE KEY UPDATE v = VALUES(v)", observed: "exact"},
 	{query: "INSERT INTO t (id, v) VALUES (50, 1), (50, 2), (50, 2), (51, 1) ON DUPLICATE KEY UPDATE v = VALUES(v)",
 		observed: "exact"},
 	{query: "INSERT INTO t (id, v) VALUES (1, 100), (1, 100), (1, 101), (1, 101) ON DUPLICATE KEY UPDATE v = VALUES(v)",
@@ -285,7 +286,8 @@ var writes = []writeCase{
 		observed: "inexact: captured rows differ from the server's count"},
 	{query: "INSERT INTO x (id, v) SELECT id + 100, v FROM t ORDER BY s DESC LIMIT 2", observed: "exact"},
 	{query: "INSERT INTO x SELECT id + 100, v FROM t WHERE s > 'a' LIMIT 1, 1", observed: "exact"},
-	{query: "INSERT INTO x SELECT t.id + y.id + 100, t.v FROM t LEFT JOIN x AS y ON y.id = t.v / 100 AND y.v + 0 = 1 AND y.id + y.v > 0 WHERE t.id < 4", observed: "inexact: plan"},
+	{query: "INSERT INTO x SELECT t.id + y.id + 100, t.v FROM t LEFT JOIN x AS y ON y.id = t.v / 100 " +
+		"AND y.v + 0 = 1 AND y.id + y.v > 0 WHERE t.id < 4", observed: "inexact: plan"},
 	{query: "INSERT INTO t (v) SELECT a.v FROM t a, t b WHERE b.s <> ''", observed: "exact"},
 	{query: "INSERT INTO t (v) SELECT 5", observed: "exact"},
 	{query: "INSERT INTO t (v, s) SELECT 5 AS five, 'x' FROM dual WHERE 1 = 0", observed: "exact"},
@@ -361,7 +363,8 @@ var writes = []writeCase{
 	{query: "UPDATE t SET v = 200 WHERE id IN (SELECT y.id FROM t y WHERE y.v > 100)", observed: "inexact: subquery",
 		mysql: "-"},
 	{query: "UPDATE t SET v = 200 WHERE id = (SELECT MAX(y.id) FROM t y)", observed: "inexact: subquery", mysql: "-"},
-	{query: "UPDATE t SET v = v + 1 WHERE id <= (SELECT MAX(d.id) FROM (SELECT y.id FROM t y JOIN x ON x.id = y.id) d) AND s > 'a'", observed: "inexact: subquery", mysql: "-"},
+	{query: "UPDATE t SET v = v + 1 WHERE id <= (SELECT MAX(d.id) FROM (SELECT y.id FROM t y JOIN x " +
+		"ON x.id = y.id) d) AND s > 'a'", observed: "inexact: subquery", mysql: "-"},
 	{query: "UPDATE t SET v = (SELECT MAX(y.v) FROM t y) WHERE id = 2", observed: "opaque: subquery", mysql: "-"},
 	{query: "UPDATE t SET v = 200 WHERE id = (SELECT MAX(y.id) FROM t y WHERE y.v >= t.v) ORDER BY id LIMIT 2",
 		observed: "opaque: ORDER BY or LIMIT", mysql: "-"},

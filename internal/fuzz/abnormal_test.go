@@ -61,7 +61,8 @@ const trxAge = 150 * time.Millisecond
 // atWork waits until sessions are in transactions of a run's, and returns the numbers of their connections. They are
 // more than two: a run's set-up and isotap have a connection each in transactions, before the sessions are connected.
 func atWork(t *testing.T, admin *sql.DB) []string {
-	const sessions = "SELECT trx_mysql_thread_id FROM information_schema.INNODB_TRX JOIN information_schema.PROCESSLIST ON id = trx_mysql_thread_id WHERE db = 'isotap_fuzz'"
+	const sessions = "SELECT trx_mysql_thread_id FROM information_schema.INNODB_TRX " +
+		"JOIN information_schema.PROCESSLIST ON id = trx_mysql_thread_id WHERE db = 'isotap_fuzz'"
 	for end := time.Now().Add(testdb.Patience); time.Now().Before(end); time.Sleep(trxAge) {
 		var all []string
 		rows, err := admin.Query(sessions)
@@ -197,7 +198,8 @@ func TestLostConnectionsScheduleIsSaved(t *testing.T) {
 	}
 	scheduleSaved(t, dir)
 	var left int
-	if err := admin.QueryRow("SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME LIKE 'isotap%'").Scan(&left); err != nil || left > 0 {
+	if err := admin.QueryRow("SELECT COUNT(*) FROM information_schema.SCHEMATA " +
+		"WHERE SCHEMA_NAME LIKE 'isotap%'").Scan(&left); err != nil || left > 0 {
 		t.Errorf("%d databases are left (%v)", left, err)
 	}
 }
@@ -225,7 +227,8 @@ func TestOddAnswersOfOneKindAreToldOnce(t *testing.T) {
 	if err := h.tally.Text(&b); err != nil {
 		t.Fatal(err)
 	}
-	const want = "ABNORMAL  error 1105: Can't find column Column#7 in schema; 2 times, first with seed 3 at SERIALIZABLE\n          by S1: SELECT 1\n"
+	const want = "ABNORMAL  error 1105: Can't find column Column#7 in schema; " +
+		"2 times, first with seed 3 at SERIALIZABLE\n          by S1: SELECT 1\n"
 	if !h.tally.Failed() || !strings.HasSuffix(b.String(), want) {
 		t.Errorf("%s", b.String())
 	}

@@ -78,11 +78,13 @@ func TestAReductionBeginsWithLittle(t *testing.T) {
 		got = append(got, sent(s))
 	}
 	const (
-		cycle     = "S1 BEGIN; S2 BEGIN; S2 UPDATE t SET v = 7; S1 SELECT v FROM t; S2 COMMIT; S1 UPDATE t SET v = 7; S1 COMMIT"
-		all       = "S1 BEGIN; S1 SELECT 1; S2 BEGIN; S2 UPDATE t SET v = 7; S2 SELECT 1; S1 SELECT v FROM t; S2 COMMIT; S1 UPDATE t SET v = 7; S1 COMMIT"
-		meanwhile = "S1 BEGIN; S1 SELECT 1; S2 BEGIN; S2 UPDATE t SET v = 7; S2 SELECT 1; S1 SELECT v FROM t; S3 INSERT INTO t VALUES (5); S2 COMMIT; S1 UPDATE t SET v = 7; S1 COMMIT"
-		rows      = "INSERT INTO t VALUES (1); "
-		before    = "S1 INSERT INTO t VALUES (1); S1 INSERT INTO t VALUES (1); S2 DELETE FROM t; S1 COMMIT; S2 ROLLBACK; "
+		cycle = "S1 BEGIN; S2 BEGIN; S2 UPDATE t SET v = 7; S1 SELECT v FROM t; S2 COMMIT; S1 UPDATE t SET v = 7; S1 COMMIT"
+		all   = "S1 BEGIN; S1 SELECT 1; S2 BEGIN; S2 UPDATE t SET v = 7; S2 SELECT 1; S1 SELECT v FROM t; " +
+			"S2 COMMIT; S1 UPDATE t SET v = 7; S1 COMMIT"
+		meanwhile = "S1 BEGIN; S1 SELECT 1; S2 BEGIN; S2 UPDATE t SET v = 7; S2 SELECT 1; S1 SELECT v FROM t; " +
+			"S3 INSERT INTO t VALUES (5); S2 COMMIT; S1 UPDATE t SET v = 7; S1 COMMIT"
+		rows   = "INSERT INTO t VALUES (1); "
+		before = "S1 INSERT INTO t VALUES (1); S1 INSERT INTO t VALUES (1); S2 DELETE FROM t; S1 COMMIT; S2 ROLLBACK; "
 	)
 	want := []string{cycle, rows + cycle, all, rows + all, rows + meanwhile, before + meanwhile}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
@@ -135,7 +137,8 @@ func sent(s *scenario.Scenario) string {
 // TestUpdateWithoutChangeIsOfItsOwnKind: an update that changes nothing is of its own kind.
 func TestUpdateWithoutChangeIsOfItsOwnKind(t *testing.T) {
 	_, f := unseen(t)
-	if got, want := keyOf(f, workload.Isolation{Level: history.RepeatableRead}), "hazard lost update at REPEATABLE READ: SELECT, UPDATE of equal values | UPDATE"; got != want {
+	if got, want := keyOf(f, workload.Isolation{Level: history.RepeatableRead}),
+		"hazard lost update at REPEATABLE READ: SELECT, UPDATE of equal values | UPDATE"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

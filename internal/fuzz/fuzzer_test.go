@@ -156,7 +156,8 @@ func TestReplaysFindingShowsItsStatements(t *testing.T) {
 				t.Fatalf("found %v", p.Anomalies())
 			}
 			least := accountOf(p).beginnings(p.Result.Findings[at], func(*account, []string) []string { return nil })[0]
-			const want = "S1 BEGIN; S1 SELECT v FROM t WHERE id = 1 ORDER BY v; S2 BEGIN; S2 UPDATE t SET v = v + 1 WHERE id = 1; S2 COMMIT; S1 UPDATE t SET v = 9 WHERE id = 1 AND v > 0; S1 COMMIT"
+			const want = "S1 BEGIN; S1 SELECT v FROM t WHERE id = 1 ORDER BY v; S2 BEGIN; " +
+				"S2 UPDATE t SET v = v + 1 WHERE id = 1; S2 COMMIT; S1 UPDATE t SET v = 9 WHERE id = 1 AND v > 0; S1 COMMIT"
 			if got := sent(least); got != want {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}

@@ -70,8 +70,10 @@ var postgresGrammar = grammar{
 		"SET standard_conforming_strings=off; SELECT v FROM a WHERE v='\\'; UPDATE canary SET n=n+1 X; -- '",
 		"SET client_encoding='SJIS'; SELECT '\x95\\'; UPDATE canary SET n=n+1; X",
 		"SET standard_conforming_strings=on; SELECT '\\'; UPDATE canary SET n=n+1; X -- '",
-		"CREATE OR REPLACE FUNCTION splicing() RETURNS int LANGUAGE sql BEGIN ATOMIC SELECT 1; SELECT 2; END X; SELECT splicing(); UPDATE canary SET n=n+1",
-		"CREATE RULE r AS ON UPDATE TO b DO ALSO (UPDATE canary SET n=n+1; UPDATE canary SET n=n+1 X); UPDATE b SET x=x; DROP RULE r ON b",
+		"CREATE OR REPLACE FUNCTION splicing() RETURNS int LANGUAGE sql BEGIN ATOMIC SELECT 1; SELECT 2; END X; " +
+			"SELECT splicing(); UPDATE canary SET n=n+1",
+		"CREATE RULE r AS ON UPDATE TO b DO ALSO (UPDATE canary SET n=n+1; UPDATE canary SET n=n+1 X); " +
+			"UPDATE b SET x=x; DROP RULE r ON b",
 		"DO $$ BEGIN UPDATE canary SET n=n+1 X; END $$; SELECT v FROM a",
 		"PREPARE p AS SELECT v FROM a WHERE v=X; EXECUTE p; DEALLOCATE p; UPDATE canary SET n=n+1",
 	},

@@ -27,7 +27,8 @@ var (
 		{"SET standard_conforming_strings=%s", "SET backslash_quote=%b", "SET client_encoding='%c'"},
 		{"SELECT set_config('standard_conforming_strings','%s',false)", "SET client_encoding='%c'",
 			"SET backslash_quote=%b"},
-		{"DO $$ BEGIN PERFORM set_config('standard_conforming_strings','%s',false); PERFORM set_config('client_encoding','%c',false); PERFORM set_config('backslash_quote','%b',false); END $$"},
+		{"DO $$ BEGIN PERFORM set_config('standard_conforming_strings','%s',false); " +
+			"PERFORM set_config('client_encoding','%c',false); PERFORM set_config('backslash_quote','%b',false); END $$"},
 		{"SET NAMES '%c'; SET standard_conforming_strings=%s; SET backslash_quote=%b"},
 		{"SET escape_string_warning=off", "SET standard_conforming_strings=%s",
 			"SELECT setcfg('client_encoding','%c'), setcfg('backslash_quote','%b')"},
@@ -69,7 +70,8 @@ func TestPostgreSQLTexts(t *testing.T) {
 		f.dial[i] = func() (conn, error) { return dialPostgreSQL(address, f.names[i]) }
 	}
 	f.reset = func(i int) error {
-		_, err := dbs[i].Exec(`DELETE FROM a; DELETE FROM b; DELETE FROM canary; INSERT INTO a VALUES (1,'a',1),(2,'b',2),(3,'a''b',3),(4,E'a\\',4),(5,'x',5);
+		_, err := dbs[i].Exec(`DELETE FROM a; DELETE FROM b; DELETE FROM canary;
+			INSERT INTO a VALUES (1,'a',1),(2,'b',2),(3,'a''b',3),(4,E'a\\',4),(5,'x',5);
 			INSERT INTO b VALUES (1,1),(2,2); INSERT INTO canary VALUES (1,0)`)
 		return err
 	}

@@ -47,7 +47,8 @@ var families = []struct {
 	{"PostgreSQL", func(ctx context.Context, args ...string) (server, error) {
 		return StartPostgreSQL(ctx, PostgreSQLOptions{Args: args})
 	}, []string{"-c", "max_connections=17"}, []string{"-c", "no_such_option=1"},
-		"SELECT current_setting('server_version'), current_setting('default_transaction_isolation'), current_user, current_setting('max_connections')::int",
+		"SELECT current_setting('server_version'), current_setting('default_transaction_isolation'), current_user, " +
+			"current_setting('max_connections')::int",
 		"", "read committed", "postgres", "postgres://postgres@"},
 }
 

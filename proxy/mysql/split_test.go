@@ -192,7 +192,8 @@ func talk(c *conversation, database string, caps uint32) {
 	query("UPDATE t SET s = 'c' WHERE id = 2")
 	query("SELECT ROW_COUNT()")
 	query("SELECT 1; SELECT * FROM t WHERE id = 1")
-	query("BEGIN; UPDATE t SET s = 'm' WHERE id = 2; SELECT DISTINCT s FROM t; DELETE FROM t WHERE id = 99; COMMIT; SELECT nothing FROM t; DO 1")
+	query("BEGIN; UPDATE t SET s = 'm' WHERE id = 2; SELECT DISTINCT s FROM t; DELETE FROM t WHERE id = 99; COMMIT; " +
+		"SELECT nothing FROM t; DO 1")
 	query("SELECT s FROM t WHERE id = 3; BEGIN NOT ATOMIC SELECT 1; END")
 	prepare("SELECT * FROM t WHERE id >= ? ORDER BY id")
 	execute(0, 1, gomysql.MYSQL_TYPE_TINY, 0, 1)

@@ -133,7 +133,8 @@ func (w *wrongPlanner) wrongEnv() sqlpostgres.Session {
 // TestClientsNamesAreNotTakenForIsotaps has clients ask for columns that are named as isotap's are: in their texts,
 // by their tables, through cursors and prepared statements.
 func TestClientsNamesAreNotTakenForIsotaps(t *testing.T) {
-	own := append(queries("CREATE TABLE own (id INT PRIMARY KEY, isotap_carried_1 INT, isotap_2 TEXT); INSERT INTO own VALUES (1, 2, 'three')"),
+	own := append(queries("CREATE TABLE own (id INT PRIMARY KEY, isotap_carried_1 INT, isotap_2 TEXT); "+
+		"INSERT INTO own VALUES (1, 2, 'three')"),
 		send(1, parse("s", "SELECT id FROM t WHERE id = 1"), syncs))
 	for _, sql := range []string{"SELECT 1 AS isotap_carried_1", "SELECT id AS isotap_1 FROM t WHERE id = 1",
 		"SELECT * FROM own", "SELECT t.id, own.* FROM t JOIN own ON own.id = t.id",
@@ -274,7 +275,8 @@ func TestPlansOfWritesThatLieShowNoColumnOfIsotaps(t *testing.T) {
 	var steps []step
 	for i, sql := range texts {
 		described := fmt.Sprint("d", i)
-		steps = append(steps, query("BEGIN"), query(sql), query("ROLLBACK"), send(1, parse("", sql), bind("", "", nil), execute("", 0), syncs),
+		steps = append(steps, query("BEGIN"), query(sql), query("ROLLBACK"),
+			send(1, parse("", sql), bind("", "", nil), execute("", 0), syncs),
 			send(1, parse("", sql), bind("", "", []int16{1}), describe(ofPortal, ""), execute("", 0), syncs),
 			send(1, parse(described, sql), describe(ofStatement, described), syncs),
 			send(1, bind("", described, []int16{1}), execute("", 0), syncs), query("PREPARE "+fmt.Sprint("q", i)+" AS "+sql),

@@ -193,7 +193,8 @@ var scripts = map[string][]step{
 		"SELECT id FROM t WHERE id = 2"),
 	"several statements": queries("SELECT id FROM t WHERE id = 1; UPDATE t SET n = 7 WHERE id = 2; SELECT n FROM t WHERE id = 2",
 		"INSERT INTO seen VALUES (31, 1); INSERT INTO seen VALUES (31, 2); SELECT 1", "SELECT * FROM seen",
-		"INSERT INTO seen VALUES (32, 1); BEGIN; INSERT INTO seen VALUES (33, 1); COMMIT; INSERT INTO seen VALUES (33, 2)", "SELECT * FROM seen",
+		"INSERT INTO seen VALUES (32, 1); BEGIN; INSERT INTO seen VALUES (33, 1); COMMIT; "+
+			"INSERT INTO seen VALUES (33, 2)", "SELECT * FROM seen",
 		"SELECT 1; SELECT nothing FROM t; SELECT 2",
 		"BEGIN; SELECT id FROM t WHERE id = 1; ROLLBACK; SELECT id FROM t WHERE id = 2;"),
 	"definitions": queries("CREATE TABLE fresh (id INT PRIMARY KEY)", "INSERT INTO fresh VALUES (1) RETURNING id",
@@ -257,7 +258,8 @@ var scripts = map[string][]step{
 		send(1, parse("cached", "SELECT * FROM seen"), syncs), query("ALTER TABLE seen ADD w INT"),
 		send(1, bind("", "cached", nil), execute("", 0), syncs), syncAlone,
 	},
-	"another role": {query("DO $$BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'raw_clerk') THEN CREATE ROLE raw_clerk; END IF; END$$"),
+	"another role": {query("DO $$BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'raw_clerk') THEN CREATE " +
+		"ROLE raw_clerk; END IF; END$$"),
 		query("GRANT SELECT (id), UPDATE (n), INSERT ON t TO raw_clerk"), query("GRANT INSERT ON seen TO raw_clerk"),
 		send(1, parse("s", "SELECT id FROM t WHERE id = 1"), parse("i", "INSERT INTO seen VALUES (71, 1)"),
 			parse("u", "UPDATE t SET n = 1"), syncs),
@@ -291,8 +293,12 @@ var scripts = map[string][]step{
 		"DO $$BEGIN EXECUTE 'DEALLOCATE s'; EXECUTE 'PREPARE s AS SELECT 7 AS seven'; END$$", "EXECUTE s",
 		"SELECT count(*) FROM pg_prepared_statements WHERE name NOT LIKE 'isotap%'", "DISCARD ALL", "EXECUTE s",
 		"SELECT count(*) FROM pg_prepared_statements"),
-	"parts that write, prepared by SQL": append(queries("PREPARE s (int) AS WITH u AS (UPDATE t SET n = $1 WHERE id < 3 RETURNING id, n) SELECT u.*, t.n FROM u JOIN t USING (id) WHERE id < $1 ORDER BY 1", "EXECUTE s (9)", "EXECUTE s (2)", "EXECUTE s (0)", "EXECUTE s",
-		"PREPARE i (int) AS WITH d AS (DELETE FROM t WHERE id = $1 RETURNING *) INSERT INTO t (id, s) SELECT id + 70, s FROM d RETURNING id, s", "EXECUTE i (3)", "EXECUTE i (3)", "PREPARE d AS WITH u AS (UPDATE t SET n = n / (id - $1)) DELETE FROM t WHERE id = $1", "EXECUTE d (99)", "EXECUTE d (4)",
+	"parts that write, prepared by SQL": append(queries("PREPARE s (int) AS WITH u AS (UPDATE t SET n = $1 "+
+		"WHERE id < 3 RETURNING id, n) SELECT u.*, t.n FROM u JOIN t USING (id) WHERE id < $1 ORDER BY 1",
+		"EXECUTE s (9)", "EXECUTE s (2)", "EXECUTE s (0)", "EXECUTE s",
+		"PREPARE i (int) AS WITH d AS (DELETE FROM t WHERE id = $1 RETURNING *) INSERT INTO t (id, s) "+
+			"SELECT id + 70, s FROM d RETURNING id, s", "EXECUTE i (3)", "EXECUTE i (3)",
+		"PREPARE d AS WITH u AS (UPDATE t SET n = n / (id - $1)) DELETE FROM t WHERE id = $1", "EXECUTE d (99)", "EXECUTE d (4)",
 		"BEGIN READ ONLY", "EXECUTE i (5)", "ROLLBACK", "SELECT id, n, s FROM t ORDER BY id"),
 		send(1, parse("", "EXECUTE s (8)"), describe(ofStatement, ""), bind("", "", []int16{1}), describe(ofPortal, ""),
 			execute("", 1), execute("", 0), syncs), send(1, parse("", "EXECUTE i (2)"), bind("", "", nil),

@@ -12,7 +12,8 @@ import (
 const grouped = "SELECT id, count(*) FROM many GROUP BY id ORDER BY id"
 
 // tablesLocked shows which whole tables SERIALIZABLE has locked for the transaction.
-var tablesLocked = query("SELECT relation::regclass FROM pg_locks WHERE mode = 'SIReadLock' AND locktype = 'relation' AND pid = pg_backend_pid() ORDER BY 1")
+var tablesLocked = query("SELECT relation::regclass FROM pg_locks WHERE mode = 'SIReadLock' " +
+	"AND locktype = 'relation' AND pid = pg_backend_pid() ORDER BY 1")
 
 // TestGroupsInPiecesTakeTheSamePredicateLocks has a client fetch some of the groups: the server must not read the
 // others, nor see what came behind the Bind.

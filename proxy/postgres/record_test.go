@@ -49,7 +49,8 @@ func toldStmt(st *history.Stmt) string {
 }
 
 // lifts makes a function that changes the session's level.
-var lifts = queries("CREATE FUNCTION f(l TEXT) RETURNS TEXT LANGUAGE sql AS $$SELECT set_config('default_transaction_isolation', l, false)$$")
+var lifts = queries("CREATE FUNCTION f(l TEXT) RETURNS TEXT LANGUAGE sql " +
+	"AS $$SELECT set_config('default_transaction_isolation', l, false)$$")
 
 // TestTransactionsAreRecordedAsTheServerRanThem has a client say scripts, and compares what is recorded.
 func TestTransactionsAreRecordedAsTheServerRanThem(t *testing.T) {
@@ -73,19 +74,24 @@ func TestTransactionsAreRecordedAsTheServerRanThem(t *testing.T) {
 			parse("a", "SELECT count(*) FROM generate_series(1, 10004) g JOIN t ON id = 1"), bind("", "a", nil),
 			execute("", 0), syncs),
 			send(1, bind("", "a", nil), execute("", 0), syncs)},
-			"committed READ COMMITTED implicit; SELECT exact read t/1\ncommitted READ COMMITTED implicit; SELECT opaque (large aggregate)"},
+			"committed READ COMMITTED implicit; SELECT exact read t/1\ncommitted READ COMMITTED implicit; " +
+				"SELECT opaque (large aggregate)"},
 		{"a large aggregate", queries("SELECT count(*) FROM generate_series(1, 10002) g JOIN t ON id = 1",
 			"SELECT count(*) FROM generate_series(1, 10003) g JOIN t ON id = 1"),
-			"committed READ COMMITTED implicit; SELECT exact read t/1\ncommitted READ COMMITTED implicit; SELECT opaque (large aggregate)"},
+			"committed READ COMMITTED implicit; SELECT exact read t/1\ncommitted READ COMMITTED implicit; " +
+				"SELECT opaque (large aggregate)"},
 		{"groups", queries("SELECT n, count(*) FROM t WHERE id < 3 GROUP BY CUBE (n)"),
 			"committed READ COMMITTED implicit; SELECT exact read t/1 read t/2"},
-		{"parts that write", queries("WITH d AS (DELETE FROM t WHERE id = 1 RETURNING *), u AS (UPDATE t SET n = 1 WHERE id IN (2, 3)) INSERT INTO t (id) SELECT id + 60 FROM d"),
+		{"parts that write", queries("WITH d AS (DELETE FROM t WHERE id = 1 RETURNING *), u AS (UPDATE t SET n = 1 " +
+			"WHERE id IN (2, 3)) INSERT INTO t (id) SELECT id + 60 FROM d"),
 			"committed READ COMMITTED implicit; INSERT exact insert t/61 update t/2 update t/3 delete t/1"},
 		{"parts of a read without rows",
-			[]step{send(1, parse("", "WITH u AS (UPDATE t SET n = 1 WHERE id = 2 RETURNING id) SELECT t.id FROM t, u WHERE false"), bind("", "", []int16{1}), execute("", 1), execute("", 1), syncs)},
+			[]step{send(1, parse("", "WITH u AS (UPDATE t SET n = 1 WHERE id = 2 RETURNING id) SELECT t.id "+
+				"FROM t, u WHERE false"), bind("", "", []int16{1}), execute("", 1), execute("", 1), syncs)},
 			"committed READ COMMITTED; UPDATE exact update t/2; UPDATE exact"},
 		{"parts of a read, row by row", []step{send(1,
-			parse("", "WITH u AS (UPDATE t SET n = 1 WHERE id < 3 RETURNING id) SELECT t.id FROM t JOIN u USING (id) ORDER BY 1"), bind("", "", []int16{1}), execute("", 1), execute("", 0), syncs)},
+			parse("", "WITH u AS (UPDATE t SET n = 1 WHERE id < 3 RETURNING id) SELECT t.id FROM t JOIN u "+
+				"USING (id) ORDER BY 1"), bind("", "", []int16{1}), execute("", 1), execute("", 0), syncs)},
 			"committed READ COMMITTED implicit; UPDATE exact read t/1 update t/1 update t/2 read t/2"},
 		{"parts that fail", queries("WITH u AS (UPDATE t SET n = 1 / (id - 2) WHERE id < 3 RETURNING id) SELECT * FROM u"),
 			"aborted READ COMMITTED implicit; UPDATE inexact (with) error 22012 void"},
@@ -103,7 +109,8 @@ func TestTransactionsAreRecordedAsTheServerRanThem(t *testing.T) {
 			"aborted SERIALIZABLE; BEGIN; UPDATE exact update t/2; ROLLBACK"},
 		{"the commit of a failed block", queries("BEGIN", "UPDATE t SET n = 1 WHERE id = 2",
 			"SELECT 1/0 FROM t WHERE id = 1", "SELECT id FROM t", "COMMIT"),
-			"aborted READ COMMITTED; BEGIN; UPDATE exact update t/2; SELECT exact error 22012 void; SELECT exact error 25P02 void; COMMIT"},
+			"aborted READ COMMITTED; BEGIN; UPDATE exact update t/2; SELECT exact error 22012 void; " +
+				"SELECT exact error 25P02 void; COMMIT"},
 		{"a commit that fails", queries("BEGIN", "INSERT INTO child VALUES (77)", "COMMIT"),
 			"aborted READ COMMITTED; BEGIN; INSERT exact insert child/; COMMIT error 23503 void"},
 		{"an autocommit that fails", queries("INSERT INTO child VALUES (77)"),
@@ -114,7 +121,8 @@ func TestTransactionsAreRecordedAsTheServerRanThem(t *testing.T) {
 		{"savepoints", queries("BEGIN", "UPDATE t SET n = 1 WHERE id = 1", "SAVEPOINT a",
 			"UPDATE t SET n = 1 WHERE id = 2", "SAVEPOINT a", "UPDATE t SET n = 1 WHERE id = 3",
 			"ROLLBACK TO a", "UPDATE t SET n = 1 WHERE id = 4", "RELEASE a", "ROLLBACK TO a", "COMMIT"),
-			"committed READ COMMITTED; BEGIN; UPDATE exact update t/1; SAVEPOINT; UPDATE exact void update t/2; SAVEPOINT; UPDATE exact void update t/3; ROLLBACK; " +
+			"committed READ COMMITTED; BEGIN; UPDATE exact update t/1; SAVEPOINT; UPDATE exact void update t/2; " +
+				"SAVEPOINT; UPDATE exact void update t/3; ROLLBACK; " +
 				"UPDATE exact void update t/4; ROLLBACK; COMMIT"},
 		{"an error behind a savepoint", queries("BEGIN", "UPDATE t SET n = 1 WHERE id = 1", "SAVEPOINT a",
 			"SELECT 1/0 FROM t WHERE id = 1", "ROLLBACK TO a", "COMMIT"),
@@ -126,7 +134,8 @@ func TestTransactionsAreRecordedAsTheServerRanThem(t *testing.T) {
 			"aborted READ COMMITTED; UPDATE exact update t/1; SELECT exact error 22012 void"},
 		{"a block that begins amid a text",
 			queries("UPDATE t SET n = 1 WHERE id = 1; BEGIN; UPDATE t SET n = 1 WHERE id = 2; COMMIT; UPDATE t SET n = 1 WHERE id = 3"),
-			"committed READ COMMITTED; UPDATE exact update t/1; BEGIN; UPDATE exact update t/2; COMMIT\ncommitted READ COMMITTED implicit; UPDATE exact update t/3"},
+			"committed READ COMMITTED; UPDATE exact update t/1; BEGIN; UPDATE exact update t/2; COMMIT\n" +
+				"committed READ COMMITTED implicit; UPDATE exact update t/3"},
 		{"a pipeline is a transaction", []step{send(1, parse("", "UPDATE t SET n = 1 WHERE id = 1"), bind("", "", nil),
 			execute("", 0), parse("", "SELECT id FROM t WHERE id = 2"), bind("", "", nil), execute("", 0), syncs)},
 			"committed READ COMMITTED; UPDATE exact update t/1; SELECT exact read t/2"},
@@ -136,7 +145,8 @@ func TestTransactionsAreRecordedAsTheServerRanThem(t *testing.T) {
 		{"chains", queries("BEGIN ISOLATION LEVEL REPEATABLE READ", "UPDATE t SET n = 1 WHERE id = 1",
 			"COMMIT AND CHAIN", "UPDATE t SET n = 1 WHERE id = 2", "ROLLBACK AND CHAIN",
 			"UPDATE t SET n = 1 WHERE id = 3", "COMMIT"),
-			"committed REPEATABLE READ; BEGIN; UPDATE exact update t/1; COMMIT\naborted REPEATABLE READ; UPDATE exact update t/2; ROLLBACK\n" +
+			"committed REPEATABLE READ; BEGIN; UPDATE exact update t/1; COMMIT\naborted REPEATABLE READ; " +
+				"UPDATE exact update t/2; ROLLBACK\n" +
 				"committed REPEATABLE READ; UPDATE exact update t/3; COMMIT"},
 		{"levels", queries("BEGIN", "SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED", "SELECT id FROM t WHERE id = 1",
 			"COMMIT", "SET default_transaction_isolation = 'repeatable read'",
@@ -144,7 +154,8 @@ func TestTransactionsAreRecordedAsTheServerRanThem(t *testing.T) {
 			"SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE",
 			"BEGIN", "UPDATE t SET n = 1 WHERE id = 1", "COMMIT"),
 			"committed READ COMMITTED; BEGIN; SELECT exact read t/1; COMMIT\ncommitted REPEATABLE READ implicit; SELECT exact read t/1\n" +
-				"committed REPEATABLE READ; BEGIN; SELECT exact read t/1; COMMIT\ncommitted SERIALIZABLE; BEGIN; UPDATE exact update t/1; COMMIT"},
+				"committed REPEATABLE READ; BEGIN; SELECT exact read t/1; COMMIT\ncommitted SERIALIZABLE; BEGIN; " +
+				"UPDATE exact update t/1; COMMIT"},
 		{"a setting that a rollback takes back", queries("BEGIN", "SET default_transaction_isolation = 'serializable'",
 			"ROLLBACK", "UPDATE t SET n = 1 WHERE id = 1"),
 			"committed READ COMMITTED implicit; UPDATE exact update t/1"},
@@ -157,10 +168,12 @@ func TestTransactionsAreRecordedAsTheServerRanThem(t *testing.T) {
 			"committed REPEATABLE READ; BEGIN; SELECT opaque (settings not known); SELECT exact read t/2; COMMIT"},
 		{"definitions in a block", queries("BEGIN", "ALTER TABLE seen ADD w INT", "INSERT INTO seen VALUES (1, 1)",
 			"SELECT id FROM t WHERE id = 1", "COMMIT", "INSERT INTO seen VALUES (2, 2)"),
-			"committed READ COMMITTED; BEGIN; DDL; INSERT opaque (temporary or uncommitted); SELECT exact read t/1; COMMIT\ncommitted READ COMMITTED implicit; INSERT exact insert seen/2"},
+			"committed READ COMMITTED; BEGIN; DDL; INSERT opaque (temporary or uncommitted); SELECT exact read t/1; " +
+				"COMMIT\ncommitted READ COMMITTED implicit; INSERT exact insert seen/2"},
 		{"conflicts", queries("INSERT INTO seen VALUES (3, 1) ON CONFLICT (id) DO UPDATE SET v = 2",
 			"INSERT INTO seen VALUES (3, 1) ON CONFLICT (id) DO UPDATE SET v = 2"),
-			"committed READ COMMITTED implicit; INSERT exact insert seen/3\ncommitted READ COMMITTED implicit; INSERT exact update seen/3"},
+			"committed READ COMMITTED implicit; INSERT exact insert seen/3\ncommitted READ COMMITTED implicit; " +
+				"INSERT exact update seen/3"},
 		{"a portal that waits", []step{query("BEGIN"), send(1, parse("a", "SELECT id FROM t WHERE id = 1"),
 			parse("b", "SELECT id FROM t WHERE id = 2"), bind("p", "a", nil), bind("q", "b", nil), execute("q", 0),
 			execute("p", 0), syncs), query("COMMIT")},
@@ -200,7 +213,8 @@ func TestTransactionsAreRecordedAsTheServerRanThem(t *testing.T) {
 		{"groups at SERIALIZABLE", []step{query("BEGIN ISOLATION LEVEL SERIALIZABLE"),
 			send(1, parse("", "SELECT id, count(n) FROM t GROUP BY id ORDER BY id"), bind("", "", nil), execute("", 0),
 				syncs), query("COMMIT")},
-			"committed SERIALIZABLE; BEGIN; SELECT exact read t/1 read t/2 read t/3 read t/4 read t/5 read t/6 read t/7 read t/8 read t/9 read t/10 read t/11; COMMIT"},
+			"committed SERIALIZABLE; BEGIN; SELECT exact read t/1 read t/2 read t/3 read t/4 read t/5 read t/6 read " +
+				"t/7 read t/8 read t/9 read t/10 read t/11; COMMIT"},
 		{"groups in pieces at SERIALIZABLE", []step{query("BEGIN ISOLATION LEVEL SERIALIZABLE"),
 			send(1, parse("", "SELECT id, count(n) FROM t GROUP BY id ORDER BY id"), bind("p", "", nil),
 				execute("p", 1), syncs), send(1, execute("p", 2), syncs), query("COMMIT")},
@@ -212,7 +226,8 @@ func TestTransactionsAreRecordedAsTheServerRanThem(t *testing.T) {
 			"committed READ COMMITTED; BEGIN; SELECT exact read t/1 read t/2 read t/3; UPDATE exact update t/1; COMMIT"},
 		{"a cursor that is moved", queries("BEGIN", "DECLARE c SCROLL CURSOR FOR SELECT n FROM t ORDER BY id",
 			"MOVE 3 c", "FETCH PRIOR c", "FETCH ABSOLUTE 5 c", "FETCH ALL c", "FETCH LAST c", "COMMIT"),
-			"committed READ COMMITTED; BEGIN; SELECT exact read t/2 read t/5 read t/6 read t/7 read t/8 read t/9 read t/10 read t/11 read t/11; COMMIT"},
+			"committed READ COMMITTED; BEGIN; SELECT exact read t/2 read t/5 read t/6 read t/7 read t/8 read t/9 " +
+				"read t/10 read t/11 read t/11; COMMIT"},
 		{"a cursor that locks reads as it is fetched",
 			queries("BEGIN", "DECLARE c CURSOR FOR SELECT n FROM t ORDER BY id FOR UPDATE", "FETCH c",
 				"UPDATE t SET n = 2 WHERE CURRENT OF c", "MOVE c", "COMMIT"),
@@ -225,10 +240,12 @@ func TestTransactionsAreRecordedAsTheServerRanThem(t *testing.T) {
 		{"a cursor that outlives its transaction",
 			queries("BEGIN", "DECLARE c CURSOR WITH HOLD FOR SELECT n FROM t ORDER BY id", "FETCH c", "COMMIT",
 				"FETCH c", "CLOSE c"),
-			"committed READ COMMITTED; BEGIN; SELECT inexact (held cursor) read t/1; COMMIT\ncommitted READ COMMITTED implicit; SELECT opaque (held cursor)"},
+			"committed READ COMMITTED; BEGIN; SELECT inexact (held cursor) read t/1; COMMIT\n" +
+				"committed READ COMMITTED implicit; SELECT opaque (held cursor)"},
 		{"a held cursor without a block", queries("DECLARE c CURSOR WITH HOLD FOR SELECT n FROM t ORDER BY id",
 			"FETCH c", "CLOSE c"),
-			"committed READ COMMITTED implicit; SELECT inexact (held cursor)\ncommitted READ COMMITTED implicit; SELECT opaque (held cursor)"},
+			"committed READ COMMITTED implicit; SELECT inexact (held cursor)\ncommitted READ COMMITTED implicit; " +
+				"SELECT opaque (held cursor)"},
 		{"a held cursor over no table", queries("BEGIN", "UPDATE t SET n = 1 WHERE id = 1",
 			"DECLARE c CURSOR WITH HOLD FOR SELECT 1", "COMMIT", "FETCH c", "CLOSE c"),
 			"committed READ COMMITTED; BEGIN; UPDATE exact update t/1; COMMIT"},
@@ -239,7 +256,8 @@ func TestTransactionsAreRecordedAsTheServerRanThem(t *testing.T) {
 		{"cursors and savepoints", queries("BEGIN", "DECLARE a CURSOR FOR SELECT n FROM t ORDER BY id", "SAVEPOINT s",
 			"DECLARE c CURSOR FOR SELECT n FROM t ORDER BY id DESC", "FETCH a", "FETCH c", "ROLLBACK TO s",
 			"FETCH a", "FETCH c", "ROLLBACK"),
-			"aborted READ COMMITTED; BEGIN; SELECT exact read t/1 read t/2; SAVEPOINT; SELECT exact read t/11; ROLLBACK; SELECT opaque (cursor) error 34000 void; ROLLBACK"},
+			"aborted READ COMMITTED; BEGIN; SELECT exact read t/1 read t/2; SAVEPOINT; SELECT exact read t/11; " +
+				"ROLLBACK; SELECT opaque (cursor) error 34000 void; ROLLBACK"},
 		{"a cursor in one text", queries("BEGIN; DECLARE c CURSOR FOR SELECT n FROM t ORDER BY id; FETCH c; COMMIT"),
 			"committed READ COMMITTED; BEGIN; SELECT exact read t/1; COMMIT"},
 		{"a cursor by the extended protocol",
@@ -259,8 +277,10 @@ func TestTransactionsAreRecordedAsTheServerRanThem(t *testing.T) {
 			append(lifts, queries("SELECT f('repeatable read')", "UPDATE t SET n = 1 WHERE id = 1", "BEGIN",
 				"SELECT f('serializable')", "COMMIT",
 				"UPDATE t SET n = 1 WHERE id = 1", "SELECT f('read committed')", "UPDATE t SET n = 1 WHERE id = 1")...),
-			"committed READ COMMITTED implicit; SELECT opaque (function)\ncommitted REPEATABLE READ implicit; UPDATE exact update t/1\ncommitted REPEATABLE READ; BEGIN; SELECT opaque (function); COMMIT\n" +
-				"committed SERIALIZABLE implicit; UPDATE exact update t/1\ncommitted SERIALIZABLE implicit; SELECT opaque (function)\ncommitted READ COMMITTED implicit; UPDATE exact update t/1"},
+			"committed READ COMMITTED implicit; SELECT opaque (function)\ncommitted REPEATABLE READ implicit; " +
+				"UPDATE exact update t/1\ncommitted REPEATABLE READ; BEGIN; SELECT opaque (function); COMMIT\n" +
+				"committed SERIALIZABLE implicit; UPDATE exact update t/1\ncommitted SERIALIZABLE implicit; " +
+				"SELECT opaque (function)\ncommitted READ COMMITTED implicit; UPDATE exact update t/1"},
 		{"a setting that a function changes within a pipeline",
 			append(lifts, send(2, parse("", "SELECT f('serializable')"), bind("", "", nil), execute("", 0), syncs,
 				parse("", "UPDATE t SET n = 1 WHERE id = 1"), bind("", "", nil), execute("", 0), syncs)),
@@ -269,25 +289,33 @@ func TestTransactionsAreRecordedAsTheServerRanThem(t *testing.T) {
 			"PREPARE u AS UPDATE t SET n = 1 WHERE id = $1", "BEGIN", "EXECUTE u (2)", "EXECUTE s(1 + 1)", "COMMIT",
 			"DEALLOCATE s", "PREPARE s AS SELECT n FROM t WHERE id < $1",
 			"EXECUTE s (2)"),
-			"committed READ COMMITTED implicit; SELECT exact read t/1\ncommitted READ COMMITTED; BEGIN; UPDATE exact update t/2; SELECT exact read t/2; COMMIT\ncommitted READ COMMITTED implicit; SELECT exact read t/1"},
+			"committed READ COMMITTED implicit; SELECT exact read t/1\ncommitted READ COMMITTED; BEGIN; " +
+				"UPDATE exact update t/2; SELECT exact read t/2; COMMIT\ncommitted READ COMMITTED implicit; SELECT exact read t/1"},
 		{"a statement prepared by SQL within a block", queries("BEGIN", "PREPARE s AS SELECT n FROM t WHERE id = $1",
 			"EXECUTE s (1)", "COMMIT", "EXECUTE s (1)"),
 			"committed READ COMMITTED; BEGIN; OTHER opaque (EXECUTE); COMMIT\ncommitted READ COMMITTED implicit; SELECT exact read t/1"},
 		{"parts that write, prepared by SQL",
-			queries("PREPARE s (int) AS WITH u AS (UPDATE t SET n = 1 WHERE id = $1 RETURNING id) SELECT t.id FROM t, u WHERE t.id = $1", "EXECUTE s (1)", "PREPARE i AS WITH u AS (UPDATE t SET n = 2 WHERE id = $1) INSERT INTO t (id) SELECT 80 WHERE $1 = 1",
+			queries("PREPARE s (int) AS WITH u AS (UPDATE t SET n = 1 WHERE id = $1 RETURNING id) SELECT t.id "+
+				"FROM t, u WHERE t.id = $1", "EXECUTE s (1)",
+				"PREPARE i AS WITH u AS (UPDATE t SET n = 2 WHERE id = $1) INSERT INTO t (id) SELECT 80 WHERE $1 = 1",
 				"EXECUTE i (2)", "EXECUTE i (1)"),
-			"committed READ COMMITTED implicit; UPDATE exact read t/1 update t/1\ncommitted READ COMMITTED implicit; INSERT exact update t/2\ncommitted READ COMMITTED implicit; INSERT exact insert t/80 update t/1"},
+			"committed READ COMMITTED implicit; UPDATE exact read t/1 update t/1\n" +
+				"committed READ COMMITTED implicit; INSERT exact update t/2\ncommitted READ COMMITTED implicit; " +
+				"INSERT exact insert t/80 update t/1"},
 		{"a setting that a function changes by EXECUTE",
 			append(lifts, queries("PREPARE q AS SELECT f('serializable')", "EXECUTE q",
 				"UPDATE t SET n = 1 WHERE id = 1")...),
 			"committed READ COMMITTED implicit; OTHER opaque (EXECUTE)\ncommitted SERIALIZABLE implicit; UPDATE exact update t/1"},
 		{"a setting that a trigger changes",
-			append(lifts, queries("CREATE FUNCTION p() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN PERFORM f('serializable'); RETURN NEW; END$$",
+			append(lifts, queries("CREATE FUNCTION p() RETURNS trigger LANGUAGE plpgsql "+
+				"AS $$BEGIN PERFORM f('serializable'); RETURN NEW; END$$",
 				"CREATE TRIGGER p BEFORE UPDATE ON t FOR EACH ROW EXECUTE FUNCTION p()", "SELECT 1",
 				"UPDATE t SET n = 1 WHERE id = 1", "SELECT id FROM t WHERE id = 1")...),
-			"committed READ COMMITTED implicit; UPDATE inexact (trigger) update t/1\ncommitted SERIALIZABLE implicit; SELECT opaque (plan)"},
+			"committed READ COMMITTED implicit; UPDATE inexact (trigger) update t/1\n" +
+				"committed SERIALIZABLE implicit; SELECT opaque (plan)"},
 		{"an error of the client's own", queries("SELECT nothing FROM t", "SELECT nothing FROM t"),
-			"aborted READ COMMITTED implicit; SELECT exact error 42703 void\naborted READ COMMITTED implicit; SELECT exact error 42703 void"},
+			"aborted READ COMMITTED implicit; SELECT exact error 42703 void\naborted READ COMMITTED implicit; " +
+				"SELECT exact error 42703 void"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := db.Exec(reset); err != nil {

@@ -69,14 +69,16 @@ func reading(cursor string) string {
 
 // tracing makes what the traces look at.
 const tracing = `CREATE TABLE audited (id int PRIMARY KEY, v int); CREATE TABLE trail (q text);
-	CREATE FUNCTION noting() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO trail VALUES (current_query()); RETURN coalesce(NEW, OLD); END';
+	CREATE FUNCTION noting() RETURNS trigger LANGUAGE plpgsql
+		AS 'BEGIN INSERT INTO trail VALUES (current_query()); RETURN coalesce(NEW, OLD); END';
 	CREATE TRIGGER noting AFTER INSERT OR UPDATE OR DELETE ON audited FOR EACH ROW EXECUTE FUNCTION noting();
 	CREATE TABLE defaulted (id int PRIMARY KEY, q text DEFAULT current_query());
 	CREATE FUNCTION asked() RETURNS text LANGUAGE sql AS 'SELECT current_query()';
 	CREATE VIEW asking AS SELECT id, current_query() AS q FROM t`
 
 // fetching makes a function that reads a cursor.
-const fetching = `CREATE FUNCTION fetches(c refcursor) RETURNS text LANGUAGE plpgsql AS 'DECLARE r record; BEGIN FETCH c INTO r; RETURN row_to_json(r)::text || r::text; END'`
+const fetching = `CREATE FUNCTION fetches(c refcursor) RETURNS text LANGUAGE plpgsql
+	AS 'DECLARE r record; BEGIN FETCH c INTO r; RETURN row_to_json(r)::text || r::text; END'`
 
 // TestIsotapLeavesNoTraceThatItsClientsSee has clients ask about their own sessions, directly and through isotap.
 func TestIsotapLeavesNoTraceThatItsClientsSee(t *testing.T) {
@@ -89,7 +91,8 @@ func TestIsotapLeavesNoTraceThatItsClientsSee(t *testing.T) {
 			db := testdb.OpenPostgreSQL(t, r.database)
 			var heard [2]string
 			for i, address := range []string{r.direct, r.proxied} {
-				made := []string{reset, "DROP TABLE IF EXISTS said, audited, trail, defaulted CASCADE; DROP FUNCTION IF EXISTS noting, asked, fetches CASCADE"}
+				made := []string{reset, "DROP TABLE IF EXISTS said, audited, trail, defaulted CASCADE; " +
+					"DROP FUNCTION IF EXISTS noting, asked, fetches CASCADE"}
 				if !strings.HasSuffix(name,
 					"before it is seen") { // one whose function asks for what runs has no cursors observed
 					made = append(made, tracing)

@@ -48,7 +48,8 @@ func TestDistinctKeepsTheOrderOfRows(t *testing.T) {
 		t.Skip("MariaDB's alone are looked into")
 	}
 	s.session.Repeats = true
-	s.exec("INSERT INTO e (id, dep, pay, note) SELECT 100 + (seq * 37) % 500, seq % 7, seq % 11, CONCAT('n', seq % 5) FROM seq_1_to_400")
+	s.exec("INSERT INTO e (id, dep, pay, note) SELECT 100 + (seq * 37) % 500, seq % 7, seq % 11, " +
+		"CONCAT('n', seq % 5) FROM seq_1_to_400")
 	// Statistics that change between the two runs change the plan, and with it the order of both.
 	s.exec("ALTER TABLE d STATS_PERSISTENT = 1, STATS_AUTO_RECALC = 0")
 	s.exec("ALTER TABLE e STATS_PERSISTENT = 1, STATS_AUTO_RECALC = 0")
@@ -57,7 +58,8 @@ func TestDistinctKeepsTheOrderOfRows(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		one := func(of ...string) string { return rapid.SampledFrom(of).Draw(r, "part") }
 		query := "SELECT DISTINCT " + one("dep", "note", "dep, note", "pay", "e.id", "note, pay", "pay DIV 2", "dep, 1", "*") +
-			one(" FROM e", " FROM e", " FROM d, e", " FROM e JOIN d ON d.id = dep") + one("", " WHERE e.id > 300", " WHERE dep = 3", " WHERE note < 'n3' AND dep > 2") +
+			one(" FROM e", " FROM e", " FROM d, e", " FROM e JOIN d ON d.id = dep") +
+			one("", " WHERE e.id > 300", " WHERE dep = 3", " WHERE note < 'n3' AND dep > 2") +
 			one("", "", " ORDER BY 1", " ORDER BY e.id + 0 DESC")
 		p := s.rewriter.Plan(query, s.session)
 		if p.Upstream.Pieces == nil {

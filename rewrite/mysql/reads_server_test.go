@@ -19,11 +19,14 @@ import (
 // readTables are the tables of the tests of reads, with the identities that isotap would have given them:
 // d1 to d3 and e1 to e5.
 var readTables = []string{
-	"CREATE TABLE d (id INT PRIMARY KEY, name VARCHAR(20), boss INT, isotap_rowid VARBINARY(64) INVISIBLE, isotap_wlist VARBINARY(255) INVISIBLE, KEY (name)) CHARSET utf8mb4",
+	"CREATE TABLE d (id INT PRIMARY KEY, name VARCHAR(20), boss INT, isotap_rowid VARBINARY(64) INVISIBLE, " +
+		"isotap_wlist VARBINARY(255) INVISIBLE, KEY (name)) CHARSET utf8mb4",
 	"INSERT INTO d (id, name, boss) VALUES (1, 'dev', 2), (2, 'ops', 4), (3, 'none', NULL)",
 	"UPDATE d SET isotap_rowid = CONCAT(_binary'd', id), isotap_wlist = '0'",
-	"CREATE TABLE e (id INT PRIMARY KEY, dep INT, pay DECIMAL(8,2), note TEXT, isotap_rowid VARBINARY(64) INVISIBLE, isotap_wlist VARBINARY(255) INVISIBLE, KEY (dep)) CHARSET utf8mb4",
-	"INSERT INTO e (id, dep, pay, note) VALUES (1, 1, 10.5, 'a'), (2, 1, 20, 'ü'), (3, 2, 30, NULL), (4, 2, 30, 'd'), (5, NULL, NULL, 'e')",
+	"CREATE TABLE e (id INT PRIMARY KEY, dep INT, pay DECIMAL(8,2), note TEXT, isotap_rowid VARBINARY(64) " +
+		"INVISIBLE, isotap_wlist VARBINARY(255) INVISIBLE, KEY (dep)) CHARSET utf8mb4",
+	"INSERT INTO e (id, dep, pay, note) VALUES (1, 1, 10.5, 'a'), (2, 1, 20, 'ü'), (3, 2, 30, NULL), " +
+		"(4, 2, 30, 'd'), (5, NULL, NULL, 'e')",
 	"UPDATE e SET isotap_rowid = CONCAT(_binary'e', id), isotap_wlist = IF(id = 2, '0,000001a.1,000001b.1', '0')",
 }
 
@@ -426,6 +429,7 @@ func TestArraysDoNotDependOnTheSession(t *testing.T) {
 		mode, _ := r.GetString(0, 0)
 		s.session.SetSQLMode(mode)
 		s.compare("SELECT MIN(note), MAX(name) FROM e JOIN d ON d.id = dep", "d1 d2 "+dep1+" e3 e4")
-		s.exec("SET sql_mode = DEFAULT, character_set_connection = utf8mb4, character_set_results = utf8mb4, sql_select_limit = DEFAULT")
+		s.exec("SET sql_mode = DEFAULT, character_set_connection = utf8mb4, character_set_results = utf8mb4, " +
+			"sql_select_limit = DEFAULT")
 	}
 }

@@ -127,7 +127,8 @@ func noHoles(b []byte, _ Hole, _ int) []byte { return b }
 func (tw *twins) describe(wlist int) *Table {
 	tw.t.Helper()
 	t := &Table{Table: rewrite.Table{Name: tw.session.Schema + ".t", Instrumented: true, WListBytes: wlist}}
-	_, lines := rows(tw.t, tw.proxied, "SELECT COLUMN_NAME, DATA_TYPE FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() "+
+	_, lines := rows(tw.t, tw.proxied, "SELECT COLUMN_NAME, DATA_TYPE FROM information_schema.COLUMNS "+
+		"WHERE TABLE_SCHEMA = DATABASE() "+
 		"AND TABLE_NAME = 't' AND COLUMN_NAME NOT LIKE 'isotap%' ORDER BY ORDINAL_POSITION")
 	for _, l := range lines {
 		name, kind, _ := strings.Cut(strings.ReplaceAll(l, `"`, ""), "|")

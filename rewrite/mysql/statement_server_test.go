@@ -60,7 +60,8 @@ func TestSelectReturnsTheSamePlusIdentities(t *testing.T) {
 // TestInsertIsTransparentAndNamesItsRows runs inserts as they are and rewritten, and demands the same
 // outcome, and rows whose ids are the tag and their ordinal.
 func TestInsertIsTransparentAndNamesItsRows(t *testing.T) {
-	const table = "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, a INT NOT NULL, b VARCHAR(5) DEFAULT 'x', c INT DEFAULT 5 INVISIBLE, g INT AS (a + 1) STORED)"
+	const table = "CREATE TABLE t (id INT PRIMARY KEY AUTO_INCREMENT, a INT NOT NULL, b VARCHAR(5) DEFAULT 'x', " +
+		"c INT DEFAULT 5 INVISIBLE, g INT AS (a + 1) STORED)"
 	for _, tc := range []struct {
 		query, mode string
 		written     bool

@@ -9,17 +9,22 @@ import (
 	"github.com/isotap/isotap/internal/testdb"
 )
 
-const mixedTable = `CREATE TABLE t (id INT PRIMARY KEY, c1 INT, c2 INT, s VARCHAR(10) COLLATE utf8mb4_general_ci, f FLOAT, d DOUBLE,
+const mixedTable = `CREATE TABLE t (id INT PRIMARY KEY, c1 INT, c2 INT, s VARCHAR(10) COLLATE utf8mb4_general_ci,
+	f FLOAT, d DOUBLE,
 	n DECIMAL(10,2), ts TIMESTAMP NULL, dt DATETIME(3), e ENUM('', 'x', 'y'), st SET('a', 'b'), bi BIT(5), ch CHAR(5), bn BINARY(4),
 	body TEXT, bl BLOB, j JSON, y YEAR, g POINT, up TIMESTAMP(6) NULL ON UPDATE CURRENT_TIMESTAMP(6), nn INT NOT NULL DEFAULT 7,
 	ge INT GENERATED ALWAYS AS (c1 + 1) STORED, KEY (c1), UNIQUE KEY (nn, id))`
 
 const mixedRows = `INSERT INTO t (id, c1, c2, s, f, d, n, ts, dt, e, st, bi, ch, bn, body, bl, j, y, g, up) VALUES
-	(1, 10, 20, 'a', 0.1, 0.1, 1.10, '2020-01-01 00:00:00', '2020-01-01 00:00:00.5', 'x', 'a,b', 3, 'ab', 'ab', 'text', x'00ff', _utf8mb4'{"a": 1}', 2020, POINT(1, 2), NULL),
+	(1, 10, 20, 'a', 0.1, 0.1, 1.10,
+		'2020-01-01 00:00:00', '2020-01-01 00:00:00.5', 'x', 'a,b', 3, 'ab', 'ab', 'text',
+		x'00ff', _utf8mb4'{"a": 1}', 2020, POINT(1, 2), NULL),
 	(2, 20, 10, 'A', 16777216, 1e300, -0.5, NULL, NULL, '', '', 0, '', '', '', '', _utf8mb4'null', NULL, NULL, NULL),
 	(3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-	(4, 10, 10, 'a ', -0.1, -0.1, 0, '2020-01-01 00:00:01', '2020-01-01', 'y', 'b', 31, 'a', 'a', 'TEXT', 'x', _utf8mb4'[1,2]', 1999, POINT(0, 0), NULL),
-	(5, 5, 5, 'ä', 1.0000001, 0, 99999999.99, '2038-01-01 00:00:00', '1000-01-01', 'x', 'a', 1, 'x', 'x', 'ä', 'ä', _utf8mb4'1', 0, NULL, NULL)`
+	(4, 10, 10, 'a ', -0.1, -0.1, 0,
+		'2020-01-01 00:00:01', '2020-01-01', 'y', 'b', 31, 'a', 'a', 'TEXT', 'x', _utf8mb4'[1,2]', 1999, POINT(0, 0), NULL),
+	(5, 5, 5, 'ä', 1.0000001, 0, 99999999.99,
+		'2038-01-01 00:00:00', '1000-01-01', 'x', 'a', 1, 'x', 'x', 'ä', 'ä', _utf8mb4'1', 0, NULL, NULL)`
 
 // TestUpdateCaptureIsTransparentAndExact runs updates as they are and rewritten, and demands the same
 // counts, warnings, errors and contents; and that exactly the rows whose contents changed are tagged

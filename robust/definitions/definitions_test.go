@@ -48,7 +48,8 @@ func servers(t *testing.T, f func(*testing.T, server)) {
 var setup = []string{
 	"CREATE TABLE shop (id INT PRIMARY KEY, owner INT NOT NULL, town VARCHAR(20) DEFAULT 'secret')",
 	"CREATE UNIQUE INDEX shop_owner ON shop (owner)",
-	"CREATE TABLE item (no INT NOT NULL, shop INT NOT NULL, label VARCHAR(20), PRIMARY KEY (shop, no), FOREIGN KEY (shop) REFERENCES shop (id) ON DELETE CASCADE)",
+	"CREATE TABLE item (no INT NOT NULL, shop INT NOT NULL, label VARCHAR(20), PRIMARY KEY (shop, no), " +
+		"FOREIGN KEY (shop) REFERENCES shop (id) ON DELETE CASCADE)",
 	"CREATE VIEW wares AS SELECT no FROM item WHERE label = 'x'",
 	"CREATE VIEW more AS SELECT count(*) AS n FROM wares JOIN shop ON town = 'y'",
 }

@@ -136,11 +136,14 @@ func TestWhatStatementsReadAndWrite(t *testing.T) {
 		{sql: "DELETE FROM sale USING item WHERE sale.no = item.no RETURNING item.price",
 			want: "pred del sale P{no}; pred sel item P{no} R{price}",
 			only: []dbms.Family{dbms.PostgreSQLFamily}},
-		{sql: "INSERT INTO shop (id, open) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET open = 1 RETURNING name, (SELECT MAX(n) FROM sale)",
+		{sql: "INSERT INTO shop (id, open) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET open = 1 RETURNING name, " +
+			"(SELECT MAX(n) FROM sale)",
 			want: "pred sel sale P{} R{n}; pred sel shop P{id} R{}; ins shop id:$1 open:$2 | pred upd shop P{id} R{name} W{open}", only: []dbms.Family{dbms.PostgreSQLFamily}},
-		{sql: "MERGE INTO item AS i USING shop AS s ON i.shop_id = s.id AND i.no = ? WHEN MATCHED AND s.open > 0 THEN UPDATE SET stock = i.stock - 1 WHEN NOT MATCHED THEN INSERT (shop_id, no) VALUES (s.id, ?)",
+		{sql: "MERGE INTO item AS i USING shop AS s ON i.shop_id = s.id AND i.no = ? WHEN MATCHED " +
+			"AND s.open > 0 THEN UPDATE SET stock = i.stock - 1 WHEN NOT MATCHED THEN INSERT (shop_id, no) VALUES (s.id, ?)",
 			want: "pred sel item P{no, shop_id} R{stock}; pred sel shop P{id, open} R{id}; pred upd item P{no, shop_id} R{stock} W{stock}; ins item *", only: []dbms.Family{dbms.PostgreSQLFamily}},
-		{sql: "MERGE INTO item i USING (SELECT b FROM bare WHERE a = ?) AS u ON i.no = u.b WHEN MATCHED AND i.price < 1 THEN DELETE WHEN MATCHED THEN DO NOTHING RETURNING i.label",
+		{sql: "MERGE INTO item i USING (SELECT b FROM bare WHERE a = ?) AS u ON i.no = u.b WHEN MATCHED " +
+			"AND i.price < 1 THEN DELETE WHEN MATCHED THEN DO NOTHING RETURNING i.label",
 			want: "pred sel bare P{a} R{b} a:$1; pred sel item P{no, price} R{label}; pred del item P{no, price}; pred del sale P{no, shop_id}", only: []dbms.Family{dbms.PostgreSQLFamily}},
 		{sql: "MERGE INTO shop USING bare ON id = a WHEN MATCHED THEN UPDATE SET id = b",
 			want: "pred sel shop P{id} R{}; pred sel bare P{a} R{b}; pred upd shop P{id} R{} W{id}",
@@ -238,9 +241,11 @@ func FuzzOf(f *testing.F) {
 		"UPDATE item SET stock = stock - ? WHERE shop_id = ? AND no = ?",
 		"INSERT INTO shop (id, open) VALUES ($1, 2) ON CONFLICT (id) DO UPDATE SET open = excluded.open RETURNING *",
 		"DELETE i FROM item i JOIN shop ON shop_id = id WHERE open = 0",
-		"MERGE INTO item i USING shop s ON i.shop_id = s.id WHEN MATCHED AND s.open > 0 THEN UPDATE SET stock = 1 WHEN NOT MATCHED THEN INSERT VALUES (1)",
+		"MERGE INTO item i USING shop s ON i.shop_id = s.id WHEN MATCHED AND s.open > 0 THEN UPDATE SET stock = 1 " +
+			"WHEN NOT MATCHED THEN INSERT VALUES (1)",
 		"REPLACE INTO sale (id, n) VALUES (?, 2) RETURNING n + ?, (SELECT 1)",
-		"WITH t AS (SELECT no FROM cheap UNION SELECT n FROM sale) SELECT COUNT(*) FROM shop, t WHERE id = no GROUP BY open HAVING open > (SELECT 1)"} {
+		"WITH t AS (SELECT no FROM cheap UNION SELECT n FROM sale) SELECT COUNT(*) FROM shop, t WHERE id = no " +
+			"GROUP BY open HAVING open > (SELECT 1)"} {
 		for _, family := range dbms.Families {
 			f.Add(sql, family == dbms.MySQLFamily)
 		}
@@ -315,13 +320,17 @@ func TestCascadesMayComeBack(t *testing.T) {
 			"CREATE TABLE t (id INT PRIMARY KEY, up INT, FOREIGN KEY (up) REFERENCES t (id) ON DELETE CASCADE);",
 			"DELETE FROM t WHERE id = 1",
 			"key del t id:=1; pred del t P{up}; pred del t P{up}"},
-		{"a chain", "CREATE TABLE t (id INT PRIMARY KEY); CREATE TABLE u (id INT PRIMARY KEY, t INT, FOREIGN KEY (t) REFERENCES t (id) ON DELETE CASCADE);" +
+		{"a chain", "CREATE TABLE t (id INT PRIMARY KEY); " +
+			"CREATE TABLE u (id INT PRIMARY KEY, t INT, FOREIGN KEY (t) REFERENCES t (id) ON DELETE CASCADE);" +
 			"CREATE TABLE v (u INT, FOREIGN KEY (u) REFERENCES u (id) ON DELETE CASCADE);",
 			"DELETE FROM t WHERE id = 1",
 			"key del t id:=1; pred del u P{t}; pred del v P{u}"},
 		{"two that refer to each other twice",
-			"CREATE TABLE u (id INT PRIMARY KEY); CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, FOREIGN KEY (a) REFERENCES u (id) ON DELETE CASCADE, FOREIGN KEY (b) REFERENCES u (id) ON DELETE SET NULL);" +
-				"ALTER TABLE u ADD c INT; ALTER TABLE u ADD d INT; ALTER TABLE u ADD FOREIGN KEY (c) REFERENCES t (id) ON DELETE CASCADE; ALTER TABLE u ADD FOREIGN KEY (d) REFERENCES t (id) ON DELETE CASCADE;", "DELETE FROM t WHERE id = 1",
+			"CREATE TABLE u (id INT PRIMARY KEY); CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, FOREIGN KEY (a) " +
+				"REFERENCES u (id) ON DELETE CASCADE, FOREIGN KEY (b) REFERENCES u (id) ON DELETE SET NULL);" +
+				"ALTER TABLE u ADD c INT; ALTER TABLE u ADD d INT; ALTER TABLE u ADD FOREIGN KEY (c) " +
+				"REFERENCES t (id) ON DELETE CASCADE; ALTER TABLE u ADD FOREIGN KEY (d) REFERENCES t (id) " +
+				"ON DELETE CASCADE;", "DELETE FROM t WHERE id = 1",
 			"key del t id:=1; pred del u P{c}; pred del u P{d}; pred del t P{a}; pred del t P{b}; pred del u P{c}; pred del u P{d}; pred del t P{a}; pred del t P{b}"},
 	} {
 		for _, family := range dbms.Families {

@@ -144,7 +144,8 @@ func TestMistakesAreToldWithTheirPlace(t *testing.T) {
 		{"A (:a):\n SELECT v FROM parent;\n CALL pay(:a);\nCOMMIT;", 3,
 			"test.sql:3: of CALL it is not known what it reads and writes: write the statements of the procedure in its place"},
 		{"A ():\n\n copy parent FROM STDIN;\nCOMMIT;", 3,
-			"test.sql:3: of COPY it is not known what it reads and writes: write INSERT INTO in a LOOP in the place of COPY FROM, and SELECT in that of COPY TO"},
+			"test.sql:3: of COPY it is not known what it reads and writes: write INSERT INTO in a LOOP in the place " +
+				"of COPY FROM, and SELECT in that of COPY TO"},
 		{"A ():\n\n DO $$ BEGIN DELETE FROM child; END $$;\nCOMMIT;", 3, "test.sql:3: of DO "},
 		{"A ():\n\n LOAD DATA INFILE 'f' INTO TABLE parent;\nCOMMIT;", 3, "test.sql:3: of LOAD "},
 		{"A ():\n\n EXECUTE add(1);\nCOMMIT;", 3, "test.sql:3: of EXECUTE "},
@@ -185,7 +186,8 @@ func FuzzCompile(f *testing.F) {
 			}
 		}
 	}
-	f.Add("T (:a): IF :a THEN COMMIT; ELSE SELECT bid INTO :v FROM Bids WHERE buyerId = :a; END IF; LOOP DELETE FROM Log; END LOOP; COMMIT;", uint8(2), true)
+	f.Add("T (:a): IF :a THEN COMMIT; ELSE SELECT bid INTO :v FROM Bids WHERE buyerId = :a; END IF; "+
+		"LOOP DELETE FROM Log; END LOOP; COMMIT;", uint8(2), true)
 	mutate.Fuzz(f, func(t *testing.T, programs string, benchmark uint8, mysql bool) {
 		family := dbms.PostgreSQLFamily
 		if mysql {

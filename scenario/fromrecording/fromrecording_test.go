@@ -136,7 +136,8 @@ func TestDefinitionsAreCutAtTheirSemicolons(t *testing.T) {
 		text   string
 		want   []string
 	}{
-		{dbms.MySQLFamily, "CREATE TABLE t (a INT COMMENT 'x;\n\\';\n') /*!50100 PARTITION BY HASH (a) */;\n\nCREATE TABLE `;\n` (b INT)\n",
+		{dbms.MySQLFamily, "CREATE TABLE t (a INT COMMENT 'x;\n\\';\n') /*!50100 PARTITION BY HASH (a) */;\n\n" +
+			"CREATE TABLE `;\n` (b INT)\n",
 			[]string{"CREATE TABLE t (a INT COMMENT 'x;\n\\';\n') /*!50100 PARTITION BY HASH (a) */", "CREATE TABLE `;\n` (b INT)"}},
 		{dbms.PostgreSQLFamily, "CREATE TABLE t (a text DEFAULT '\\');\nCREATE FUNCTION f() AS $$ a;\nb $$;\n",
 			[]string{`CREATE TABLE t (a text DEFAULT '\')`, "CREATE FUNCTION f() AS $$ a;\nb $$"}},

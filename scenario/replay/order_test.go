@@ -152,7 +152,8 @@ func TestNoticesAndNotificationsComeWhereTheyWereSeen(t *testing.T) {
 	const notification = "b: NOTIFY \"spec_test\" with payload \"sent\" from a\n"
 	got := tester(t, `
 setup { CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1); }
-setup { CREATE FUNCTION say(what text) RETURNS int LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE '%', what USING DETAIL = 'so'; RETURN 1; END $$; }
+setup { CREATE FUNCTION say(what text) RETURNS int LANGUAGE plpgsql AS $$ BEGIN
+	RAISE NOTICE '%', what USING DETAIL = 'so'; RETURN 1; END $$; }
 setup { CREATE FUNCTION slow() RETURNS int LANGUAGE plpgsql AS $$ BEGIN
 	PERFORM say('before'); PERFORM 1 FROM t FOR UPDATE; PERFORM say('behind'); RETURN 2; END $$; }
 session a

@@ -139,7 +139,8 @@ func TestPostgreSQLsStepsWaitQueueAndResume(t *testing.T) {
 		},
 		{
 			"a parallel worker waits",
-			script("A: CREATE FUNCTION share() RETURNS void PARALLEL SAFE LANGUAGE sql AS 'SELECT pg_advisory_xact_lock_shared(hashtext(current_schema))'",
+			script("A: CREATE FUNCTION share() RETURNS void PARALLEL SAFE LANGUAGE sql "+
+				"AS 'SELECT pg_advisory_xact_lock_shared(hashtext(current_schema))'",
 				"B: SELECT set_config(name, 'on', false) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')",
 				"A: SELECT pg_advisory_lock(hashtext(current_schema))", "B: SELECT share()",
 				"A: SELECT pg_advisory_unlock_all()"),
