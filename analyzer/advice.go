@@ -33,7 +33,7 @@ func (t *explainer) rule() string {
 
 // rule says what the level makes of a finding.
 func (l *TheoryLevel) rule(f *Finding) string {
-	name := fmt.Sprintf("%s (%s)", l.Name, l.Usual())
+	name := fmt.Sprintf("%s (%s)", l.Name, l.CommonName())
 	switch {
 	case f.Class == Violation:
 		return fmt.Sprintf("%s forbids %s (%s).", name, f.Anomaly, l.Source)

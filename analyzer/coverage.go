@@ -130,7 +130,7 @@ func (c *coverageCount) coverage(infos []history.Info) Coverage {
 		}
 		all.Unreadable += int(infos[i].Unreadable)
 		all.Untested += int(infos[i].Untested)
-		all.Beyond += int(infos[i].Beyond)
+		all.BeyondBound += int(infos[i].BeyondBound)
 		all.Log.Stretches = append(all.Log.Stretches, infos[i].Log...)
 		all.Damaged = all.Damaged || infos[i].Damaged
 	}

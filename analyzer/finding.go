@@ -212,8 +212,8 @@ type Coverage struct {
 	// Imageless are the versions of rows, of tables that conditions are about, whose values are not known, so that no
 	// condition was held against them.
 	Imageless int
-	// Beyond are those of the Untested that there were too many of ([history.Info].Beyond).
-	Beyond int
+	// BeyondBound are those of the Untested that there were too many of ([history.Info].BeyondBound).
+	BeyondBound int
 	// LookedAndInserted are the transactions of other modes that inserted a row after a SELECT had found none: what it
 	// did not find is not known.
 	LookedAndInserted int

@@ -199,13 +199,13 @@ func FindLevel(name string) (*TheoryLevel, error) {
 				return l, nil
 			}
 		}
-		all = append(all, l.Usual())
+		all = append(all, l.CommonName())
 	}
 	return nil, fmt.Errorf("level %q is none of %s", name, strings.Join(all, ", "))
 }
 
-// Usual is the level's usual name outside of Adya's thesis.
-func (l *TheoryLevel) Usual() string {
+// CommonName is the level's usual name outside of Adya's thesis.
+func (l *TheoryLevel) CommonName() string {
 	return l.Aliases[len(l.Aliases)-1]
 }
 

@@ -58,8 +58,8 @@ type Info struct {
 	// have been: there was no time, there were too many, or the server could not. It is known once the run has ended
 	// cleanly.
 	Untested uint64
-	// Beyond is how many of these there were too many of: more than are kept of a table at a time.
-	Beyond uint64
+	// BeyondBound is how many of these there were too many of: more than are kept of a table at a time.
+	BeyondBound uint64
 	// Gaps are the stretches in which transactions ended that were not recorded.
 	Gaps []Gap
 	// Log are the stretches during which the server's own log was read, in order; none: nobody was to read it.

@@ -27,7 +27,7 @@ type runInfo struct {
 	Rewritten         []string    `json:"rewritten,omitempty"`
 	PutBack           bool        `json:"put_back,omitempty"`
 	Untested          uint64      `json:"untested,omitempty"`
-	Beyond            uint64      `json:"beyond,omitempty"`
+	BeyondBound       uint64      `json:"beyond,omitempty"`
 	Damaged           bool        `json:"damaged,omitempty"`    // when it was restored
 	Unreadable        uint64      `json:"unreadable,omitempty"` // likewise
 }
@@ -38,7 +38,7 @@ func encodeInfo(info *history.Info) ([]byte, error) {
 		Engine: info.Server.Engine, Version: info.Server.Version, SnapshotIsolation: info.Server.SnapshotIsolation,
 		System: info.Server.System, Horizon: info.Horizon, RecentFrom: info.Recent.From, RecentTo: info.Recent.To,
 		Running: info.Recent.Running, Columns: info.Columns, Rewritten: info.Rewritten,
-		PutBack: info.PutBack, Untested: info.Untested, Beyond: info.Beyond, Damaged: info.Damaged, Unreadable: info.Unreadable,
+		PutBack: info.PutBack, Untested: info.Untested, BeyondBound: info.BeyondBound, Damaged: info.Damaged, Unreadable: info.Unreadable,
 	}
 	if !info.Ended.IsZero() {
 		r.Ended = &info.Ended
@@ -58,7 +58,7 @@ func decodeInfo(run history.Run, b []byte) (history.Info, error) {
 	info := history.Info{
 		Run: run, Started: r.Started, Isotap: r.Isotap, Mode: r.Mode, Horizon: r.Horizon,
 		Recent: history.Recent{From: r.RecentFrom, To: r.RecentTo, Running: r.Running}, Columns: r.Columns,
-		Rewritten: r.Rewritten, PutBack: r.PutBack, Untested: r.Untested, Beyond: r.Beyond,
+		Rewritten: r.Rewritten, PutBack: r.PutBack, Untested: r.Untested, BeyondBound: r.BeyondBound,
 		Damaged: r.Damaged, Unreadable: r.Unreadable,
 		Server: history.Server{Engine: r.Engine, Version: r.Version, SnapshotIsolation: r.SnapshotIsolation,
 			System: r.System},

@@ -112,7 +112,7 @@ func TestRecordingGivesBackRunsSessionsAndTransactions(t *testing.T) {
 		t.Fatal(err)
 	}
 	info.Run, info.Ended, info.Rewritten = w.Run(), r.Runs()[0].Ended, []string{"public.t@shop"}
-	info.Untested, info.Beyond = 3, 2
+	info.Untested, info.BeyondBound = 3, 2
 	if got := r.Runs(); len(got) != 1 || !reflect.DeepEqual(got[0], info) || got[0].Ended.IsZero() {
 		t.Errorf("runs are %+v, want %+v", got, info)
 	}

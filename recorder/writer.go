@@ -165,9 +165,9 @@ func (w *Writer) Rewritten(tables []string) { w.info.Rewritten = tables }
 // called before Close.
 func (w *Writer) NothingPutBack() { w.info.PutBack = false }
 
-// Untested sets [history.Info].Untested and Beyond, which are known when the run ends. Call it before Close.
+// Untested sets [history.Info].Untested and BeyondBound, which are known when the run ends. Call it before Close.
 func (w *Writer) Untested(conditions, beyond int) {
-	w.info.Untested, w.info.Beyond = uint64(conditions), uint64(beyond)
+	w.info.Untested, w.info.BeyondBound = uint64(conditions), uint64(beyond)
 }
 
 // Close writes what is queued, marks the run's clean end and closes the recording. Calls that come

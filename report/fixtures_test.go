@@ -274,7 +274,7 @@ func hostile() *analyzer.Result {
 		Runs: []history.Info{{Run: testRun, Started: testInfo().Started,
 			Server: history.Server{Engine: script, Version: "\x1b]0;owned\x07"}, Mode: "items"}},
 		Coverage: analyzer.Coverage{
-			Sessions: 2, Txns: 2, Committed: 1, Aborted: 1, Statements: 3, Exact: 1, Opaque: 2, Several: 1, UnseenOrigins: 7, Looked: 40, Conditions: 12, Wide: 5, Untested: 2, Imageless: 3, Beyond: 1,
+			Sessions: 2, Txns: 2, Committed: 1, Aborted: 1, Statements: 3, Exact: 1, Opaque: 2, Several: 1, UnseenOrigins: 7, Looked: 40, Conditions: 12, Wide: 5, Untested: 2, Imageless: 3, BeyondBound: 1,
 			Without: map[analyzer.NoCondition]int{analyzer.Limited: 20, analyzer.Volatile: 5, analyzer.OtherCause: 3},
 			Widened: map[analyzer.NoCondition]int{analyzer.Timed: 2},
 			Reasons: map[history.Reason]int{history.ParseReason(script): 1, history.ParseReason("view\r\n"): 1},

@@ -110,7 +110,7 @@ type (
 		Wide              int          `json:"statements_with_wide_conditions"`
 		Widened           []jsonCause  `json:"statements_with_conditions_widened"`
 		Untested          int          `json:"conditions_not_tested"`
-		Beyond            int          `json:"conditions_beyond_bound"`
+		BeyondBound       int          `json:"conditions_beyond_bound"`
 		Imageless         int          `json:"versions_not_tested"`
 		LookedAndInserted int          `json:"transactions_that_looked_and_inserted"`
 		ServerLog         jsonLog      `json:"server_log"`
@@ -325,7 +325,7 @@ func newJSONCoverage(c *analyzer.Coverage) jsonCoverage {
 		UnseenOrigins: c.UnseenOrigins, PutBack: c.PutBack, Several: c.Several, Looked: c.Looked, Conditions: c.Conditions,
 		Limited: c.Without[analyzer.AnyRows] + c.Without[analyzer.Limited], Without: make([]jsonCause, 0), Wide: c.Wide,
 		Widened: make([]jsonCause, 0), Untested: c.Untested,
-		Imageless: c.Imageless, Beyond: c.Beyond, LookedAndInserted: c.LookedAndInserted,
+		Imageless: c.Imageless, BeyondBound: c.BeyondBound, LookedAndInserted: c.LookedAndInserted,
 	}
 	for _, cause := range sortedCauses(c.Without) {
 		out.Without = append(out.Without, jsonCause{cause.String(), c.Without[cause]})

@@ -126,7 +126,7 @@ func named(levels []string) []string {
 
 func levelAlias(name string) string {
 	if l, err := analyzer.FindLevel(name); err == nil && !strings.HasPrefix(name, "strong") {
-		return name + " " + l.Usual()
+		return name + " " + l.CommonName()
 	}
 	return name
 }

@@ -232,11 +232,11 @@ func sortedCauses(causes map[analyzer.NoCondition]int) []analyzer.NoCondition {
 // untested says how many conditions were not tested whole.
 func untested(c *analyzer.Coverage) string {
 	text := untestedConditions(c)
-	if c.Beyond > 0 {
+	if c.BeyondBound > 0 {
 		text += fmt.Sprintf("; of %s there were too many: of a table, 10,000 conditions and 100,000 versions of rows are kept "+
-			"for a minute", number(c.Beyond))
+			"for a minute", number(c.BeyondBound))
 	}
-	if c.Beyond < c.Untested {
+	if c.BeyondBound < c.Untested {
 		text += " (where run had no time for it, run with --mode predicates)"
 	}
 	return text

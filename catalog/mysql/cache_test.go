@@ -192,7 +192,7 @@ func withoutSpelling(t *sqlmysql.Table) *sqlmysql.Table {
 	plain := *t
 	plain.Columns = slices.Clone(t.Columns)
 	for i := range plain.Columns {
-		plain.Columns[i].Full, plain.Columns[i].Collation, plain.Columns[i].Preset = "", "", ""
+		plain.Columns[i].Full, plain.Columns[i].Collation, plain.Columns[i].Default = "", "", ""
 	}
 	return &plain
 }
@@ -207,7 +207,7 @@ func TestCacheKnowsHowTypesAreSpelled(t *testing.T) {
 		rewrite.Column{Name: "e", Type: "enum", Full: "enum('A')", Collation: "utf8mb4_bin"})
 	got := slices.Clone(cache.Table(schema, "t").Columns)
 	for i := range got {
-		got[i].Preset = ""
+		got[i].Default = ""
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -224,13 +224,13 @@ func TestCacheKnowsWhatTheServerFillsIn(t *testing.T) {
 	var got []string
 	presets := make(map[string]string)
 	for _, c := range load(t, connect(t)).Table(schema, "t").Columns {
-		if c.Preset != "" {
-			presets[c.Name] = c.Preset
+		if c.Default != "" {
+			presets[c.Name] = c.Default
 		}
 		for _, what := range []struct {
 			name string
 			is   bool
-		}{{"numbered", c.Numbered}, {"filled", c.Filled}, {"refreshed", c.Refreshed}, {"not null", c.NotNull}} {
+		}{{"numbered", c.AutoIncrement}, {"filled", c.ComputedDefault}, {"refreshed", c.OnUpdate}, {"not null", c.NotNull}} {
 			if what.is {
 				got = append(got, c.Name+" "+what.name)
 			}

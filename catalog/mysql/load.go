@@ -192,11 +192,11 @@ func (r *reading) addColumn(n name, row row) {
 				Generated: isGenerated(extra),
 				NotNull:   row[9] == "NO",
 			},
-			Invisible: strings.Contains(extra, "INVISIBLE"),
-			Numbered:  strings.Contains(extra, "auto_increment"),
-			Filled:    r.cache.isFilled(kind, extra, preset),
-			Refreshed: strings.Contains(strings.ToLower(extra), "on update"),
-			Preset:    r.cache.presetOf(kind, extra, preset, row[9] == "NO"),
+			Invisible:       strings.Contains(extra, "INVISIBLE"),
+			AutoIncrement:   strings.Contains(extra, "auto_increment"),
+			ComputedDefault: r.cache.isFilled(kind, extra, preset),
+			OnUpdate:        strings.Contains(strings.ToLower(extra), "on update"),
+			Default:         r.cache.presetOf(kind, extra, preset, row[9] == "NO"),
 		})
 	}
 }

@@ -11,7 +11,7 @@
 //     all of it without trace.
 //
 // conn.go connects. server.go asks about the server, load.go and shown.go read what cache.go holds and change.go
-// drops, over the connections of readers.go. lives.go tells which tables were made anew past isotap. instrument.go
+// drops, over the connections of readers.go. recreated.go tells which tables were made anew past isotap. instrument.go
 // surveys the tables (survey.go), adds the columns (columns.go) with ids for the rows that are there (backfill.go),
 // and follows the rights (grants.go).
 //

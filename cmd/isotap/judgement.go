@@ -53,7 +53,7 @@ func expectable() []string {
 func models() []string {
 	var names []string
 	for i := range analyzer.TheoryLevels {
-		names = append(names, analyzer.TheoryLevels[i].Usual())
+		names = append(names, analyzer.TheoryLevels[i].CommonName())
 	}
 	return names
 }

@@ -34,13 +34,13 @@ const (
 // A mysqlBackend is a server of the MySQL family. What is open is the planner and what it rests on: the
 // catalog, read over isotap's own connection.
 type mysqlBackend struct {
-	target  dsn.Target
-	conn    *catalogmysql.Conn
-	facts   catalogmysql.Server
-	catalog *catalogmysql.Cache
-	lives   *catalogmysql.Lives
-	planner *sqlmysql.Cache // nil: not open
-	log     *zap.Logger
+	target    dsn.Target
+	conn      *catalogmysql.Conn
+	facts     catalogmysql.Server
+	catalog   *catalogmysql.Cache
+	recreated *catalogmysql.RecreatedTables
+	planner   *sqlmysql.Cache // nil: not open
+	log       *zap.Logger
 
 	predicates bool
 	auto       bool                   // predicates where they can be tested
@@ -58,7 +58,7 @@ func (b *mysqlBackend) open(ctx context.Context, strictPlans bool) (err error) {
 	if b.catalog, err = catalogmysql.Load(ctx, b.conn); err != nil {
 		return errors.Join(err, b.conn.Close())
 	}
-	b.lives = catalogmysql.NewLives(ctx, b.conn, b.facts.Engine)
+	b.recreated = catalogmysql.NewRecreatedTables(ctx, b.conn, b.facts.Engine)
 	if b.predicates {
 		if b.matching, err = catalogmysql.NewMatching(ctx, b.target, b.catalog); err != nil {
 			return errors.Join(err, b.catalog.Close(), b.conn.Close())
@@ -183,7 +183,7 @@ func (b *mysqlBackend) reload(_ context.Context, changed session.Schema) error {
 	change := catalogmysql.Change{Tables: changed.Tables, References: changed.References,
 		Triggers: changed.Triggers, Created: changed.Created, MayHaveStayed: changed.MayHaveStayed}
 	b.catalog.Changed(change)
-	b.lives.Changed(change)
+	b.recreated.Changed(change)
 	return nil
 }
 
@@ -200,10 +200,10 @@ func (b *mysqlBackend) misled() uint64 { return 0 }
 
 // rewritten asks what the tables are as the run ends. A server that is gone makes none anew.
 func (b *mysqlBackend) rewritten(ctx context.Context) []string {
-	if b.lives == nil {
+	if b.recreated == nil {
 		return nil
 	}
-	return b.lives.Rewritten(ctx, b.conn)
+	return b.recreated.Rewritten(ctx, b.conn)
 }
 
 func (b *mysqlBackend) serverLog(clock func() int64) (serverlog.Source, error) {

@@ -146,5 +146,5 @@ func (t *transaction) tear(kind history.Kind) {
 		return
 	}
 	t.torn = true
-	txnstate.Doubt(t.open, 0, history.ReasonTornCall)
+	txnstate.MarkInexact(t.open, 0, history.ReasonTornCall)
 }

@@ -89,7 +89,7 @@ type transaction struct {
 	autocommit bool
 	// open is the transaction that statements are recorded in.
 	open       *history.Txn
-	usual      txnstate.Usual
+	capacity   txnstate.StmtCapacity
 	next       nextLevel
 	savepoints txnstate.Savepoints
 	unrecorded txnstate.Unrecorded
@@ -175,7 +175,7 @@ func recorded(k history.Kind) bool {
 // begin returns a new transaction. It takes the level that SET TRANSACTION gave to the next one.
 func (t *transaction) begin(in *settings, now int64) *history.Txn {
 	txn := &history.Txn{ID: t.session.NextTxn(), Session: t.session.ID, Level: in.level, Conflicts: in.conflicts,
-		Start: now, Stmts: t.usual.Room()}
+		Start: now, Stmts: t.capacity.NewStmts()}
 	if t.next.set() {
 		txn.Level, t.next = t.next.of(in.level), nextLevel{}
 	}
@@ -321,7 +321,7 @@ func (t *transaction) rollbackTo(name string) sequel {
 	case t.open == nil:
 		return noSequel
 	case !sure:
-		txnstate.Doubt(t.open, at, history.ReasonLostSavepoint)
+		txnstate.MarkInexact(t.open, at, history.ReasonLostSavepoint)
 		return giveUpCaptures
 	}
 	for i := at; i < len(t.open.Stmts); i++ {
@@ -348,7 +348,7 @@ func (t *transaction) end(status history.Status, now int64) *history.Txn {
 		return nil
 	}
 	t.open = nil
-	t.usual.Took(len(txn.Stmts))
+	t.capacity.Ended(len(txn.Stmts))
 	txn.Status, txn.End = status, now
 	controls := slices.ContainsFunc(txn.Stmts, func(st history.Stmt) bool { return recorded(st.Kind) })
 	txn.Implicit = !controls && len(txn.Stmts) == 1

@@ -57,7 +57,7 @@ func (o *pendingStatement) mayHaveEntries() bool {
 		return false
 	case o.plan.Writes.Inserts > 0:
 		return !o.allInserted()
-	case o.plan.Writes.Inserts == sqlmysql.Numbered:
+	case o.plan.Writes.Inserts == sqlmysql.CountUnknown:
 		return o.affected > 0 || o.records > 0
 	case o.plan.Kind == history.Update && o.counted:
 		return o.matched > 0
@@ -245,11 +245,11 @@ func (o *pendingStatement) addFound(row history.Row, e sqlmysql.CaptureEntry) {
 func (o *pendingStatement) addInserted(room *txnstate.Unrecorded) {
 	o.rowsToInsert = o.plan.Writes.Inserts
 	switch {
-	case o.rowsToInsert == 0, o.rowsToInsert == sqlmysql.Numbered && o.plan.Writes.Captured:
+	case o.rowsToInsert == 0, o.rowsToInsert == sqlmysql.CountUnknown && o.plan.Writes.Captured:
 		return
-	case o.rowsToInsert == sqlmysql.Numbered && o.hasRecords:
+	case o.rowsToInsert == sqlmysql.CountUnknown && o.hasRecords:
 		o.rowsToInsert = int(o.records)
-	case o.rowsToInsert == sqlmysql.Numbered:
+	case o.rowsToInsert == sqlmysql.CountUnknown:
 		o.rowsToInsert = int(o.affected)
 	}
 	if o.doubtful = !o.allInserted(); o.doubtful && !o.plan.Writes.Captured {
@@ -276,7 +276,7 @@ func (o *pendingStatement) addConstants(st *history.Stmt) {
 		return
 	}
 	image := o.constant
-	if column := o.plan.Writes.Images.Constant.Numbered; column != "" && o.rowsToInsert == 1 && o.insertID > 0 {
+	if column := o.plan.Writes.Images.Constant.AutoIncrement; column != "" && o.rowsToInsert == 1 && o.insertID > 0 {
 		columns, values, _ := strings.Cut(image, sqlmysql.ImageValues)
 		image = "(" + column + ", " + columns[1:] + sqlmysql.ImageValues + strconv.FormatUint(o.insertID, 10) + ", " + values
 	}
@@ -348,7 +348,7 @@ func takeImages(batch []*pendingStatement, collected []byte) error {
 
 // addImages gives a recorded statement its images. Of several of a row the last one is what the statement left.
 func (o *pendingStatement) addImages(entries []sqlmysql.ImageEntry) {
-	if o.doubtful && o.plan.Writes.Inserts == sqlmysql.Numbered {
+	if o.doubtful && o.plan.Writes.Inserts == sqlmysql.CountUnknown {
 		return // LOAD DATA pictures the rows that it leaves out, too
 	}
 	last := make(map[string]*sqlmysql.ImageEntry, len(entries))
@@ -387,7 +387,7 @@ func (o *pendingStatement) image(e *sqlmysql.ImageEntry, numbers bool) string {
 		return columns + sqlmysql.ImageValues + values + ")"
 	}
 	columns, values := picture.Inserted, e.Values
-	if rest, zero := strings.CutPrefix(values, zeroFirst); picture.Counted && zero {
+	if rest, zero := strings.CutPrefix(values, zeroFirst); picture.AutoIncrement && zero {
 		if told := o.numbersTold[e.RowID]; told != "" {
 			values = told + "," + rest
 		} else if n := o.numbered(e.RowID); numbers && n > 0 {

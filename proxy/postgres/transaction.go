@@ -37,7 +37,7 @@ type transaction struct {
 	copies []copiedStmt
 	// open is the transaction that statements are recorded in.
 	open       *history.Txn
-	usual      txnstate.Usual
+	capacity   txnstate.StmtCapacity
 	savepoints txnstate.Savepoints
 	unrecorded txnstate.Unrecorded
 	// beyond says that what the transaction wrote may be beyond a rollback: a procedure can commit.
@@ -70,7 +70,7 @@ func recorded(k history.Kind) bool {
 
 func (t *transaction) newTxn(start int64, level history.Level) *history.Txn {
 	open := &history.Txn{ID: t.nextID(), Session: t.session, Level: t.implicitOr(level),
-		Start: start, Stmts: t.usual.Room()}
+		Start: start, Stmts: t.capacity.NewStmts()}
 	if t.block {
 		open.Level = t.level
 	}
@@ -202,7 +202,7 @@ func (t *transaction) rollBackTo(name string) (at int, sure bool) {
 	case t.open == nil:
 		return at, sure
 	case !sure:
-		txnstate.Doubt(t.open, at, history.ReasonLostSavepoint)
+		txnstate.MarkInexact(t.open, at, history.ReasonLostSavepoint)
 		return at, sure
 	}
 	for i := at; i < len(t.open.Stmts); i++ {
@@ -267,7 +267,7 @@ func (t *transaction) take(status history.Status, now int64) *history.Txn {
 	open := t.open
 	t.open = nil
 	if open != nil {
-		t.usual.Took(len(open.Stmts))
+		t.capacity.Ended(len(open.Stmts))
 	}
 	if open == nil || !slices.ContainsFunc(open.Stmts,
 		func(st history.Stmt) bool { return st.Observation != history.Nothing }) {

@@ -13,14 +13,15 @@ func Reusable(b []byte) []byte {
 	return b[:0]
 }
 
-// Usual is how many statements the transactions of a session mostly have: as many as the last one.
-type Usual int
+// StmtCapacity is how many statements the next transaction of a session has room for from its start: as many as the
+// last one had.
+type StmtCapacity int
 
-// maxUsual bounds the statements that a transaction has room for from its start.
-const maxUsual = 64
+// maxStmtCapacity bounds it.
+const maxStmtCapacity = 64
 
-// Room is where the statements of the next transaction go.
-func (u Usual) Room() []history.Stmt { return make([]history.Stmt, 0, u) }
+// NewStmts returns where the statements of the next transaction go.
+func (c StmtCapacity) NewStmts() []history.Stmt { return make([]history.Stmt, 0, c) }
 
-// Took notes how many statements a transaction had.
-func (u *Usual) Took(n int) { *u = Usual(min(n, maxUsual)) }
+// Ended notes how many statements a transaction had that has ended.
+func (c *StmtCapacity) Ended(n int) { *c = StmtCapacity(min(n, maxStmtCapacity)) }

@@ -86,9 +86,9 @@ func (s *Savepoints) RollBackTo(name string) (at int, sure bool) {
 	return s.list[i].at, true
 }
 
-// Doubt makes what the statements from at on wrote uncertain: a rollback may have undone it, and the reason says why
-// isotap does not know.
-func Doubt(t *history.Txn, at int, why history.Reason) {
+// MarkInexact makes what the statements from at on wrote uncertain: a rollback may have undone it, and the reason says
+// why isotap does not know.
+func MarkInexact(t *history.Txn, at int, why history.Reason) {
 	for i := at; i < len(t.Stmts); i++ {
 		st := &t.Stmts[i]
 		if st.Observation == history.Exact {

@@ -132,7 +132,7 @@ func writeRun(info *history.Info) *run {
 		SnapshotIsolation: info.Server.SnapshotIsolation,
 		System:            info.Server.System, Horizon: info.Horizon, RecentFrom: info.Recent.From,
 		RecentTo: info.Recent.To, Running: info.Recent.Running, Columns: info.Columns, PutBack: info.PutBack,
-		Untested: info.Untested, Beyond: info.Beyond, Damaged: info.Damaged, Unreadable: info.Unreadable,
+		Untested: info.Untested, BeyondBound: info.BeyondBound, Damaged: info.Damaged, Unreadable: info.Unreadable,
 		Log: writeLogStretches(info.Log)}
 	for _, g := range info.Gaps {
 		r.Gaps = append(r.Gaps, gap{g.From, g.To, g.Txns, text(g.Reason)})

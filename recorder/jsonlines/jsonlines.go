@@ -61,7 +61,7 @@ type run struct {
 	Rewritten         []text     `json:"rewritten,omitempty"`
 	PutBack           bool       `json:"put_back,omitempty"`
 	Untested          uint64     `json:"untested,omitempty"`
-	Beyond            uint64     `json:"beyond,omitempty"`
+	BeyondBound       uint64     `json:"beyond,omitempty"`
 	Gaps              []gap      `json:"gaps,omitempty"`
 	// Log is when the server's own log was read.
 	Log        []logStretch `json:"log,omitempty"`

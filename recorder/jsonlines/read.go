@@ -14,7 +14,7 @@ func readRun(r *run) (history.Info, error) {
 	}
 	info := history.Info{Run: number, Started: r.Started, Isotap: string(r.Isotap), Mode: string(r.Mode),
 		Horizon: r.Horizon, Recent: history.Recent{From: r.RecentFrom, To: r.RecentTo, Running: r.Running},
-		Columns: r.Columns, PutBack: r.PutBack, Untested: r.Untested, Beyond: r.Beyond, Damaged: r.Damaged, Unreadable: r.Unreadable,
+		Columns: r.Columns, PutBack: r.PutBack, Untested: r.Untested, BeyondBound: r.BeyondBound, Damaged: r.Damaged, Unreadable: r.Unreadable,
 		Log: readLogStretches(r.Log),
 		Server: history.Server{Engine: dbms.Engine(r.Engine), Version: string(r.Version),
 			SnapshotIsolation: r.SnapshotIsolation, System: r.System}}

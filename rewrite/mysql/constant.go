@@ -17,8 +17,8 @@ type Constants struct {
 	Columns string
 	// Values stand between commas.
 	Values rewrite.OpenText
-	// Numbered is the column that the server numbers, as SQL spells it; empty: there is none, or the text names it.
-	Numbered string
+	// AutoIncrement is the AUTO_INCREMENT column, as SQL spells it; empty: there is none, or the text names it.
+	AutoIncrement string
 }
 
 // A constant is what a column has in all rows: what a token of the text says, or the column's default.
@@ -42,11 +42,11 @@ func (pl *planner) constants(n *ast.InsertStmt, sel *ast.SelectStmt, t *Table, n
 		}
 		place := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, c.Name) })
 		switch {
-		case c.Numbered && place < 0:
+		case c.AutoIncrement && place < 0:
 			pl.numbered = c.Name
-		case c.Numbered:
-		case place < 0 && c.Preset != "":
-			pl.constant = append(pl.constant, constant{column: c.Name, preset: c.Preset})
+		case c.AutoIncrement:
+		case place < 0 && c.Default != "":
+			pl.constant = append(pl.constant, constant{column: c.Name, preset: c.Default})
 		case place >= 0:
 			if at := pl.st.constantAt(sel.Fields.Fields[place], list[place]); !at.empty() {
 				pl.constant = append(pl.constant, constant{column: c.Name, at: at})
@@ -127,7 +127,7 @@ func (pl *planner) constantImage() (c Constants) {
 	}
 	c = Constants{Columns: "(" + strings.Join(names, ", ") + ")", Values: values}
 	if pl.numbered != "" {
-		c.Numbered = quoted(pl.numbered)
+		c.AutoIncrement = quoted(pl.numbered)
 	}
 	return c
 }

@@ -142,7 +142,7 @@ func checkParses(t *testing.T, p *Plan, s Session) {
 		checkIdentities(t, n, p)
 	case *ast.InsertStmt:
 		if len(n.Columns) < 2 || n.Columns[len(n.Columns)-1].Name.L != rewrite.WListColumn ||
-			p.Writes.Inserts != Numbered && len(n.Lists) != p.Writes.Inserts {
+			p.Writes.Inserts != CountUnknown && len(n.Lists) != p.Writes.Inserts {
 			t.Fatalf("%s does not end its columns with %s", sql, rewrite.WListColumn)
 		}
 	case *ast.UpdateStmt:

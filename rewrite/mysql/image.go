@@ -114,7 +114,7 @@ func numberedFirst(t *Table) func(yield func(*Column) bool) {
 	return func(yield func(*Column) bool) {
 		for _, numbered := range []bool{true, false} {
 			for i := range t.Columns {
-				if t.Columns[i].Numbered == numbered && !yield(&t.Columns[i]) {
+				if t.Columns[i].AutoIncrement == numbered && !yield(&t.Columns[i]) {
 					return
 				}
 			}
@@ -199,7 +199,7 @@ func (pl *planner) imageUpdate(c *rowCapture, list []*ast.Assignment, t *Table) 
 		}
 		return false
 	}
-	i, ok := pl.image(t, c.of, func(column *Column) bool { return !column.Refreshed || assigned(column) }, nil)
+	i, ok := pl.image(t, c.of, func(column *Column) bool { return !column.OnUpdate || assigned(column) }, nil)
 	if !ok {
 		return
 	}
@@ -214,7 +214,7 @@ func (pl *planner) imageJoined(c *rowCapture, s *source, assigned []columnRef, g
 		return
 	}
 	i, ok := pl.image(s.table, c.of, func(column *Column) bool {
-		return !column.Refreshed && !slices.Contains(assigned, columnRef{s, column})
+		return !column.OnUpdate && !slices.Contains(assigned, columnRef{s, column})
 	}, nil)
 	if !ok {
 		return
@@ -244,7 +244,7 @@ func (pl *planner) imageInsert(n *ast.InsertStmt, t *Table) []Piece {
 	p := &pl.plan.Writes.Images
 	p.Inserted = i.columns
 	for c := range numberedFirst(t) {
-		p.Counted = p.Counted || c.Numbered
+		p.AutoIncrement = p.AutoIncrement || c.AutoIncrement
 	}
 	pl.returnNumbers(t)
 	p.Consecutive = len(n.Lists) == 1 || !n.IsReplace && !n.IgnoreErr && len(n.OnDuplicate) == 0
@@ -260,20 +260,20 @@ func (pl *planner) imageOfValues(n *ast.InsertStmt, t *Table) (i image, ok bool)
 	if pl.session.Dialect == TiDB {
 		return pl.imageOfTiDBsValues(n, t)
 	}
-	return pl.image(t, "", func(c *Column) bool { return !c.Filled || given(n, t, c) }, nil)
+	return pl.image(t, "", func(c *Column) bool { return !c.ComputedDefault || given(n, t, c) }, nil)
 }
 
 // imageLoad returns the pieces of the tag that LOAD DATA gives its rows: they collect images of these. The server gives
 // the numbers of rows that have none behind that.
 func (pl *planner) imageLoad(t *Table) []Piece {
-	i, ok := pl.image(t, "", func(c *Column) bool { return !c.Filled }, nil)
+	i, ok := pl.image(t, "", func(c *Column) bool { return !c.ComputedDefault }, nil)
 	if !ok || !pl.collectsImages(t) || t.InsertTrigger {
 		return []Piece{tagPiece}
 	}
 	p := &pl.plan.Writes.Images
 	p.Inserted = i.columns
 	for c := range numberedFirst(t) {
-		p.Counted = p.Counted || c.Numbered
+		p.AutoIncrement = p.AutoIncrement || c.AutoIncrement
 	}
 	pieces := append([]Piece{text("CONCAT(")}, i.collect("", pl.session.maxPacket()/4)...)
 	return append(pieces, text(", "), tagPiece, text(")"))
@@ -282,14 +282,14 @@ func (pl *planner) imageLoad(t *Table) []Piece {
 // returnNumbers adds to the client's RETURNING what the server numbered each row with: the reply is then a result set,
 // which has no place for the first number.
 func (pl *planner) returnNumbers(t *Table) {
-	if !pl.plan.Writes.Images.Counted || pl.beyond.returning.empty() {
+	if !pl.plan.Writes.Images.AutoIncrement || pl.beyond.returning.empty() {
 		return
 	}
 	for c := range numberedFirst(t) {
 		pos, gap := pl.after(pl.st.last())
 		pl.insertAt(pos, text(", "+rewrite.RowIDColumn+", CAST("+quoted(c.Name)+" AS BINARY) AS "+
 			rewrite.CarriedPrefix+"number"+gap))
-		pl.plan.Result.Sources = []Source{{Table: t.Name, Numbers: true, Always: true}}
+		pl.plan.Result.Sources = []Source{{Table: t.Name, Returned: true, Always: true}}
 		pl.plan.Result.Reply = rewrite.Trimmed
 		return
 	}

@@ -253,7 +253,7 @@ func (pl *planner) insertSelect(n *ast.InsertStmt, t *Table) error {
 	}
 	pl.constants(n, sel, t, names, list)
 	pl.plan.Upstream.ListsColumns = len(columns) > 0
-	pl.plan.Writes.Inserts = Numbered
+	pl.plan.Writes.Inserts = CountUnknown
 	pl.insertAt(at.columns, text(columnList(columns, max(len(n.Columns), len(columns)), at.list)))
 	pos, gap := pl.after(list[len(list)-1].last)
 	pieces := append([]Piece{text(", ")}, numberedRowID(reads)...)
@@ -386,7 +386,7 @@ func (pl *planner) loadData() error {
 	pos, gap := pl.after(st.last())
 	pieces = append(append(pieces, text(", "+rewrite.WListColumn+" = ")), pl.imageLoad(t)...)
 	pl.insertAt(pos, append(pieces, text(gap))...)
-	pl.plan.Writes.Inserts = Numbered
+	pl.plan.Writes.Inserts = CountUnknown
 	if t.InsertTrigger {
 		pl.downgrade(history.ReasonTrigger)
 	}

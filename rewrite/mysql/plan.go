@@ -146,9 +146,9 @@ type Source struct {
 	// Beside says that the array is of the rows that a subquery read beside a row of the result, NULL where there were
 	// none. Whole says, too, that it is the same beside all of them: without a row it is not known.
 	Beside, Whole bool
-	// Numbers says that a row is one that an INSERT returns, and carries its id and the number that the server gave it
+	// Returned says that a row is one that an INSERT returns, and carries its id and the number that the server gave it
 	// (AUTO_INCREMENT): no identity of a row that was read.
-	Numbers bool
+	Returned bool
 	// Order says, if it is not 0, that the source is no table but so many columns: literals for what the rows are
 	// ordered by ([rewrite.Predicate].Order), or empty texts.
 	Order int
@@ -174,22 +174,22 @@ type Writes struct {
 	Captured bool
 	// Images says which images the statement collects in session variables, in mode predicates.
 	Images ImageSpec
-	// Inserts is the number of rows that an INSERT writes under ids made from RowIDHole, or [Numbered].
+	// Inserts is the number of rows that an INSERT writes under ids made from RowIDHole, or [CountUnknown].
 	Inserts int
 }
 
-// Numbered is what Writes.Inserts says when the server numbers the rows: their ids are made as those from RowIDHole,
-// but how many there are only its reply can tell.
-const Numbered = -1
+// CountUnknown is what Writes.Inserts says where only the server's reply can tell how many rows an INSERT writes: their
+// ids are made as those from RowIDHole.
+const CountUnknown = -1
 
 // An ImageSpec says of which columns the images hold values that a statement collects of the rows which it writes.
 type ImageSpec struct {
 	// Inserted are those of rows that it inserts, Updated of rows that it updates: lists of names as SQL spells them,
 	// in parentheses; empty where it collects no such images.
 	Inserted, Updated string
-	// Counted says that the first of Inserted is the column that the server numbers (AUTO_INCREMENT): it is collected
-	// as 0 where the server does. Consecutive says that then the numbers of its rows follow one another.
-	Counted, Consecutive bool
+	// AutoIncrement says that the first of Inserted is the AUTO_INCREMENT column: it is collected as 0 where the server
+	// gives the number. Consecutive says that then the numbers of its rows follow one another.
+	AutoIncrement, Consecutive bool
 	// Constant is what all rows of the statement have alike. It collects nothing of these.
 	Constant Constants
 }
@@ -292,12 +292,11 @@ type Table struct {
 type Column struct {
 	rewrite.Column
 	Invisible bool
-	// Numbered says that the server numbers the column (AUTO_INCREMENT), Filled that it works out what the column
-	// holds where an INSERT does not say it (CURRENT_TIMESTAMP, an expression), and Refreshed that it does so on each
-	// UPDATE.
-	Numbered, Filled, Refreshed bool
-	// Preset is the literal that a row has where an INSERT does not name the column; empty where it is not known.
-	Preset string
+	// AutoIncrement says that the column is AUTO_INCREMENT, ComputedDefault that the server works out what it holds
+	// where an INSERT does not say it (CURRENT_TIMESTAMP, an expression), and OnUpdate that it does so on each UPDATE.
+	AutoIncrement, ComputedDefault, OnUpdate bool
+	// Default is the literal that a row has where an INSERT does not name the column; empty where it is not known.
+	Default string
 }
 
 // Column finds a column by its name as the server spells it; nil when there is none.

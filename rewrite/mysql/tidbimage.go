@@ -39,7 +39,7 @@ func (pl *planner) imageTiDB(c *rowCapture, t *Table, gives map[*Column]givenVal
 	}
 	i, ok := pl.image(t, c.of, func(column *Column) bool {
 		_, given := gives[column]
-		return given || !column.Refreshed
+		return given || !column.OnUpdate
 	}, marked)
 	if !ok {
 		return
@@ -71,18 +71,18 @@ func (c *rowCapture) unmarked(pieces []Piece) (out []Piece) {
 // goes on), nor where a value may become another behind the image.
 func (pl *planner) imageOfTiDBsValues(n *ast.InsertStmt, t *Table) (i image, ok bool) {
 	if n.IgnoreErr || !pl.session.Strict || slices.ContainsFunc(t.Columns, func(c Column) bool {
-		return c.Filled && c.Type != "timestamp" && c.Type != "datetime"
+		return c.ComputedDefault && c.Type != "timestamp" && c.Type != "datetime"
 	}) {
 		return image{}, false
 	}
 	gives := make(map[*Column]givenValue)
 	for c := range numberedFirst(t) {
-		if c.Numbered { // NULL asks for a number, too; the server takes IFNULL of a NOT NULL column for the column
+		if c.AutoIncrement { // NULL asks for a number, too; the server takes IFNULL of a NOT NULL column for the column
 			gives[c] = givenValue{stored: []Piece{text("IF(" + quoted(c.Name) + " <> 0, " + quoted(c.Name) + ", 0)")}}
 		}
 	}
 	i, ok = pl.image(t, "", func(c *Column) bool {
-		return given(n, t, c) || c.Numbered || !c.Filled && (!c.NotNull || c.Preset != "")
+		return given(n, t, c) || c.AutoIncrement || !c.ComputedDefault && (!c.NotNull || c.Default != "")
 	}, gives)
 	if c := mayBeRandom(t); c != nil {
 		i.known = quoted(c.Name) + " <> 0"
@@ -96,7 +96,7 @@ func mayBeRandom(t *Table) *Column {
 	for _, index := range t.Indexes {
 		if index.Primary {
 			c := t.Column(index.Columns[0])
-			if c != nil && c.Type == "bigint" && !c.Numbered {
+			if c != nil && c.Type == "bigint" && !c.AutoIncrement {
 				return c
 			}
 		}

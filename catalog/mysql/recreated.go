@@ -12,9 +12,10 @@ import (
 	"github.com/isotap/isotap/dbms"
 )
 
-// Lives tells which tables were made anew past isotap (a dump that was restored, TRUNCATE, an import): their rows may
-// carry the tags of those who wrote the rows of the table that was there before. It is safe for concurrent use.
-type Lives struct {
+// RecreatedTables tells which tables were made anew past isotap (a dump that was restored, TRUNCATE, an import): their
+// rows may carry the tags of those who wrote the rows of the table that was there before. It is safe for concurrent
+// use.
+type RecreatedTables struct {
 	ids    string            // the query for what a server numbers its tables by
 	first  map[string]string // the numbers when the run began, by the names of files; nil: not known
 	behind int64             // the seconds that the server's clock is ahead
@@ -35,29 +36,29 @@ const (
 		FROM information_schema.TABLES WHERE TABLE_TYPE = 'BASE TABLE' AND CREATE_TIME >= FROM_UNIXTIME(%s)`
 )
 
-// NewLives asks what the tables are as a run begins. Where the user may not see that, it knows less.
-func NewLives(ctx context.Context, c *Conn, engine dbms.Engine) *Lives {
-	l := &Lives{touched: make(map[string]int64)}
+// NewRecreatedTables asks what the tables are as a run begins. Where the user may not see that, it knows less.
+func NewRecreatedTables(ctx context.Context, c *Conn, engine dbms.Engine) *RecreatedTables {
+	r := &RecreatedTables{touched: make(map[string]int64)}
 	switch engine {
 	case dbms.MariaDB:
-		l.ids = mariadbIDs
+		r.ids = mariadbIDs
 	case dbms.MySQL:
-		l.ids = mysqlIDs
+		r.ids = mysqlIDs
 	case dbms.TiDB:
-		l.ids = tidbIDs
+		r.ids = tidbIDs
 	}
-	l.first = l.numbers(ctx, c)
+	r.first = r.numbers(ctx, c)
 	if rows, err := c.Query(ctx, Query{Purpose: "the time", Text: "SELECT UNIX_TIMESTAMP()", Columns: 1}); err == nil && len(rows) == 1 {
 		now, _ := strconv.ParseInt(rows[0][0], 10, 64)
-		l.behind = now - time.Now().Unix()
+		r.behind = now - time.Now().Unix()
 	}
-	l.all = time.Now().Unix()
-	return l
+	r.all = time.Now().Unix()
+	return r
 }
 
 // numbers returns the numbers of the tables; nil where they cannot be had.
-func (l *Lives) numbers(ctx context.Context, c *Conn) map[string]string {
-	rows, err := c.Query(ctx, Query{Purpose: "the numbers of tables", Text: l.ids, Columns: 2})
+func (r *RecreatedTables) numbers(ctx context.Context, c *Conn) map[string]string {
+	rows, err := c.Query(ctx, Query{Purpose: "the numbers of tables", Text: r.ids, Columns: 2})
 	if err != nil {
 		return nil
 	}
@@ -69,47 +70,47 @@ func (l *Lives) numbers(ctx context.Context, c *Conn) map[string]string {
 }
 
 // Changed takes in what a client's definition changed.
-func (l *Lives) Changed(change Change) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (r *RecreatedTables) Changed(change Change) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	now := time.Now().Unix()
 	for _, t := range change.Tables {
 		if t.Schema == "" || t.Table == "" {
-			l.all = now
+			r.all = now
 		}
-		l.touched[strings.ToLower(t.Schema+"."+t.Table)] = now
+		r.touched[strings.ToLower(t.Schema+"."+t.Table)] = now
 	}
 	if len(change.Tables) == 0 {
-		l.all = now
+		r.all = now
 	}
 }
 
 // Rewritten returns the tables, by history.Row.Table, that somebody else made anew since the run began, and since a
 // client of isotap last did. Times are known to the second: what came within two of these is not noticed.
-func (l *Lives) Rewritten(ctx context.Context, c *Conn) []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (r *RecreatedTables) Rewritten(ctx context.Context, c *Conn) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	rewritten := make(map[string]bool)
-	if l.first != nil {
-		for name, id := range l.numbers(ctx, c) {
+	if r.first != nil {
+		for name, id := range r.numbers(ctx, c) {
 			table, ok := tableOfFile(name)
-			_, touched := l.touched[strings.ToLower(table)]
-			if was := l.first[name]; ok && !touched && was != "" && was != id {
+			_, touched := r.touched[strings.ToLower(table)]
+			if was := r.first[name]; ok && !touched && was != "" && was != id {
 				rewritten[table] = true
 			}
 		}
 	}
-	began := slices.Min(append(slices.Collect(maps.Values(l.touched)), l.all))
+	began := slices.Min(append(slices.Collect(maps.Values(r.touched)), r.all))
 	births, err := c.Query(ctx, Query{Purpose: "when tables were made", Columns: 2,
-		Text: strings.Replace(readBirths, "%s", strconv.FormatInt(began+l.behind, 10), 1)})
+		Text: strings.Replace(readBirths, "%s", strconv.FormatInt(began+r.behind, 10), 1)})
 	if err != nil {
 		return slices.Sorted(maps.Keys(rewritten))
 	}
 	const unsure = 1 // of either clock's seconds
-	for _, r := range births {
-		at, _ := strconv.ParseFloat(r[1], 64)
-		if last, ok := l.touched[strings.ToLower(r[0])]; ok && int64(at)-l.behind > max(last, l.all)+unsure {
-			rewritten[r[0]] = true
+	for _, birth := range births {
+		at, _ := strconv.ParseFloat(birth[1], 64)
+		if last, ok := r.touched[strings.ToLower(birth[0])]; ok && int64(at)-r.behind > max(last, r.all)+unsure {
+			rewritten[birth[0]] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(rewritten))
