@@ -40,7 +40,9 @@ func (s *spelling) where(st *statement, tests []test, otherwise string, spell fu
 	}
 	t := tests[0]
 	s.text("CASE WHEN " + t.must.before)
-	s.copy(st, t.from, t.to)
+	if t.node != nil {
+		s.copy(st, t.from, t.to)
+	}
 	s.text(t.must.behind + " THEN ")
 	if t.must.not {
 		s.text(otherwise + " ELSE ")
@@ -224,7 +226,8 @@ func (c *besides) source(b *block) Source {
 // of the values that it assigns. It reports whether that is so for all that read tables; others are the rest of the
 // statement. An error is that a query of the WITH clause must stay as it is.
 func (w *write) lookInto(sc *scope, where ast.Node, assignments, others []ast.Node) (bool, error) {
-	if !w.runsSubqueriesAgain() || slices.ContainsFunc(others, hasSubquery) {
+	again := w.runsSubqueriesAgain()
+	if !again && w.part == nil || slices.ContainsFunc(others, hasSubquery) {
 		return false, nil
 	}
 	var links []link
@@ -253,6 +256,9 @@ func (w *write) lookInto(sc *scope, where ast.Node, assignments, others []ast.No
 		l.behind = w.plan.Kind != history.Update || i >= inAssignments // those of an UPDATE come last, behind RETURNING
 		if w.readsNothing(link) || w.locksItself(link, where) {
 			continue
+		}
+		if !again {
+			return false, nil // a part of a WITH clause has no columns for it
 		}
 		q, ok := l.look(link, b.rels, 1)
 		if !ok {

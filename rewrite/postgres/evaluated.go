@@ -18,7 +18,8 @@ import (
 // A span is the tokens [from, to).
 type span struct{ from, to int }
 
-// A test is an expression of the client's that must have some value for a subquery to be evaluated.
+// A test is an expression of the client's that must have some value for a subquery to be evaluated. Without one it is
+// what stands in must.
 type test struct {
 	span
 	node ast.Node

@@ -26,7 +26,7 @@ func (pl *planner) insert(n *ast.InsertStmt) error {
 	} else {
 		w.readsInArms(n)
 	}
-	assigned := w.readsInConflict(n)
+	inConflict := w.readsInConflict(n)
 	if err := w.settle(n.SelectStmt, n.OnConflictClause); err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (pl *planner) insert(n *ast.InsertStmt) error {
 	w.values = endsWithValues(n)
 	if c := n.OnConflictClause; c != nil && c.Action == ast.ONCONFLICT_UPDATE {
 		if err = w.conflict(c); err == nil {
-			w.tellAssigned(assigned)
+			w.tellConflicting(n, inConflict)
 		}
 	} else {
 		w.left()
@@ -101,11 +101,18 @@ func (w *write) conflict(n *ast.OnConflictClause) error {
 	return nil
 }
 
-// readsInConflict looks into the subqueries of what ON CONFLICT assigns, which hang on neither row, and returns the
-// columns that show what they read.
-func (w *write) readsInConflict(n *ast.InsertStmt) []*besides {
+// A conflicting column shows what a subquery of the ON CONFLICT clause reads. One that is tested is of the condition,
+// and may have been evaluated for rows that are neither inserted nor updated.
+type conflicting struct {
+	*besides
+	tested bool
+}
+
+// readsInConflict looks into the subqueries of what ON CONFLICT assigns and of its condition, and returns the columns
+// that show what they read. RETURNING has the row as it is, and not the one that was to be inserted.
+func (w *write) readsInConflict(n *ast.InsertStmt) (found []conflicting) {
 	c := n.OnConflictClause
-	if c == nil || c.Action != ast.ONCONFLICT_UPDATE || !hasSubquery(c.TargetList) || hasSubquery(c.WhereClause) ||
+	if c == nil || c.Action != ast.ONCONFLICT_UPDATE || !hasSubquery(c.TargetList) && !hasSubquery(c.WhereClause) ||
 		n.WithClause != nil || hasSubquery(n.SelectStmt) || slices.ContainsFunc(w.client, hasSubquery) ||
 		w.target.tagged || !w.runsSubqueriesAgain() {
 		return nil
@@ -116,35 +123,51 @@ func (w *write) readsInConflict(n *ast.InsertStmt) []*besides {
 			return nil
 		}
 	}
-	around := []*relation{{ref: w.target.ref, base: &w.target}, {ref: "excluded", base: &w.target}}
-	l := &looker{reading: newReading(w.planner, nil, nil), behind: true, block: &block{rels: around}}
-	for _, link := range links {
+	inAssignments := len(links)
+	if !conjuncts(c.WhereClause, &links) {
+		return nil
+	}
+	target, excluded := &relation{ref: w.target.ref, base: &w.target}, &relation{ref: "excluded", base: &w.target}
+	around := []*relation{target, excluded}
+	l := &looker{reading: newReading(w.planner, nil, nil), behind: true, block: &block{rels: around[:1]}}
+	for i, link := range links {
 		if w.readsNothing(link) {
 			continue
 		}
+		l.found = nil
 		q, ok := l.look(link, around, 1)
-		if !ok || !q.whole {
+		if !ok || !q.whole && (refersTo(q.query, q.own(), around[1:]) || w.renews(link, q, nodes(c.TargetList)) != same) {
 			return nil
 		}
 		l.columns(nil, q)
+		for _, column := range l.found {
+			found = append(found, conflicting{column, i >= inAssignments})
+		}
 	}
-	if len(l.found) > maxBesideColumns {
+	if len(found) > maxBesideColumns {
 		return nil
 	}
 	w.looked = true
-	return l.found
+	return found
 }
 
-// tellAssigned shows what subqueries read that ON CONFLICT evaluates for the rows that are updated.
-func (w *write) tellAssigned(found []*besides) {
+// tellConflicting shows what subqueries read that ON CONFLICT evaluates. What it assigns is evaluated for the rows that
+// are updated. So is its condition, but also for those that it leaves out: where no row was updated, nobody knows
+// whether there are any, unless the only row was inserted.
+func (w *write) tellConflicting(n *ast.InsertStmt, found []conflicting) {
 	updated := slices.Index(w.id.items, ItemInserted)
+	query, _ := n.SelectStmt.(*ast.SelectStmt)
+	one := query != nil && len(nodes(query.ValuesLists)) == 1 && scalars(query.ValuesLists)
 	for _, c := range found {
 		b := &block{}
 		s := append(spelling{{text: "CASE WHEN NOT " + w.id.exprs[updated] + " THEN "}},
 			c.spell(&reading{planner: w.planner}, b)...)
+		if c.tested && one {
+			s.text(" ELSE '{}'::pg_catalog.text[]")
+		}
 		s.text(" END")
 		shown := c.source(b)
-		shown.Whole = false
+		shown.Whole = shown.Whole && c.tested
 		w.columns = append(w.columns, column{edits: s, text: s.in(w.st), sources: []Source{shown}})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/pgtree"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -35,11 +36,11 @@ func kindOf(query ast.Node) history.Kind {
 // observe has a part tell what it writes. Names before it are those of its WITH clause that it sees.
 func (p *part) observe(pl *planner, visible withNames) error {
 	from := &statement{text: pl.st.text, toks: pl.st.toks[p.at.opening+1 : p.at.closing]}
-	if from.is(0, "WITH") {
+	if from.is(0, "WITH") && pl.hidesNames(p.def.Ctequery) {
 		return refusal(history.ReasonWith)
 	}
 	own := &planner{rewriter: pl.rewriter, session: pl.session, st: from, masked: pl.masked,
-		ctes: visible.reading, silent: visible.silent, shares: pl.shares,
+		ctes: slices.Clip(visible.reading), silent: visible.silent, shares: pl.shares,
 		plan: &Plan{Statement: rewrite.Statement{Kind: kindOf(p.def.Ctequery), Observation: history.Exact}}, part: p}
 	if own.session.Version >= 18 {
 		own.versions = from.versionNames()
@@ -61,6 +62,17 @@ func (p *part) observe(pl *planner, visible withNames) error {
 		p.sources[i].Array, p.sources[i].Joint, p.sources[i].Kind = true, -1, own.plan.Kind
 	}
 	return nil
+}
+
+// hidesNames reports whether a part has a query of a WITH clause of its own that goes by the name of one of the
+// statement's: what that name means would hang on where it stands.
+func (pl *planner) hidesNames(query ast.Node) (hides bool) {
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		def, ok := n.(*ast.CommonTableExpr)
+		hides = hides || ok && slices.Contains(pl.clause, def.Ctename)
+		return !hides
+	}, query)
+	return hides || !whole
 }
 
 // within adds the array of identities to the rows of a part.

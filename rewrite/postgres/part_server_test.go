@@ -59,6 +59,20 @@ WITH i AS (INSERT INTO kv VALUES ('i', 'i') RETURNING k) DELETE FROM kv WHERE k 
 WITH i AS (INSERT INTO loose VALUES (nextval('seq'), 'part')) INSERT INTO loose VALUES (nextval('seq'), 'first'), (nextval('seq'), 'second') RETURNING *
 WITH i AS (INSERT INTO loose SELECT nextval('seq'), k FROM kv ORDER BY k COLLATE "C" RETURNING *) INSERT INTO loose SELECT nextval('seq'), b FROM i RETURNING a
 WITH d AS (WITH q AS (SELECT 1 AS n) DELETE FROM loose USING q WHERE a = n RETURNING a) SELECT * FROM d
+WITH c AS (SELECT id, stock FROM item WHERE stock > 5), d AS (WITH q (k, n) AS (SELECT * FROM unnest(ARRAY[1, 2], ARRAY[40, 50])) UPDATE item SET stock = stock + q.n FROM q WHERE id = q.k), u AS (UPDATE orders SET qty = o.stock FROM (SELECT * FROM c) o WHERE item_id = o.id) SELECT * FROM c
+WITH c AS (SELECT id, name FROM item), d AS (WITH q AS (SELECT o.id, c.name FROM orders o JOIN c ON c.id = item_id) UPDATE loose SET b = q.name FROM q WHERE a = q.id RETURNING *) SELECT c.id, d.* FROM c JOIN d ON d.id < 3 AND c.id = d.a ORDER BY 1, 2
+WITH d AS (DELETE FROM orders WHERE id IN (SELECT id FROM orders WHERE qty > 1 ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING note) INSERT INTO loose SELECT 9, note FROM d RETURNING *
+WITH d AS (WITH q AS (SELECT id FROM orders WHERE qty > 1) DELETE FROM loose USING q WHERE a = q.id RETURNING *) SELECT * FROM d
+WITH d AS (WITH q AS (SELECT id FROM orders), r AS MATERIALIZED (SELECT * FROM q WHERE id < 3) DELETE FROM loose USING r WHERE a = r.id RETURNING b) INSERT INTO kv SELECT b || 'n', 'x' FROM d RETURNING *
+WITH d AS (WITH q AS (SELECT item_id, count(*) AS n FROM orders GROUP BY 1) UPDATE item SET stock = n FROM q WHERE id = item_id RETURNING id, n) SELECT * FROM d ORDER BY 1
+WITH d AS (WITH q AS (SELECT * FROM loose) INSERT INTO loose SELECT a + 10, b FROM q RETURNING a) SELECT * FROM d ORDER BY 1
+WITH d AS (WITH q AS (SELECT 1 AS n) INSERT INTO loose SELECT n, 'x' FROM q RETURNING a) SELECT * FROM d
+WITH d AS (WITH q AS (SELECT max(id) AS m FROM orders) INSERT INTO loose VALUES ((SELECT m FROM q), 'x') RETURNING a) SELECT * FROM d
+WITH d AS (WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 3) DELETE FROM loose USING r WHERE a = n RETURNING a, n) SELECT * FROM d ORDER BY 1
+WITH q AS (SELECT 2 AS id), d AS (WITH q AS (SELECT id FROM orders WHERE id = 1) DELETE FROM loose USING q WHERE a = q.id RETURNING q.id) SELECT * FROM d, q
+WITH d AS (WITH q AS (SELECT id FROM kv) DELETE FROM loose USING q WHERE a = 1 RETURNING a), q AS (SELECT 1 AS id) SELECT * FROM d, q
+WITH d AS (WITH q AS (DELETE FROM kv RETURNING k) DELETE FROM loose USING q WHERE b = k RETURNING a) SELECT * FROM d
+WITH d AS (WITH q AS (SELECT nope FROM orders) DELETE FROM loose USING q WHERE a = q.id RETURNING *) SELECT * FROM d
 WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 3), d AS (DELETE FROM item USING r WHERE id = n RETURNING id) SELECT * FROM d ORDER BY 1
 WITH u AS (UPDATE "Odd" SET "a""b" = 9 RETURNING *) SELECT * FROM u
 WITH /* ( */ "d""x" AS (DELETE FROM kv RETURNING *) -- )
@@ -137,6 +151,12 @@ func TestPartsTellWhatTheyWrite(t *testing.T) {
 		{"WITH q AS (SELECT id, name FROM item), d AS (DELETE FROM orders USING q WHERE q.id = item_id AND orders.id < 3 RETURNING orders.id) SELECT 1", 2, "item", "id = 1", "", history.Exact},
 		{"WITH q AS (SELECT id FROM item), d AS (DELETE FROM loose USING (SELECT * FROM q) c WHERE c.id = a) DELETE FROM kv USING q WHERE id = 2", 1, "item", "id = 2", "", history.Exact},
 		{"WITH d AS (DELETE FROM loose RETURNING a) SELECT name FROM item WHERE id IN (SELECT item_id FROM orders WHERE qty > 1) AND id IN (SELECT a FROM d)", 1, "orders", "qty > 1", "", history.Exact},
+		{"WITH d AS (DELETE FROM orders WHERE id IN (SELECT id FROM orders WHERE qty > 1 ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING note) INSERT INTO loose SELECT 9, note FROM d", 2, "orders", "id = 1", "", history.Exact},
+		{"WITH q AS (SELECT id FROM orders WHERE qty > 1 FOR UPDATE), d AS (DELETE FROM orders WHERE id IN (SELECT id FROM q)) SELECT 1", 1, "orders", "id IN (1, 3)", "", history.Inexact},
+		{"WITH d AS (WITH q AS (SELECT id FROM orders WHERE qty > 1) DELETE FROM loose USING q WHERE a = q.id RETURNING a) SELECT * FROM d", 2, "orders", "id = 1", "", history.Exact},
+		{"WITH d AS (WITH q AS (SELECT id FROM orders), r AS MATERIALIZED (SELECT * FROM q WHERE id < 3) DELETE FROM loose USING r WHERE a = r.id) SELECT 1", 2, "orders", "id < 3", "", history.Exact},
+		{"WITH c AS (SELECT id, name FROM item), d AS (WITH q AS (SELECT o.id, c.name FROM orders o JOIN c ON c.id = item_id) DELETE FROM loose USING q WHERE a = q.id) SELECT id FROM c WHERE id = 3", 4, "item", "id = 1", "", history.Exact},
+		{"WITH c AS (SELECT id, stock FROM item WHERE stock > 5), d AS (WITH q (k, n) AS (SELECT * FROM unnest(ARRAY[3], ARRAY[50])) UPDATE item SET stock = stock + q.n FROM q WHERE id = q.k), u AS (UPDATE orders SET qty = o.stock FROM (SELECT id, stock FROM c) o WHERE item_id = o.id) SELECT id FROM c", 4, "item", "", "id = 3", history.Exact},
 		{"WITH q AS (SELECT id FROM item), d AS (DELETE FROM loose WHERE a IN (SELECT id FROM q)) SELECT 1", 1, "loose",
 			"true", "", history.Inexact},
 	} {

@@ -371,6 +371,8 @@ type planner struct {
 	// parts are the statements of the WITH clause that write, shared the names of its queries that these read.
 	parts  []*part
 	shared []string
+	// clause are the names of all expressions of the WITH clause whose parts write.
+	clause []string
 	// shares are those of them that show what they read to all that names them.
 	shares *sharing
 	// part is the one that the statement is; nil: it stands for itself.

@@ -58,15 +58,15 @@ func (r *reading) lookInto(b *block, u *usage, sc *scope) (bool, error) {
 		beyond(n.SortClause, b.columns()) || beyond(n.GroupClause, b.columns()) {
 		return false, nil
 	}
-	others, err := r.inspect(n.DistinctClause, n.FromClause, n.GroupClause, n.HavingClause, n.WindowClause,
-		n.LimitCount, n.LimitOffset)
+	others, err := r.inspect(n.DistinctClause, n.GroupClause, n.HavingClause, n.WindowClause, n.LimitCount,
+		n.LimitOffset)
 	if err != nil || others.subquery {
 		return false, nil
 	}
 	s := seeker{planner: r.planner, fails: true}
 	at := r.places.queries[n]
 	if !s.list(n.TargetList, span{at.from + 1, at.listEnd + 1}) || !s.order(n, at) || len(s.links) > 0 && (b.grouped || b.unique) ||
-		!s.seek(n.WhereClause, r.places.whereClause(at.listEnd+1, at.to), ofAll, nil) {
+		!s.joins(b, span{at.listEnd + 1, at.to}) || !s.seek(n.WhereClause, r.places.whereClause(at.listEnd+1, at.to), ofAll, nil) {
 		return false, nil
 	}
 	l := looker{reading: r, sc: sc, block: b}

@@ -74,6 +74,57 @@ func TestSubqueriesTellTheirRows(t *testing.T) {
 	}
 }
 
+// TestSubqueriesOfJoinsTellTheirRows has them in the conditions of joins.
+func TestSubqueriesOfJoinsTellTheirRows(t *testing.T) {
+	tw := newTwins(t)
+	type rows = map[string]string
+	const all, none = "true", "false"
+	for _, c := range []struct {
+		text string
+		read rows
+	}{
+		{"SELECT i.id FROM item i JOIN loose l ON l.a = i.id AND EXISTS (SELECT FROM orders o WHERE o.item_id = i.id AND o.qty > 2)",
+			rows{"item": "id = 2", "loose": "a = 2", "orders": "id = 3"}},
+		{"SELECT i.id, o.id FROM item i LEFT JOIN orders o ON o.item_id = i.id AND o.id = (SELECT max(x.id) FROM orders x WHERE x.item_id = i.id)",
+			rows{"item": all, "orders": "id < 4"}},
+		{"SELECT i.id, l.b FROM item i LEFT JOIN loose l ON l.a = i.id AND l.a < (SELECT max(k.qty) FROM orders k)",
+			rows{"item": all, "loose": all, "orders": all}},
+		{"SELECT i.id, l.b FROM item i LEFT JOIN loose l ON l.a = i.id + 100 AND l.a < (SELECT max(k.qty) FROM orders k)",
+			rows{"item": all, "loose": none, "orders": none}},
+		{"SELECT i.id, l.b FROM item i LEFT JOIN loose l ON EXISTS (SELECT FROM kv) AND l.a = i.id",
+			rows{"item": all, "loose": all, "kv": all}},
+		{"SELECT l.a FROM loose l RIGHT JOIN item i ON l.a = i.id AND EXISTS (SELECT FROM orders o WHERE o.item_id = i.id AND o.qty > 2)",
+			rows{"item": all, "loose": "a = 2", "orders": "id = 3"}},
+		{"SELECT count(*) FROM item i JOIN loose l ON l.a = i.id AND l.a IN (SELECT o.item_id FROM orders o WHERE o.qty > 1)",
+			rows{"item": "id < 3", "loose": all, "orders": "id IN (1, 3)"}},
+		{"SELECT i.name, count(l.a) FROM item i LEFT JOIN loose l ON l.a = i.id AND EXISTS (SELECT FROM orders o WHERE o.item_id = i.id AND o.qty > 2) GROUP BY 1 ORDER BY 1",
+			rows{"item": all, "loose": "a = 2", "orders": "id = 3"}},
+		{"SELECT count(l.a) FROM item i LEFT JOIN loose l ON l.a = i.id AND l.a < (SELECT max(k.qty) FROM orders k)",
+			rows{"item": all, "loose": all, "orders": all}},
+		{"SELECT i.id FROM item i JOIN loose l ON l.a = i.id AND (i.id = 1 OR EXISTS (SELECT FROM orders o WHERE o.item_id = i.id))",
+			rows{"item": "id < 3", "loose": all, "orders": "id = 3"}},
+		{"SELECT DISTINCT i.name, p.a FROM item i JOIN loose l ON l.a = i.id LEFT JOIN part p ON p.id = l.a AND p.a IN (SELECT o.qty FROM orders o) WHERE i.id = 2",
+			rows{"item": "id = 2", "loose": "a = 2", "part": "id = 2", "orders": "qty = 2"}},
+		{"SELECT i.id FROM item i JOIN orders x ON x.item_id = i.id AND EXISTS (SELECT FROM kv WHERE k = x.note) FOR UPDATE OF x",
+			rows{"item": "id = 1", "orders": "id = 1", "kv": "k = 'a'"}},
+	} {
+		tw.tells(c.text, c.read, history.Exact)
+	}
+	for _, text := range []string{
+		"SELECT i.id FROM item i LEFT JOIN loose l ON EXISTS (SELECT FROM kv) AND l.a = i.id", // it need not be joined
+		"SELECT i.id, l.b FROM item i LEFT JOIN (loose l JOIN kv ON true) ON l.a = i.id AND EXISTS (SELECT FROM orders o WHERE o.id = i.id)",
+		"SELECT l.a FROM item i LEFT JOIN (SELECT a FROM loose) l ON l.a = i.id AND EXISTS (SELECT FROM orders o WHERE o.id = l.a)",
+		"SELECT i.id FROM item i FULL JOIN loose l ON l.a = i.id AND 0 < (SELECT count(*) FROM orders)",
+		"SELECT i.id FROM item i JOIN loose l ON EXISTS (SELECT FROM orders o WHERE o.qty = a) AND l.a = i.id JOIN part p ON p.id = l.a",
+		"SELECT 1 FROM (item i JOIN loose l ON l.a = i.id AND EXISTS (SELECT FROM orders o WHERE o.item_id = i.id)) AS j",
+		"SELECT i.id FROM item i JOIN loose l ON l.a = i.id AND EXISTS (SELECT FROM orders o WHERE 6 / o.qty > i.id)",
+	} {
+		if plans, _ := tw.both(text); plans[0].Observation == history.Exact {
+			t.Errorf("%s is exact", text)
+		}
+	}
+}
+
 // TestSubqueriesOfQueriesInFromTellTheirRows has them in the WHERE clause of a query that is all there is in FROM.
 func TestSubqueriesOfQueriesInFromTellTheirRows(t *testing.T) {
 	tw := newTwins(t)
@@ -153,7 +204,6 @@ func TestSubqueriesThatMayNotBeEvaluatedAreLeftAlone(t *testing.T) {
 		"WITH w AS (SELECT id, 6 / stock FROM item) SELECT id FROM item WHERE EXISTS (SELECT id FROM w)",
 		"WITH w AS (SELECT id FROM item WHERE random() < 2) SELECT id FROM item WHERE id = (SELECT max(id) FROM w)",
 		"WITH w AS (SELECT a, count(*) AS n FROM loose GROUP BY a) SELECT id FROM item WHERE id IN (SELECT a FROM w WHERE n > 1)",
-		"SELECT id FROM item i LEFT JOIN loose l ON EXISTS (SELECT FROM kv) AND l.a = i.id",
 	} {
 		if plans, _ := tw.both(text); plans[0].Observation == history.Exact {
 			t.Errorf("%s is exact", text)
@@ -195,6 +245,12 @@ func TestSubqueriesOfWritesTellTheirRows(t *testing.T) {
 		{"DELETE FROM item WHERE NOT EXISTS (SELECT FROM orders WHERE item_id = item.id)", "orders", "false"},
 		{"INSERT INTO kv VALUES ('a', 'n') ON CONFLICT (k) DO UPDATE SET v = COALESCE((SELECT max(o.note) || 'v' FROM orders o WHERE o.qty > 1), 'b')", "orders", "qty > 1"},
 		{"INSERT INTO kv VALUES ('new row', 'n2') ON CONFLICT (k) DO UPDATE SET v = (SELECT max(note) FROM orders) RETURNING v", "orders", "false"},
+		{"INSERT INTO kv VALUES ('d', 'n5') ON CONFLICT (k) DO UPDATE SET v = 'o' WHERE EXISTS (SELECT FROM orders)", "orders", "false"},
+		{"INSERT INTO kv VALUES ('a', 'n5') ON CONFLICT (k) DO UPDATE SET v = 'o' WHERE EXISTS (SELECT FROM orders)", "orders", "true"},
+		{"INSERT INTO kv VALUES ('b', 'n6') ON CONFLICT (k) DO UPDATE SET v = 'r' WHERE kv.v <> 'x' AND excluded.v NOT IN (SELECT note FROM orders WHERE id > 2)", "orders", "id > 2"},
+		{"INSERT INTO kv VALUES ('d', 'n7') ON CONFLICT (k) DO UPDATE SET v = 'p' WHERE kv.k IN (SELECT o.note FROM orders o)", "orders", "note = 'd'"},
+		{"INSERT INTO kv VALUES ('d', 'n8') ON CONFLICT (k) DO UPDATE SET v = (SELECT max(o.note) FROM orders o WHERE o.note = kv.k)", "orders", "note = 'd'"},
+		{"INSERT INTO kv VALUES ('d', 'n9'), ('new 2', 'n9') ON CONFLICT (k) DO UPDATE SET v = 'q' WHERE 0 < (SELECT count(*) FROM orders o WHERE o.note = kv.k) RETURNING v", "orders", "note = 'd'"},
 		{"UPDATE orders SET qty = 7 WHERE 1 <> (SELECT min(o.qty) FROM orders o WHERE o.id BETWEEN 0 AND 2 AND o.item_id = orders.item_id)",
 			"orders", "id < 3"},
 		{"UPDATE item SET stock = COALESCE((SELECT max(a.stock) FROM item a WHERE a.id = item.id), 7) WHERE id = 3", "item", "id = 3"},
@@ -218,7 +274,10 @@ func TestSubqueriesOfWritesTellTheirRows(t *testing.T) {
 		"UPDATE item SET stock = 3 WHERE EXISTS (SELECT FROM item x WHERE x.ctid = item.ctid)",
 		"INSERT INTO kv VALUES ('a', 'n3') ON CONFLICT (k) DO UPDATE SET v = (SELECT max(note) FROM orders WHERE note <> excluded.v)",
 		"INSERT INTO kv VALUES ('a', 'n4') ON CONFLICT (k) DO UPDATE SET v = (SELECT max(note) FROM orders WHERE note <> kv.v)",
-		"INSERT INTO kv VALUES ('a', 'n5') ON CONFLICT (k) DO UPDATE SET v = 'o' WHERE EXISTS (SELECT FROM orders)",
+		"INSERT INTO kv VALUES ('a', 'n5') ON CONFLICT (k) DO UPDATE SET v = 'o' WHERE EXISTS (SELECT FROM orders WHERE note = excluded.k)",
+		"INSERT INTO kv VALUES ('a', 'n6') ON CONFLICT (k) DO UPDATE SET v = 'o' WHERE kv.v IN (SELECT note FROM orders)",
+		"INSERT INTO kv VALUES ('a', 'n7') ON CONFLICT (k) DO UPDATE SET v = 'o' WHERE kv.k = 'a' OR EXISTS (SELECT FROM orders)",
+		"INSERT INTO trig VALUES (1, 5) ON CONFLICT (id) DO UPDATE SET a = 7 WHERE EXISTS (SELECT FROM orders o WHERE o.id = trig.id)",
 		"UPDATE trig SET a = 1 WHERE EXISTS (SELECT FROM item i WHERE i.id = trig.id)",
 		"DELETE FROM kv WHERE k = 'a' RETURNING (SELECT max(id) FROM item)",
 	} {
@@ -338,6 +397,42 @@ func TestParametersOfCopiedSubqueriesKeepTheirTypes(t *testing.T) {
 		}
 		if !slices.Equal(got.ParamOIDs, want.ParamOIDs) {
 			t.Errorf("%s: parameters of types %v, not %v", text, got.ParamOIDs, want.ParamOIDs)
+		}
+	}
+}
+
+// TestAConditionOfOnConflictThatLeftOutItsRowsSaysSo has ON CONFLICT insert, update and leave out rows: what a subquery
+// of its condition read is known where a row was updated, or the only one was inserted.
+func TestAConditionOfOnConflictThatLeftOutItsRowsSaysSo(t *testing.T) {
+	tw := newTwins(t)
+	for _, c := range []struct {
+		values, least, shown string
+	}{
+		{"('a', NULL)", "0", "some"},
+		{"('a', NULL)", "9", ""},
+		{"('first', NULL)", "9", "={}"},
+		{"('second', NULL), ('third', NULL)", "0", "NULL NULL"},
+		{"(chr(97 + generate_series(0, 20, 20)), NULL)", "9", "NULL"},
+		{"('fourth', NULL), ('a', NULL)", "9", "NULL"},
+		{"('fifth', NULL), ('b', NULL)", "0", "NULL some"},
+	} {
+		text := "INSERT INTO kv VALUES " + c.values +
+			" ON CONFLICT (k) DO UPDATE SET v = NULL WHERE (SELECT count(*) FROM orders) > " + c.least
+		plans, hidden := tw.both(text)
+		p := plans[0]
+		if last := p.Result.Sources[len(p.Result.Sources)-1]; p.Observation != history.Exact || !last.Whole || !last.Beside {
+			t.Errorf("%s: %v: %s, %v", text, p.Observation, p.Reason, last)
+		}
+		var shown []string
+		for _, row := range slices.Concat(hidden...) {
+			last := row[len(row)-1]
+			if strings.Contains(last, ";") {
+				last = "some"
+			}
+			shown = append(shown, last)
+		}
+		if got := strings.Join(shown, " "); got != c.shown {
+			t.Errorf("%s shows %s", text, got)
 		}
 	}
 }

@@ -276,7 +276,6 @@ func (v verb) query() {
 		first++
 	}
 	with := v.is(first, "WITH")
-	verbs := []string{"SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "VALUES", "TABLE"}
 	if with {
 		first = v.find(first, verbs...)
 	}
@@ -304,11 +303,18 @@ func (v verb) query() {
 	}
 }
 
+// verbs begin what reads and writes rows, behind a WITH clause.
+var verbs = []string{"SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "VALUES", "TABLE"}
+
 // writingPart is what the first statement in parentheses does that may write; Other: there is none.
 func (v verb) writingPart() history.Kind {
 	for i := range v.toks {
+		within := v.mark(i-1, "(")
+		if within && v.is(i, "WITH") { // a clause of its own
+			i = v.find(i, verbs...)
+		}
 		switch {
-		case !v.mark(i-1, "("):
+		case !within, i < 0:
 		case v.is(i, "INSERT") && v.is(i+1, "INTO"):
 			return history.Insert
 		case v.is(i, "UPDATE", "MERGE"):

@@ -101,6 +101,7 @@ func (pl *planner) wrap(tree ast.Stmt) error {
 // observeParts has the parts tell what they write, as far as they can. It gives the names that the statement sees.
 func (pl *planner) observeParts(tree ast.Stmt, with *ast.WithClause, at []commonPlace) (visible withNames, err error) {
 	seen, observed := make(map[string]bool), false
+	pl.clause = namesOf(with)
 	for i, c := range nodes(with.Ctes) {
 		def, ok := c.(*ast.CommonTableExpr)
 		if !ok || seen[def.Ctename] {
@@ -128,6 +129,16 @@ func (pl *planner) observeParts(tree ast.Stmt, with *ast.WithClause, at []common
 		return visible, refusal(pl.plan.Reason)
 	}
 	return visible, nil
+}
+
+// namesOf returns the names of the expressions of a WITH clause.
+func namesOf(with *ast.WithClause) (names []string) {
+	for _, c := range nodes(with.Ctes) {
+		if def, ok := c.(*ast.CommonTableExpr); ok {
+			names = append(names, def.Ctename)
+		}
+	}
+	return names
 }
 
 // add adds the name of a query.
@@ -200,6 +211,7 @@ func (pl *planner) mainRead(n *ast.SelectStmt) (ast.Stmt, error) {
 	pl.plan.Result.Reply = rewrite.Trimmed
 	main := *n
 	main.WithClause = nil
+	pl.shares.looked[&main] = pl.shares.looked[n]
 	pl.shares.shown(&main)
 	return &main, nil
 }

@@ -1,0 +1,90 @@
+package postgres
+
+import (
+	"slices"
+
+	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/internal/pgtree"
+)
+
+// What joins tables holds for each row of an inner join, as a condition of the WHERE clause does. Of an outer join it
+// holds for the rows that have one of the optional side. Those that have none hang on no row that a subquery found: it
+// is a matter of the condition, as a row is that WHERE leaves out.
+
+// joins collects the subqueries in the conditions of a block's joins, somewhere in a span.
+func (s *seeker) joins(b *block, at span) bool {
+	return !slices.ContainsFunc(nodes(b.n.FromClause), func(item ast.Node) bool { return !s.join(b, item, at, false) })
+}
+
+// join collects those of an item of the FROM clause. Of what is optional there may be no row.
+func (s *seeker) join(b *block, item ast.Node, at span, optional bool) bool {
+	n, ok := bare(item).(*ast.JoinExpr)
+	if !ok {
+		_, query := bare(item).(*ast.RangeSubselect) // which says itself what it reads
+		return query || !hasSubquery(item)
+	}
+	if n.Alias != nil {
+		return !hasSubquery(n) // it hides the tables' names
+	}
+	left, right := n.Jointype == ast.JOIN_RIGHT || n.Jointype == ast.JOIN_FULL,
+		n.Jointype == ast.JOIN_LEFT || n.Jointype == ast.JOIN_FULL
+	if !s.join(b, n.Larg, at, optional || left) || !s.join(b, n.Rarg, at, optional || right) {
+		return false
+	}
+	if pgtree.Missing(n.Quals) || !hasSubquery(n.Quals) {
+		return true
+	}
+	var tests []test
+	switch {
+	case n.Jointype == ast.JOIN_INNER && !optional:
+	case n.Jointype == ast.JOIN_LEFT, n.Jointype == ast.JOIN_RIGHT:
+		there, ok := b.there(n)
+		if !ok {
+			return false
+		}
+		tests = []test{{must: must{before: there}}}
+	default:
+		return false
+	}
+	before := len(s.links)
+	if !s.seek(n.Quals, at, ofAll, tests) {
+		return false
+	}
+	return !slices.ContainsFunc(s.links[before:], func(l link) bool { return !b.meansTheSame(l) })
+}
+
+// there returns a condition that holds where an outer join has found a row for its optional side, if that is a table.
+func (b *block) there(n *ast.JoinExpr) (condition string, ok bool) {
+	side := bare(n.Rarg)
+	if n.Jointype == ast.JOIN_RIGHT {
+		side = bare(n.Larg)
+	}
+	for _, rel := range b.rels {
+		if rel.base != nil && len(rel.sights) > 0 && !rel.looksUp() && rel.node == side {
+			return rel.base.system("ctid") + " IS NOT NULL", true
+		}
+	}
+	return "", false
+}
+
+// meansTheSame reports whether the names in a subquery of a join's condition mean in the select list what they mean
+// there: the list sees all tables, and a name without one may be that of several.
+func (b *block) meansTheSame(at link) (same bool) {
+	same = true
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		ref, ok := n.(*ast.ColumnRef)
+		if !ok {
+			return same
+		}
+		owners, names := 0, fields(ref)
+		for _, rel := range b.rels {
+			if rel.has(names[0]) { // one that may have others has any
+				owners++
+			}
+		}
+		same = same && (len(names) > 1 || owners < 2)
+		return same
+	}, at.SubLink)
+	return same && whole
+}
