@@ -27,6 +27,9 @@ func (postgresTokens) read(r *rand.Rand, table string, n, id int) string {
 	case 3: // all rows but one hang on it
 		return fmt.Sprintf("SELECT x.hist || coalesce(';' || CASE WHEN x.id = %d THEN NULL ELSE "+
 			"(SELECT max(y.hist) FROM %s y WHERE y.id = x.id) END, ''), ',%d.' FROM %s x WHERE x.id <= %[1]d + 1", id, other, n, table)
+	case 4: // the row that is joined hangs on what a subquery finds: both read it
+		return fmt.Sprintf("SELECT x.hist || coalesce(';' || y.hist || ';' || y.hist, ''), ',%d.' FROM %s x LEFT JOIN %s y "+
+			"ON y.id = (SELECT max(z.id) FROM %[3]s z WHERE z.id = x.id) WHERE x.id <= %d", n, table, other, id)
 	case 0:
 		return fmt.Sprintf("SELECT x.hist || ';' || y.hist, ',%d.' FROM %s x JOIN %s y ON y.id = x.id WHERE x.id <= %d%s",
 			n, table, other, id, oneOf(r, "", "", " FOR UPDATE", " FOR SHARE OF y"))
@@ -78,11 +81,23 @@ func (q postgresTokens) write(r *rand.Rand, table string, n, id int) (text strin
 	return fmt.Sprintf("UPDATE %s SET hist = hist || ',%d.' || id WHERE id = %d RETURNING hist", table, n, id), true
 }
 
-// writeBySubquery returns an UPDATE that shows what it read of another table: with a subquery that reads by the row as
-// it was, which the UPDATE changes, or as a part of a WITH clause that names a query before it.
+// writeBySubquery returns a write that shows what it read of another table: an UPDATE with a subquery that reads by the
+// row as it was, which the UPDATE changes, or as a part of a WITH clause that names a query before it, or has one of
+// its own; or ON CONFLICT with subqueries in what it assigns and in its condition.
 func (postgresTokens) writeBySubquery(r *rand.Rand, table string, n, id int) string {
 	other := oneOf(r, map[string]string{"a": "b", "b": "a"}[table], "parts")
-	if r.IntN(2) == 0 {
+	switch r.IntN(4) {
+	case 0:
+		return fmt.Sprintf("WITH u AS (WITH q AS (SELECT y.id, y.hist FROM %[3]s y WHERE y.id >= %[4]d) UPDATE %[1]s x "+
+			"SET hist = x.hist || ',%[2]d.' || x.id FROM q WHERE q.id = x.id RETURNING x.hist, q.hist AS beside) "+
+			"SELECT hist || '|' || beside FROM u", table, n, other, id)
+	case 1:
+		return fmt.Sprintf("INSERT INTO %[1]s AS x (id, hist) VALUES (%[4]d, ',%[2]d.%[4]d') ON CONFLICT (id) DO UPDATE "+
+			"SET hist = x.hist || ',%[2]d.%[4]d', seen = "+
+			"(SELECT string_agg(y.hist || ';' || y.hist, ';') FROM %[3]s y WHERE y.id = x.id) "+
+			"WHERE (SELECT count(*) FROM %[3]s z WHERE z.id = x.id) < 5 RETURNING hist || '|' || "+
+			"CASE WHEN hist = ',%[2]d.%[4]d' THEN '' ELSE coalesce(seen, '') END", table, n, other, id)
+	case 2:
 		return fmt.Sprintf("WITH q AS (SELECT y.id, y.hist FROM %[3]s y WHERE y.id >= %[4]d), u AS (UPDATE %[1]s x "+
 			"SET hist = x.hist || ',%[2]d.' || x.id FROM q WHERE q.id = x.id RETURNING x.hist, q.hist AS beside) "+
 			"SELECT hist || '|' || beside FROM u", table, n, other, id)
