@@ -68,6 +68,7 @@ func (f *following) analyze(c *cobra.Command, args []string, opts analyzer.Optio
 	if err != nil {
 		return nil, fmt.Errorf("follow %s: %w", args[0], err)
 	}
+	fmt.Fprintf(c.ErrOrStderr(), "isotap: following %s until it ends\n", args[0])
 	from := tail.Beginning
 	if f.fromNow {
 		from = tail.Now
