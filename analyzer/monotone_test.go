@@ -177,7 +177,7 @@ func TestViolationWithoutOrdersHidesNone(t *testing.T) {
 // The work on each dependency does not grow with the number of transactions with stale reads: with it the dependencies
 // of each grow until all of the rows have been written, and then no more.
 func TestStaleReadsTakeLinearWork(t *testing.T) {
-	sizes := []int{20_000, 40_000, 80_000}
+	sizes := []int{10_000, 80_000}
 	if testing.Short() {
 		sizes = []int{5_000, 20_000}
 	}

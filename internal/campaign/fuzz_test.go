@@ -17,7 +17,7 @@ func TestFuzzTargetsRunAndAreCounted(t *testing.T) {
 		t.Skip("slow: make check runs it")
 	}
 	corpus := t.TempDir()
-	try(t, "-run", "fuzz", "-duration", "30s", "-times", "1", "-corpus", corpus)
+	try(t, "-run", "fuzz", "-target", "^sqltoken/", "-duration", "5s", "-times", "1", "-corpus", corpus)
 	counts, err := os.ReadFile(filepath.Join(corpus, "fuzz.json"))
 	if err != nil || len(counts) < len(`{"x": 1}`) {
 		t.Errorf("how often targets ran: %s, %v", counts, err)

@@ -77,10 +77,14 @@ func (p *callPlay) known() bool {
 	return p.meets == deadlocked && p.procedure != "goes_on" && p.procedure != "notes" && p.procedure != "rolls_back"
 }
 
-// callPlays are all of them.
+// callPlays are all of them; with -short only half of the ways to call.
 func callPlays() (plays []*callPlay) {
-	for _, how := range []callPlay{{autocommit: 1, ending: "ROLLBACK"}, {autocommit: 1, prepared: true, ending: "COMMIT"},
-		{autocommit: 0, ending: "ROLLBACK"}, {autocommit: 0, prepared: true, ending: "COMMIT"}} {
+	ways := []callPlay{{autocommit: 1, ending: "ROLLBACK"}, {autocommit: 0, prepared: true, ending: "COMMIT"},
+		{autocommit: 1, prepared: true, ending: "COMMIT"}, {autocommit: 0, ending: "ROLLBACK"}}
+	if testing.Short() {
+		ways = ways[:2]
+	}
+	for _, how := range ways {
 		for _, meets := range []mishap{deadlocked, killed, undisturbed, timedOut} {
 			for _, bodies := range []map[string]string{quietBodies, commitBodies} {
 				for name := range bodies {

@@ -186,13 +186,13 @@ var wideMySQLShapes = []string{
 	"SELECT %s FROM t1 WHERE EXISTS (SELECT 1 FROM t2 WHERE k1 = id)", "SELECT 1 FROM (SELECT %s FROM t1) d",
 }
 
-// mysqlFailures are statements of all shapes that fail or that the server warns of. Each shape has every twelfth
-// expression, or every third.
+// mysqlFailures are statements of all shapes that fail or that the server warns of. Each shape has one in 24
+// expressions, or one in three.
 func mysqlFailures() []string {
 	all := slices.Clone(failingMySQLStatements)
 	for i, shape := range failingMySQLShapes {
 		for j, e := range failingMySQLExpressions {
-			if *everyFailure && (i+j)%3 == 0 || (i+j)%12 == 0 {
+			if *everyFailure && (i+j)%3 == 0 || (i+j)%24 == 0 {
 				all = append(all, strings.ReplaceAll(shape, "%s", e))
 			}
 		}

@@ -130,7 +130,11 @@ func (w *postgresSwapper) use() string {
 // TestSerialPostgreSQLClientThatSwapsIsNeverAccused has two connections take turns, transaction after transaction:
 // whatever becomes of the tables, nothing can go wrong between the transactions.
 func TestSerialPostgreSQLClientThatSwapsIsNeverAccused(t *testing.T) {
-	for seed := *postgresSwapSeed; seed < *postgresSwapSeed+uint64(*postgresSwapRuns); seed++ {
+	runs := uint64(*postgresSwapRuns)
+	if testing.Short() {
+		runs = min(runs, 1)
+	}
+	for seed := *postgresSwapSeed; seed < *postgresSwapSeed+runs; seed++ {
 		for _, mode := range []tapMode{{}, {predicates: true}, {columns: true}} {
 			t.Run(fmt.Sprintf("seed %d %+v", seed, mode), func(t *testing.T) {
 				b := startPostgresBench(t, mode, append([]string{"CREATE SCHEMA z"}, postgresSwapTables...)...)
