@@ -82,8 +82,8 @@ func (v *views) undoneBefore(s *history.Stmt) bool {
 	return v.undone
 }
 
-// passed takes note of what a statement says of the snapshot, and that it may have written unseen. A ROLLBACK TO
-// SAVEPOINT gives the snapshot back where the savepoint is older than that.
+// passed notes that a statement took the snapshot, or may have written unseen. ROLLBACK TO a savepoint from before the
+// snapshot gives that up, and the next read takes another: any ROLLBACK TO is taken for one.
 func (v *views) passed(s *history.Stmt) {
 	v.wroteUnseen = v.wroteUnseen || mayWriteUnseen(*s)
 	if s.Kind == history.Rollback {
@@ -125,11 +125,11 @@ func (v *views) resolve(c *chain, s *history.Stmt, a *history.Access) {
 	switch own := (history.Tag{Txn: v.txn.ID, Stmt: s.Num}); {
 	case len(group) == 0:
 	case a.Op != history.Read:
-		committed := c.standing(start, end, true) // a write waits for who wrote before
+		replaceable := c.standing(start, end, true) // a write waits for who wrote before
 		switch at := c.find(own); {
 		case at > 0:
 			a.Version = c.versions[at-1].tag
-		case len(committed) == 1 && !v.mayBeOwn(group[1:]):
+		case len(replaceable) == 1 && !v.mayBeOwn(group[1:]):
 			a.Version = group[0].tag
 		default:
 			a.Inexact = true // it was undone, or is past the log's end

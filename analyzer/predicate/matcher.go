@@ -74,8 +74,8 @@ type Matcher struct {
 	beyond int   // predicates that were let go of before they had been tested whole, as there was too much
 	partly int   // predicates that were forgotten, and had not been tested whole since the server or images could not
 
-	spent  int64              // nanoseconds that tests took; of Run
-	absent map[string]absence // of servers, by database; of Run
+	spent   int64             // nanoseconds that tests took; of Run
+	outages map[string]outage // of servers, by database; of Run
 }
 
 type table struct{ database, name string }
@@ -109,7 +109,7 @@ type test struct {
 	equality *equality
 	failed   bool // the server could not test it
 	breaks   int  // so many tests in a row had the connection break
-	owed     bool // it was not held against the images from tested on, and is to be
+	pending  bool // it was not held against the images from tested on, and is to be
 	lost     bool // some of these were forgotten
 	// lacked says that images it should have been held against lack a column that it names.
 	lacked bool
@@ -117,7 +117,7 @@ type test struct {
 
 // NewMatcher returns a Matcher that keeps nothing yet.
 func NewMatcher(t Tester, s Sink, log *zap.Logger) *Matcher {
-	return &Matcher{tester: t, sink: s, log: log, tables: make(map[table]*tests), absent: make(map[string]absence)}
+	return &Matcher{tester: t, sink: s, log: log, tables: make(map[table]*tests), outages: make(map[string]outage)}
 }
 
 // Add takes in what a transaction did that has ended. It keeps nothing of t but strings.
@@ -254,7 +254,7 @@ func (t *tests) abandon() int {
 }
 
 // partly reports whether the predicate was not held against all that it should have been.
-func (x *test) partly() bool { return x.failed || x.lacked || x.owed || x.lost }
+func (x *test) partly() bool { return x.failed || x.lacked || x.pending || x.lost }
 
 // forget lets go of what is older than the window. It returns how many predicates of it were tested partly.
 func (t *tests) forget(now int64) (partly int) {
@@ -268,7 +268,7 @@ func (t *tests) forget(now int64) (partly int) {
 		x.drop(n, t.dropped)
 	}
 	for p, x := range t.predicates {
-		t.lose(x)
+		t.noteLost(x)
 		if x.uses.last() < old {
 			delete(t.predicates, p)
 			if x.partly() {
@@ -301,7 +301,7 @@ func (m *Matcher) Run(ctx, work context.Context, rest time.Duration, now func() 
 		case <-tick.C:
 			m.turn(work, now)
 		case <-ctx.Done():
-			m.last(work, now())
+			m.lastRound(work, now())
 			return
 		}
 	}
@@ -362,8 +362,8 @@ func (m *Matcher) due(now int64) (tasks []task, known []history.Matches) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for k, t := range m.tables {
-		if m.absent[k.database].until > now {
-			t.owe()
+		if m.outages[k.database].until > now {
+			t.postpone()
 			m.partly += t.forget(now)
 			continue
 		}
@@ -420,8 +420,8 @@ func (t *tests) untested(gentle bool) (all []untested) {
 	end := t.dropped + len(t.images)
 	for p, x := range t.predicates {
 		u := t.untestedOf(p, x, gentle)
-		t.lose(x)
-		x.tested, x.owed = end, false
+		t.noteLost(x)
+		x.tested, x.pending = end, false
 		x.uses.settle(end)
 		if len(u.matching) > 0 || t.asks(u) {
 			all = append(all, u)
@@ -495,16 +495,16 @@ func (m *Matcher) round(ctx context.Context, now int64) {
 	}
 }
 
-// last is the last round: who was not there is asked once more.
-func (m *Matcher) last(ctx context.Context, now int64) {
-	clear(m.absent)
+// lastRound is round at the end: who was not there is asked once more.
+func (m *Matcher) lastRound(ctx context.Context, now int64) {
+	clear(m.outages)
 	m.round(ctx, now)
 }
 
 // test holds predicates against images. Where that fails, each predicate is tried by itself.
 func (m *Matcher) test(ctx context.Context, t task, now int64) {
-	if m.absent[t.database].until > now {
-		m.owe(t)
+	if m.outages[t.database].until > now {
+		m.postpone(t)
 		return
 	}
 	predicates, texts := make([]history.Predicate, len(t.of)), make([]string, len(t.images))
@@ -522,7 +522,7 @@ func (m *Matcher) test(ctx context.Context, t task, now int64) {
 	switch {
 	case err == nil:
 	case !refused && !reached:
-		m.miss(t, now, err)
+		m.unreached(t, now, err)
 		return
 	case len(predicates) > 1 && ctx.Err() == nil:
 		for i := range predicates {
@@ -533,7 +533,7 @@ func (m *Matcher) test(ctx context.Context, t task, now int64) {
 		m.fail(t, refused, err)
 		return
 	}
-	delete(m.absent, t.database)
+	delete(m.outages, t.database)
 	m.mark(t, func(x *test, _ *untested) { x.breaks = 0 })
 	for i, matched := range matching {
 		if lacking[i] {

@@ -15,44 +15,44 @@ const maxBreaks = 3
 
 // How long a server that cannot be reached is left alone: longer each time.
 const (
-	firstAbsence = time.Second
-	maxAbsence   = window / 4
+	firstOutage = time.Second
+	maxOutage   = window / 4
 )
 
-// An absence is how long a server is left alone that cannot be reached.
-type absence struct {
+// An outage is how long a server is left alone that cannot be reached.
+type outage struct {
 	until int64 // by the run's clock
 	pause time.Duration
 }
 
-// owe notes that a predicate is yet to be held against the images from a place on that it was due for.
-func (x *test) owe(u *untested, from int) {
-	x.tested, x.owed = min(x.tested, max(from, u.first())), true
+// postpone notes that a predicate is yet to be held against the images from a place on that it was due for.
+func (x *test) postpone(u *untested, from int) {
+	x.tested, x.pending = min(x.tested, max(from, u.first())), true
 }
 
-// owe notes that a task is yet to be done.
-func (m *Matcher) owe(t task) {
-	m.mark(t, func(x *test, u *untested) { x.owe(u, t.places[0]) })
+// postpone notes that a task is yet to be done.
+func (m *Matcher) postpone(t task) {
+	m.mark(t, func(x *test, u *untested) { x.postpone(u, t.places[0]) })
 }
 
-// lose notes that images were forgotten which a predicate was yet to be held against.
-func (t *tests) lose(x *test) { x.lost = x.lost || x.owed && x.tested < t.dropped }
+// noteLost notes that images were forgotten which a predicate was yet to be held against.
+func (t *tests) noteLost(x *test) { x.lost = x.lost || x.pending && x.tested < t.dropped }
 
-// owe notes that nothing of a table is tested now.
-func (t *tests) owe() {
+// postpone notes that nothing of a table is tested now.
+func (t *tests) postpone() {
 	for _, x := range t.predicates {
 		if !x.failed && x.tested < t.dropped+len(t.images) {
-			x.owed = true
+			x.pending = true
 		}
 	}
 }
 
-// miss takes note of a server that cannot be reached.
-func (m *Matcher) miss(t task, now int64, err error) {
-	was := m.absent[t.database]
-	pause := min(max(2*was.pause, firstAbsence), maxAbsence)
-	m.absent[t.database] = absence{now + int64(pause), pause}
-	m.owe(t)
+// unreached takes note of a server that cannot be reached.
+func (m *Matcher) unreached(t task, now int64, err error) {
+	was := m.outages[t.database]
+	pause := min(max(2*was.pause, firstOutage), maxOutage)
+	m.outages[t.database] = outage{now + int64(pause), pause}
+	m.postpone(t)
 	if was.pause == 0 {
 		m.log.Info("conditions cannot be tested now, and are tested later: the server is not reached", zap.Error(err))
 	}
@@ -66,7 +66,7 @@ func (m *Matcher) fail(t task, refused bool, err error) {
 			x.failed, given = true, given+1
 			return
 		}
-		x.owe(u, t.places[0])
+		x.postpone(u, t.places[0])
 	})
 	if given > 0 {
 		m.log.Info("a condition cannot be tested: what it did not find is not known",

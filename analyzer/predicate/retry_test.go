@@ -131,7 +131,7 @@ func TestTheEndWaitsForNobody(t *testing.T) {
 	m.Add("", wrote(2, "(a)"))
 	m.round(t.Context(), 3)
 	g.down = false
-	m.last(t.Context(), 4)
+	m.lastRound(t.Context(), 4)
 	if got := g.found[where("a")]; len(got) != 1 || m.Untested() != 0 {
 		t.Errorf("found %v, %d conditions are untested", got, m.Untested())
 	}

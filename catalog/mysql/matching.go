@@ -92,18 +92,18 @@ func (m *Matching) Why(err error) (refused, reached bool) {
 	case errors.As(err, &login):
 		return false, false
 	case errors.As(err, &said):
-		return !slices.Contains(passing, said.Code), true
+		return !slices.Contains(transientCodes, said.Code), true
 	}
 	return false, true
 }
 
-// passing are the codes of errors that say nothing of a statement: somebody ended it or its session, the server ends or
-// lacks something now, or others were in the way.
-var passing = []uint16{mysql.ER_QUERY_INTERRUPTED, mysql.ER_SERVER_SHUTDOWN, mysql.ER_NEW_ABORTING_CONNECTION,
+// transientCodes are those of errors that say nothing of a statement: somebody ended it or its session, the server lacks
+// something now or ends, or others were in the way.
+var transientCodes = []uint16{mysql.ER_QUERY_INTERRUPTED, mysql.ER_SERVER_SHUTDOWN, mysql.ER_NEW_ABORTING_CONNECTION,
 	connectionKilled, mysql.ER_LOCK_WAIT_TIMEOUT, mysql.ER_LOCK_DEADLOCK, mysql.ER_OUTOFMEMORY,
 	mysql.ER_OUT_OF_RESOURCES, mysql.ER_DISK_FULL, mysql.ER_RECORD_FILE_FULL, statementTimeout, queryTimeout}
 
-// Codes that the library has no names for, MariaDB's but for the last.
+// Codes that the library does not name. All but the last are MariaDB's.
 const (
 	connectionKilled uint16 = 1927
 	statementTimeout uint16 = 1969

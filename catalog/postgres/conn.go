@@ -176,8 +176,8 @@ func (c *Conn) transact(ctx context.Context, work func(*transaction) error) erro
 	}
 }
 
-// isEnded reports whether an error says that somebody ended a query, or its session. A query of which the server has
-// enough after statementTimeout ends alike.
+// isEnded reports whether an error says that somebody ended a query, or its session. The server ends one alike that
+// takes longer than statementTimeout.
 func isEnded(err error) bool {
 	const queryCanceled, adminShutdown = "57014", "57P01"
 	var e *pgconn.PgError

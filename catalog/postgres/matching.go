@@ -109,12 +109,15 @@ func (d *Databases) Why(err error) (refused, reached bool) {
 	switch {
 	case errors.As(err, &unread), errors.As(err, &login):
 		return false, false
-	case errors.As(err, &said) && len(said.Code) > len(passing[0]):
-		return !slices.Contains(passing, said.Code[:len(passing[0])]), true
+	case errors.As(err, &said) && len(said.Code) > classLength:
+		return !slices.Contains(transientClasses, said.Code[:classLength]), true
 	}
 	return false, true
 }
 
-// passing are the classes of errors that say nothing of a query: of connections, of rollbacks for others' sake, of
+// transientClasses are those of errors that say nothing of a query: of connections, of rollbacks for others' sake, of
 // what the server lacks now, of objects in use, and of what an operator does.
-var passing = []string{"08", "40", "53", "55", "57"}
+var transientClasses = []string{"08", "40", "53", "55", "57"}
+
+// classLength is how much of an SQLSTATE its class is.
+const classLength = 2

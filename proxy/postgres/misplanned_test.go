@@ -208,7 +208,7 @@ var lies = map[string]func(script *sqlpostgres.Script, plan *sqlpostgres.Plan){
 	"the client gets no columns":   func(_ *sqlpostgres.Script, p *sqlpostgres.Plan) { p.Result.Reply = rewrite.Returning },
 	"it is a SELECT of a column": func(_ *sqlpostgres.Script, p *sqlpostgres.Plan) {
 		if p.Result.Reply == rewrite.Returning {
-			p.Kind, p.Result.Reply, p.Result.Some = history.Select, rewrite.Trimmed, true
+			p.Kind, p.Result.Reply, p.Result.HasColumn = history.Select, rewrite.Trimmed, true
 		}
 	},
 	"a column less was added": func(_ *sqlpostgres.Script, p *sqlpostgres.Plan) { lose(p) },

@@ -254,7 +254,7 @@ func columnsOf(p *sqlpostgres.Plan) clientColumns {
 	switch {
 	case p.Result.Reply == rewrite.Returning:
 		return noColumns
-	case counts(p), p.Result.Some:
+	case counts(p), p.Result.HasColumn:
 		return someColumns
 	}
 	return anyColumns

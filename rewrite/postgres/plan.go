@@ -38,8 +38,8 @@ type Result struct {
 	// AtOnce says that the plan holds only if all rows are fetched at once: for a client that may leave some unfetched
 	// the server could read less.
 	AtOnce bool
-	// Some says that the client's result has a column of its own for certain: the text has one that is no star.
-	Some bool
+	// HasColumn says that the client's result surely has a column of its own: the text has one that is no star.
+	HasColumn bool
 }
 
 // A Source is a base table whose identities a result set carries.

@@ -52,7 +52,7 @@ func (pl *planner) showsSome() error {
 	if pl.plan.Result.Reply != rewrite.Trimmed {
 		return nil
 	}
-	pl.plan.Result.Some = pl.list == someList
+	pl.plan.Result.HasColumn = pl.list == someList
 	if pl.list == emptyList {
 		return refusal(history.ReasonNoColumns)
 	}
