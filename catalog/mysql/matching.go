@@ -97,8 +97,8 @@ func (m *Matching) Why(err error) (refused, reached bool) {
 	return false, true
 }
 
-// transientCodes are those of errors that say nothing of a statement: somebody ended it or its session, the server lacks
-// something now or ends, or others were in the way.
+// transientCodes are those of errors that say nothing of a statement: somebody ended it or its session, the server
+// lacks something now or ends, or others were in the way.
 var transientCodes = []uint16{mysql.ER_QUERY_INTERRUPTED, mysql.ER_SERVER_SHUTDOWN, mysql.ER_NEW_ABORTING_CONNECTION,
 	connectionKilled, mysql.ER_LOCK_WAIT_TIMEOUT, mysql.ER_LOCK_DEADLOCK, mysql.ER_OUTOFMEMORY,
 	mysql.ER_OUT_OF_RESOURCES, mysql.ER_DISK_FULL, mysql.ER_RECORD_FILE_FULL, statementTimeout, queryTimeout}
