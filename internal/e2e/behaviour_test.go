@@ -185,17 +185,21 @@ func TestRowsOver16MiBPass(t *testing.T) {
 	}
 	b := newBench(t, nil, "CREATE TABLE big (id INT PRIMARY KEY, b LONGBLOB)")
 	b.setGlobal("max_allowed_packet", 128<<20)
-	for _, parameters := range []string{"maxAllowedPacket=0", "maxAllowedPacket=0&interpolateParams=true"} {
-		c := b.conn(b.open(parameters))
-		// Commands of one packet whose rewritten form takes two: the reply's numbers go on from the client's.
-		for _, text := range []string{"INSERT INTO big VALUES (2, '%s')", "DELETE FROM big WHERE id = 2 AND b = '%s'",
-			"SELECT id FROM big WHERE b = '%s'"} {
-			room := 1<<24 - 2 - (len(text) - len("%s")) - len("\x03")
-			if _, err := c.ExecContext(t.Context(), fmt.Sprintf(text, strings.Repeat("x", room))); err != nil {
-				t.Fatalf("%s, almost 16 MiB: %v", text, err)
-			}
+	c := b.conn(b.open("maxAllowedPacket=0"))
+	// Commands of one packet whose rewritten form takes two: the reply's numbers go on from the client's.
+	for _, text := range []string{"INSERT INTO big VALUES (2, '%s')", "DELETE FROM big WHERE id = 2 AND b = '%s'",
+		"SELECT id FROM big WHERE b = '%s'"} {
+		room := 1<<24 - 2 - (len(text) - len("%s")) - len("\x03")
+		if _, err := c.ExecContext(t.Context(), fmt.Sprintf(text, strings.Repeat("x", room))); err != nil {
+			t.Fatalf("%s, almost 16 MiB: %v", text, err)
 		}
-		for _, size := range []int{1<<24 - 1 - 200, 1<<24 - 1, 1 << 24, 40 << 20} {
+	}
+	for parameters, sizes := range map[string][]int{
+		"maxAllowedPacket=0":                        {1<<24 - 1 - 200, 1<<24 - 1, 1 << 24, 40 << 20},
+		"maxAllowedPacket=0&interpolateParams=true": {1<<24 - 1, 1<<25 + 1},
+	} {
+		c := b.conn(b.open(parameters))
+		for _, size := range sizes {
 			blob := strings.Repeat("0123456789abcde\n", size/16+1)[:size]
 			b.exec(c, "DELETE FROM big")
 			if _, err := c.ExecContext(t.Context(), "INSERT INTO big VALUES (1, ?)", blob); err != nil {

@@ -34,7 +34,7 @@ func TestDriverCompressesThroughIsotap(t *testing.T) {
 		t.Errorf("the server says Compression is %q, %v", on, err)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	for i, size := range []int{0, 1, 40, 50, 200, 70_000, 1 << 20, 5 << 20} {
+	for i, size := range []int{0, 1, 40, 50, 200, 70_000, 2 << 20} {
 		for j, value := range [][]byte{bytes.Repeat([]byte("ab"), size/2), randomBytes(r, size)} {
 			id := 10*i + j
 			if _, err := db.Exec("INSERT INTO t VALUES (?, ?)", id, value); err != nil {
@@ -50,7 +50,7 @@ func TestDriverCompressesThroughIsotap(t *testing.T) {
 		}
 	}
 	var rows int
-	if err := db.QueryRow("SELECT COUNT(*) FROM t a JOIN t b").Scan(&rows); err != nil || rows != 256 {
+	if err := db.QueryRow("SELECT COUNT(*) FROM t a JOIN t b").Scan(&rows); err != nil || rows != 196 {
 		t.Errorf("%d rows, %v", rows, err)
 	}
 	tx, err := db.Begin()

@@ -150,7 +150,7 @@ func TestPostgreSQLClientThatDoesNotReadIsBounded(t *testing.T) {
 // buffer holds, and copies a large table out and in.
 func TestLongPipelineComesThrough(t *testing.T) {
 	srv := startProxy(t, postgresOptions(t))
-	statements, size := 400, 500_000
+	statements, size := 100, 500_000
 	if testing.Short() {
 		statements = 40
 	}
