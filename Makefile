@@ -24,8 +24,6 @@ RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 GORACE := atexit_sleep_ms=50
 # The tests that take the longest, which run first: what else there is runs beside them.
 LONGEST := ./internal/e2e
-# The packages with tests that -short leaves out or cuts short: of all others "make test" has run everything.
-LONG = $(shell grep -rlE --include='*_test.go' --include='*.txtar' 'testing\.Short\(\)|^\[short\]' . | sed 's,/testdata/.*,,; s,/[^/]*_test.go$$,,' | sort -u)
 # Where the tests look for a TiDB server (internal/testdb); its name holds TiDB's commit.
 TIDB := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/isotap/tidb-server-e4e814fdc0af
 TIDB_SOURCE := internal/testdb/tidb
@@ -52,8 +50,8 @@ test: mariadb postgresql ## the quick tests of everything, on both engines, unde
 	@$(if $(RACE),:,echo "make test: no C compiler found: the tests run without the race detector" >&2)
 	GORACE=$(GORACE) RAPID_SEED=$(SEED) $(GO) test $(RACE) -short -timeout 15m $(LONGEST) ./...
 
-check: lint test ## check everything: format, vet, lint, all tests under the race detector (half an hour)
-	GORACE=$(GORACE) RAPID_SEED=$(SEED) $(GO) test $(RACE) -timeout 35m $(LONGEST) $(LONG)
+check: lint test ## check everything: format, vet, lint, "make test", and the tests that it leaves out (half an hour)
+	long=$$($(GO) run ./internal/longtests -first $(LONGEST)) && GORACE=$(GORACE) RAPID_SEED=$(SEED) $(GO) test $(RACE) -timeout 35m $$long
 
 test-engines: mariadb postgresql ## the tests that look at servers, on MySQL 9, MariaDB 11.8, TiDB and PostgreSQL 12 to 18 too (ENGINES=...)
 	internal/testdb/engines.sh $(GO) test -count=1 -timeout 40m -p 1 ./catalog/... ./rewrite/... ./proxy/postgres ./analyzer/pgversions ./scenario/replay ./scenario/library ./internal/cases ./internal/proxyserver ./internal/e2e ./internal/engine ./internal/fuzz ./serverlog/binlog
