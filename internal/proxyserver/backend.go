@@ -52,8 +52,8 @@ type backend interface {
 	serverLog(clock func() int64) (serverlog.Source, error)
 	// inserted returns how many statements that insert rows the server has run; not known on PostgreSQL.
 	inserted(context.Context) (n uint64, known bool)
-	// outlived returns the transactions that their sessions prepared (PREPARE TRANSACTION) and nobody has ended,
-	// once all sessions are gone.
+	// outlived returns the transactions that their sessions prepared (PREPARE TRANSACTION, XA PREPARE) and nobody has
+	// ended, once all sessions are gone.
 	outlived() []*history.Txn
 	close() error
 }

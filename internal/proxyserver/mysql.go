@@ -20,6 +20,7 @@ import (
 	"github.com/isotap/isotap/proxy"
 	mysqlproxy "github.com/isotap/isotap/proxy/mysql"
 	"github.com/isotap/isotap/proxy/session"
+	"github.com/isotap/isotap/proxy/txnstate"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 	"github.com/isotap/isotap/serverlog"
 	"github.com/isotap/isotap/serverlog/binlog"
@@ -40,6 +41,7 @@ type mysqlBackend struct {
 	catalog   *catalogmysql.Cache
 	recreated *catalogmysql.RecreatedTables
 	planner   *sqlmysql.Cache // nil: not open
+	prepared  txnstate.Prepared
 	log       *zap.Logger
 
 	predicates bool
@@ -93,7 +95,7 @@ func (b *mysqlBackend) protocol(legs proxy.TLS, durable, _ bool) proxy.Protocol 
 	cfg := mysqlproxy.Config{Durable: durable, Predicates: b.predicates, AsksConflicts: b.facts.AsksConflicts,
 		ClientTLS: legs.ClientUse, ServerTLS: legs.ServerUse, Key: passwordKey}
 	if b.planner != nil {
-		cfg.Planner = b.planner
+		cfg.Planner, cfg.Prepared = b.planner, &b.prepared
 	}
 	return proxy.Protocol{
 		NewSession: func(l session.Options) session.Session {
@@ -214,8 +216,7 @@ func (b *mysqlBackend) inserted(ctx context.Context) (n uint64, known bool) {
 	return catalogmysql.Inserts(ctx, b.conn)
 }
 
-// outlived returns none: a branch that is prepared (XA) is recorded as indeterminate when its session leaves it.
-func (b *mysqlBackend) outlived() []*history.Txn { return nil }
+func (b *mysqlBackend) outlived() []*history.Txn { return b.prepared.Rest() }
 
 func (b *mysqlBackend) setStrictPlans(strict bool) { b.planner.SetStrictPlans(strict) }
 

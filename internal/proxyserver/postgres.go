@@ -18,6 +18,7 @@ import (
 	"github.com/isotap/isotap/proxy"
 	postgresproxy "github.com/isotap/isotap/proxy/postgres"
 	"github.com/isotap/isotap/proxy/session"
+	"github.com/isotap/isotap/proxy/txnstate"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 	"github.com/isotap/isotap/serverlog"
 	logpostgres "github.com/isotap/isotap/serverlog/postgres"
@@ -30,7 +31,7 @@ type postgresBackend struct {
 	conn      *catalogpostgres.Conn // to the login's own database
 	facts     catalogpostgres.Server
 	databases *catalogpostgres.Databases // nil: not open
-	prepared  postgresproxy.Prepared
+	prepared  txnstate.Prepared
 	missing   string // the target's database where it is not there
 
 	mu            sync.Mutex

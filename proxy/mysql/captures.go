@@ -47,7 +47,7 @@ func (c *captures) due(plan *sqlmysql.Plan, now int64, maxPacket int, durable bo
 	switch {
 	case len(c.unread) >= maxUnread, c.unreadRows*entryBytes >= uint64(maxPacket)/8:
 		return true
-	case durable:
+	case durable, plan.Txn.Branch: // a branch may leave the session, and another may end it
 		return plan.Txn.Ends || len(c.ended) > 0
 	}
 	return len(c.ended) > 0 && now-c.ended[0].End >= readWithin

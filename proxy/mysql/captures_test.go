@@ -94,6 +94,7 @@ func TestCapturesAreDueInTime(t *testing.T) {
 		"many rows": {captures: captures{unreadRows: packet / 8 / entryBytes}, plan: plain,
 			want: true},
 		"before a durable commit":      {plan: commit, durable: true, want: true},
+		"before a branch is left":      {plan: &sqlmysql.Plan{Txn: sqlmysql.TxnEffect{Ends: true, Branch: true}}, want: true},
 		"within a durable transaction": {plan: plain, durable: true},
 	} {
 		t.Run(name, func(t *testing.T) {

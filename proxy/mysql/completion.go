@@ -143,6 +143,9 @@ func (s *Session) settle(o *pendingStatement, x *exchange) {
 	}
 	ended, then := s.txn.settle(o, &x.reply, s.now)
 	s.handOver(ended)
+	if !x.failed && !o.wasInTrans {
+		s.endBranch(o.plan)
+	}
 	switch then {
 	case askCommands:
 		s.askCommands(o, x)
@@ -176,11 +179,32 @@ func (s *Session) ask(q *transactionQuestion) {
 // endOpen ends the session's transaction, if there is one.
 func (s *Session) endOpen(status history.Status) { s.handOver(s.txn.end(status, s.now)) }
 
-// handOver has a transaction recorded that has ended, once the entries of its statements are read. Nil is none.
+// handOver has a transaction recorded that has ended, once the entries of its statements are read. Nil is none. One
+// that has left the session as a branch waits for whoever ends it.
 func (s *Session) handOver(t *history.Txn) {
+	if left := s.txn.left; t != nil && left.txn == t && s.cfg.Prepared != nil && !s.captures.awaited(t) {
+		t = s.cfg.Prepared.Put(left.name, t)
+	}
+	s.txn.left = leftBranch{}
 	if t != nil {
 		s.events = s.captures.handOver(t, s.events)
 	}
+}
+
+// endBranch ends a branch that had left its session, by a statement that has done so.
+func (s *Session) endBranch(plan *sqlmysql.Plan) {
+	if plan.Txn.Global == "" || plan.Txn.Branch || s.cfg.Prepared == nil {
+		return
+	}
+	t := s.cfg.Prepared.Take(plan.Txn.Global)
+	if t == nil {
+		return
+	}
+	t.Status, t.End = history.Committed, s.now
+	if plan.Kind == history.Rollback {
+		t.Status = history.Aborted
+	}
+	s.handOver(t)
 }
 
 // holdForRecording keeps the reply back that ends a transaction, where all that the transaction wrote is to be stored

@@ -78,6 +78,9 @@ type Config struct {
 	session.Options
 	// Planner is nil for a session that only passes on: nothing is rewritten, nothing recorded.
 	Planner Planner
+	// Prepared are the branches (XA) that were prepared and have left the sessions of this server. Nil: what becomes of
+	// these is not known.
+	Prepared *txnstate.Prepared
 	// Durable holds the reply that ends a transaction back until everything the transaction wrote is
 	// known, so that the caller can store it first (durability: commit).
 	Durable bool

@@ -102,6 +102,16 @@ type transaction struct {
 	// branch says that the transaction is a branch (XA) that may be prepared: then it outlives its session, and XA
 	// ROLLBACK alone says that it was rolled back.
 	branch bool
+	// prepared is the branch's name once it is prepared, if that is known, and left the last one that left the session
+	// before anybody ended it.
+	prepared string
+	left     leftBranch
+}
+
+// A leftBranch is a transaction that was prepared, with its name.
+type leftBranch struct {
+	name string
+	txn  *history.Txn
 }
 
 // A sequel is what a session has to do once a statement has settled.
@@ -210,6 +220,9 @@ func (t *transaction) settle(o *pendingStatement, r *reply, now int64) (ended *h
 			t.outlives = true
 			t.tear(kind)
 		}
+	}
+	if o.plan.Txn.Branch && !r.failed {
+		t.prepared = o.plan.Txn.Global
 	}
 	switch {
 	case r.failed && !o.wasInTrans && t.autocommit:
@@ -341,11 +354,15 @@ func (t *transaction) end(status history.Status, now int64) *history.Txn {
 	if t.torn && status == history.Committed {
 		status = history.Indeterminate
 	}
-	t.savepoints, t.outlives, t.torn, t.branch = txnstate.Savepoints{}, false, false, false
+	prepared := t.prepared
+	t.savepoints, t.outlives, t.torn, t.branch, t.prepared = txnstate.Savepoints{}, false, false, false, ""
 	t.unrecorded.End()
 	txn := t.open
 	if txn == nil {
 		return nil
+	}
+	if prepared != "" && status == history.Indeterminate {
+		t.left = leftBranch{prepared, txn}
 	}
 	t.open = nil
 	t.capacity.Ended(len(txn.Stmts))

@@ -12,6 +12,7 @@ import (
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/proxy/session"
+	"github.com/isotap/isotap/proxy/txnstate"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -123,7 +124,7 @@ func logIn(b *testing.B, database string, planners func(string) Planner) *dialog
 	b.Cleanup(func() { server.Close() })
 	var txns history.TxnID
 	link := session.Options{NextTxn: func() history.TxnID { txns++; return txns }}
-	d := &dialogue{b, NewSession(Config{Options: link, Prepared: &Prepared{}, Planners: planners}), server}
+	d := &dialogue{b, NewSession(Config{Options: link, Prepared: &txnstate.Prepared{}, Planners: planners}), server}
 	d.exchange(encode(b, []pgproto3.FrontendMessage{&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30,
 		Parameters: map[string]string{"user": "postgres", "database": database}}}))
 	return d

@@ -292,7 +292,9 @@ func (s *Session) prepare(plan *sqlpostgres.Plan) {
 		return
 	}
 	if t := s.txn.take(history.Indeterminate, s.now); t != nil {
-		s.cfg.Prepared.put(plan.Txn.Global, t)
+		if lost := s.cfg.Prepared.Put(plan.Txn.Global, t); lost != nil {
+			s.ended(lost)
+		}
 	}
 	s.changesEnd(history.Committed)
 }
@@ -302,7 +304,7 @@ func (s *Session) endPrepared(plan *sqlpostgres.Plan, tag string) {
 	if plan == nil || s.cfg.Prepared == nil {
 		return
 	}
-	t := s.cfg.Prepared.take(plan.Txn.Global)
+	t := s.cfg.Prepared.Take(plan.Txn.Global)
 	if t == nil {
 		return
 	}

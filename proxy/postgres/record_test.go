@@ -7,6 +7,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/proxy/txnstate"
 )
 
 // told returns transactions in a short form, one to a line.
@@ -423,7 +424,7 @@ func TestLostServerLeavesUnansweredOpen(t *testing.T) {
 
 // TestPreparedTransactionsAreEndedByOtherSessions hands transactions from session to session.
 func TestPreparedTransactionsAreEndedByOtherSessions(t *testing.T) {
-	table := &Prepared{}
+	table := &txnstate.Prepared{}
 	session := func() *exchanged {
 		s := newSaid(t, loggedIn(t))
 		s.cfg.Prepared = table

@@ -14,6 +14,7 @@ import (
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/proxy"
 	"github.com/isotap/isotap/proxy/session"
+	"github.com/isotap/isotap/proxy/txnstate"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
@@ -83,7 +84,7 @@ func newRig(t *testing.T, change func(*Config), statements ...string) *rig {
 	t.Cleanup(func() { r.catalog.Close() })
 	r.planner = sqlpostgres.NewCache(sqlpostgres.New(r.catalog, sqlpostgres.Options{}), 1000, 1<<20)
 	r.catalog.Changed(r.planner.Invalidate)
-	cfg := Config{Prepared: &Prepared{}, Planners: func(string) Planner { return r.planner }}
+	cfg := Config{Prepared: &txnstate.Prepared{}, Planners: func(string) Planner { return r.planner }}
 	if change != nil {
 		change(&cfg)
 	}

@@ -33,7 +33,7 @@
 //     again and what is known of rewritten texts, settings.go what texts are read under. names.go has what names of
 //     statements and portals mean, cursor.go those of SQL's cursors, preparations.go those of SQL's PREPARE; bind.go
 //     has the parameters, pieces.go what was fetched in pieces. transaction.go has the transaction and what it changed
-//     of the tables, twophase.go those that have left their session.
+//     of the tables.
 //   - Bytes: message.go cuts them into messages, and passes on in pieces what is long and needs no look. protocol.go
 //     names the protocol's letters and codes.
 //
@@ -82,7 +82,7 @@ type Config struct {
 	Planners func(database string) Planner
 	// Prepared are the transactions that PREPARE TRANSACTION took out of the sessions of this server. Nil:
 	// what becomes of these is not known.
-	Prepared *Prepared
+	Prepared *txnstate.Prepared
 	// Logged says that the server's own log is read beside: transactions then tell the ids by which it knows them.
 	Logged bool
 	// Durable holds the reply that ends a transaction back until the caller has stored the transaction

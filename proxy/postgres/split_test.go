@@ -12,6 +12,7 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/proxy/session"
+	"github.com/isotap/isotap/proxy/txnstate"
 )
 
 // A turn is what one side sent.
@@ -32,7 +33,7 @@ type conversation struct {
 
 func newTestSession(planner Planner) *Session {
 	var n uint32
-	cfg := Config{Prepared: &Prepared{}, Options: session.Options{ID: 1, Args: true, NextTxn: func() history.TxnID {
+	cfg := Config{Prepared: &txnstate.Prepared{}, Options: session.Options{ID: 1, Args: true, NextTxn: func() history.TxnID {
 		n++
 		return history.MakeTxnID(7, n)
 	}}}

@@ -211,6 +211,9 @@ type TxnEffect struct {
 	// Branch says that the statement is a step of two-phase commit, XA END or XA PREPARE: nobody but who commits or
 	// rolls the branch back ends the transaction.
 	Branch bool
+	// Global is the name of a branch that the statement prepares (Branch), commits or rolls back (Kind Commit and
+	// Rollback), if that can be told: one name for all spellings of it, empty otherwise.
+	Global string
 	// MayRestart says that the statement may end an open transaction and begin the next one, without a trace in the
 	// server's reply: several statements in one text.
 	MayRestart bool

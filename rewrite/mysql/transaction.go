@@ -1,6 +1,9 @@
 package mysql
 
 import (
+	"encoding/hex"
+	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/isotap/isotap/history"
@@ -39,9 +42,12 @@ func (v verb) transaction() {
 // savepoint returns the name, which is the last token, folded to lower case.
 func (v verb) savepoint() string { return strings.ToLower(unquoted(v.st.tok(v.to - 1))) }
 
-// xa classifies the statements of two-phase commit. After XA PREPARE the branch belongs to no
-// session, so only those before it and the one-phase endings end this session's transaction.
+// xa classifies the statements of two-phase commit. A branch that is prepared may be in no session, and any may end it
+// by its name.
 func (v verb) xa() {
+	if v.is(1, "PREPARE", "COMMIT", "ROLLBACK") && v.to == len(v.st.Tokens) && v.st.executable() < 0 {
+		v.p.Txn.Global = v.branch()
+	}
 	switch {
 	case v.is(1, "START", "BEGIN"):
 		v.p.Kind, v.p.Txn.Ends = history.Begin, true
@@ -52,6 +58,51 @@ func (v verb) xa() {
 	case v.is(1, "END", "PREPARE"):
 		v.p.Txn.Ends, v.p.Txn.Branch = true, true
 	}
+}
+
+// branch returns the name that a statement of two-phase commit gives: two strings and a number, of which the first must
+// be there. It is empty where that is not all that the statement says, as ONE PHASE, or where what a string stands for
+// hangs on the character set or on escapes.
+func (v verb) branch() string {
+	var parts [2]string
+	format, at := uint64(1), v.from+2
+	for i := 0; i < len(parts) && (i == 0 || at < v.to); i++ {
+		value, ok := v.plainString(at)
+		if !ok || at+1 < v.to && !v.st.mark(at+1, ",") || at+2 == v.to {
+			return ""
+		}
+		parts[i] = hex.EncodeToString(value)
+		at += 2
+	}
+	if at < v.to {
+		var err error
+		if format, err = strconv.ParseUint(v.st.tok(at), 10, 32); err != nil || at+1 < v.to {
+			return ""
+		}
+	}
+	return fmt.Sprintf("%s,%s,%d", parts[0], parts[1], format)
+}
+
+// plainString returns the bytes of the string at token i, of letters or of hexadecimal digits.
+func (v verb) plainString(i int) (value []byte, ok bool) {
+	if i >= v.to {
+		return nil, false
+	}
+	text := v.st.tok(i)
+	digits, hexadecimal := strings.CutPrefix(strings.ToLower(text), "0x")
+	switch kind := v.st.Tokens[i].Kind; {
+	case kind == mysqltoken.Number && hexadecimal:
+	case kind != mysqltoken.String || len(text) < 2:
+		return nil, false
+	case text[0] == 'x' || text[0] == 'X':
+		digits = text[2 : len(text)-1]
+	case text[0] != '\'' && text[0] != '"', strings.ContainsAny(text[1:len(text)-1], `\'"`), !ascii(text):
+		return nil, false
+	default:
+		return []byte(text[1 : len(text)-1]), true
+	}
+	value, err := hex.DecodeString(digits)
+	return value, err == nil
 }
 
 // set classifies SET. Only assignments to user variables leave the session as it was.

@@ -144,7 +144,7 @@ func (st *statement) classify(p *Plan, s *Session) {
 			*p = one
 			continue
 		}
-		p.Kind, p.Txn.Savepoint, p.Schema.DropsTemp = history.Other, "", nil
+		p.Kind, p.Txn.Savepoint, p.Txn.Global, p.Schema.DropsTemp = history.Other, "", "", nil
 		p.Txn.SetsNext = p.Txn.SetsNext || one.Txn.SetsNext || p.Txn.NextLevel != history.LevelUnknown ||
 			one.Txn.NextLevel != history.LevelUnknown
 		p.Txn.Commits, p.Txn.NextLevel = false, history.LevelUnknown
@@ -162,7 +162,7 @@ func (st *statement) classify(p *Plan, s *Session) {
 		(st.Separated || len(ranges) == 0 || st.Tokens[0].Start > st.executable())
 	misread := (st.Broken() || !s.lexable(st.SQL)) && strings.IndexByte(st.SQL, ';') >= 0
 	if hidden || misread {
-		p.Kind = history.Other
+		p.Kind, p.Txn.Global = history.Other, ""
 		p.Txn.SetsNext, p.Txn.Ends, p.Session.Changes = true, true, true
 		p.Schema.Changes, p.Schema.Changed, p.Schema.References = true, nil, nil
 		if !misread && s.lexable(st.SQL) {

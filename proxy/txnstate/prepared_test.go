@@ -1,4 +1,4 @@
-package postgres
+package txnstate
 
 import (
 	"fmt"
@@ -11,20 +11,20 @@ import (
 // Sessions prepare and end each other's transactions at the same time; each one ends once.
 func TestPreparedTransactionEndsOnce(t *testing.T) {
 	var p Prepared
-	if p.take("none") != nil || p.Rest() != nil {
+	if p.Take("none") != nil || p.Rest() != nil {
 		t.Error("nothing was prepared")
 	}
 	const names, takers = 50, 4
 	var wg sync.WaitGroup
 	taken := make([]map[string]*history.Txn, takers)
 	for n := range names {
-		wg.Go(func() { p.put(fmt.Sprint(n), &history.Txn{Status: history.Committed}) })
+		wg.Go(func() { p.Put(fmt.Sprint(n), &history.Txn{Status: history.Committed}) })
 	}
 	for i := range taken {
 		taken[i] = make(map[string]*history.Txn)
 		wg.Go(func() {
 			for n := range names {
-				if txn := p.take(fmt.Sprint(n)); txn != nil {
+				if txn := p.Take(fmt.Sprint(n)); txn != nil {
 					taken[i][fmt.Sprint(n)] = txn
 				}
 			}
