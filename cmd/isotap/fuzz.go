@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,15 +30,18 @@ each other is the server's.
 The server is a throw-away one of --engine, or the one at --upstream, where it makes and drops databases
 named isotap_fuzz, isotap_fuzz_2 and so on: those names that are free when a round begins.
 
+With --oracle alone there is nobody beside a transaction: what it answers has to be what its statements answer in
+autocommit, in a fresh database like its own. It is played on the server itself.
+
 Exit status:
   0   no violation was found: nothing that the level, as the server documents it, forbids
-  1   there was one, or the server did what no healthy server does, or isotap itself failed`
+  1   there was one, an answer that is wrong, or the server did what no healthy server does, or isotap itself failed`
 
 func fuzzCommand() *cobra.Command {
 	o := fuzz.Options{Dir: "isotap-fuzz", Duration: time.Minute, Reduce: 3, Lanes: 2}
 	var on servers
 	seen := observing{mode: itemsMode, identity: systemIdentity}
-	var isolation, profile string
+	var isolation, profile, oracles string
 	c := &cobra.Command{
 		Use:   "fuzz",
 		Short: "Hunt a server for isolation anomalies with random transactions",
@@ -50,6 +55,8 @@ func fuzzCommand() *cobra.Command {
 	seen.flags(c)
 	f.StringVar(&isolation, "isolation", "all",
 		"levels, separated by commas, or all that the server has: they take turns; OPTIMISTIC behind one is for TiDB")
+	f.StringVar(&oracles, "oracle", string(fuzz.Graph), "what tells that the server is wrong, separated by commas, or all: graph finds "+
+		"anomalies among concurrent transactions; alone holds each transaction against its own statements in autocommit")
 	f.DurationVar(&o.Duration, "duration", o.Duration,
 		"how long to hunt, whatever the profile says; reducing what was found takes its own time")
 	f.IntVar(&o.Rounds, "rounds", 0, "end after so many rounds")
@@ -64,6 +71,9 @@ func fuzzCommand() *cobra.Command {
 	c.RunE = func(c *cobra.Command, _ []string) (err error) {
 		levels, err := parseAsked(isolation, workload.ParseIsolation)
 		if err != nil {
+			return err
+		}
+		if o.Oracles, err = parseOracles(oracles); err != nil {
 			return err
 		}
 		if o.Profile, err = readProfile(profile); err != nil {
@@ -113,6 +123,22 @@ func fuzzCommand() *cobra.Command {
 		return status.orNil()
 	}
 	return c
+}
+
+// parseOracles reads the names of oracles.
+func parseOracles(text string) ([]fuzz.Oracle, error) {
+	if text == "all" {
+		return fuzz.Oracles(), nil
+	}
+	var all []fuzz.Oracle
+	for name := range strings.SplitSeq(text, ",") {
+		o := fuzz.Oracle(strings.TrimSpace(name))
+		if !slices.Contains(fuzz.Oracles(), o) {
+			return nil, fmt.Errorf("--oracle: there is no oracle %q: %v, or all", o, fuzz.Oracles())
+		}
+		all = append(all, o)
+	}
+	return all, nil
 }
 
 // readProfile reads a profile's file; without a name it is the usual one.

@@ -24,6 +24,7 @@ import (
 
 // Options say what [Run] does.
 type Options struct {
+	Oracles  []Oracle             // none: Graph
 	Levels   []workload.Isolation // none: all that the server has, in turn
 	Duration time.Duration
 	Rounds   int    // the most; 0: as many as Duration allows
@@ -63,6 +64,9 @@ func Run(ctx context.Context, s *runner.Runner, o Options) (*Tally, error) {
 		o.Log = io.Discard
 	}
 	o.Patience = cmp.Or(o.Patience, random.Patience)
+	if len(o.Oracles) == 0 {
+		o.Oracles = []Oracle{Graph}
+	}
 	if len(o.Levels) == 0 {
 		o.Levels = workload.Isolations(s.Server.Engine)
 	}
@@ -74,7 +78,9 @@ func Run(ctx context.Context, s *runner.Runner, o Options) (*Tally, error) {
 	h := &fuzzer{Options: o, runner: s, tally: newTally(s.Server, o.Levels)}
 	err := h.run(ctx)
 	if err == nil && o.Reduce > 0 && !h.over.Load() {
-		err = h.reduceAll(ctx)
+		if err = h.reduceAll(ctx); err == nil {
+			err = h.reduceMismatches(ctx)
+		}
 	}
 	if ctx.Err() != nil {
 		err = nil
@@ -137,12 +143,28 @@ func (h *fuzzer) lane(ctx context.Context) error {
 			return nil
 		}
 		seed := h.Seed + uint64(n)
-		r := h.newRound(seed, h.Levels[n%len(h.Levels)])
-		if err := h.round(ctx, r); err != nil {
+		if err := h.judge(ctx, seed, h.Levels[n%len(h.Levels)]); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
 			return fmt.Errorf("round %d (seed %d): %w", n+1, seed, err)
+		}
+	}
+	return nil
+}
+
+// judge runs one round of each oracle.
+func (h *fuzzer) judge(ctx context.Context, seed uint64, level workload.Isolation) error {
+	for _, o := range h.Oracles {
+		var err error
+		switch o {
+		case Graph:
+			err = h.round(ctx, h.newRound(seed, level))
+		case Alone:
+			err = h.aloneRound(ctx, seed, level)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -25,6 +25,7 @@ type Tally struct {
 	// both are among those of Levels.
 	Aggregated, Aborted Found
 	Catches             []*Catch
+	Mismatches          []*Mismatch
 	Abnormal            []*Abnormality // what no healthy server does
 	Crashes             int            // how often the server was gone
 	seen                map[string]*Catch
@@ -36,6 +37,7 @@ type Tally struct {
 type LevelTally struct {
 	Rounds, Transactions int
 	Violations, Hazards  map[analyzer.Anomaly]*Found
+	Alone                AloneTally
 }
 
 // Found says how often an anomaly was found.

@@ -25,16 +25,19 @@ func (t *Tally) Failed() bool {
 			return true
 		}
 	}
-	return len(t.Abnormal) > 0
+	return len(t.Abnormal) > 0 || len(t.Mismatches) > 0
 }
 
 // Text writes the tally: what was run, how well it was seen, a table of what was found by level, then each catch. The
 // error is w's.
 func (t *Tally) Text(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	t.run(b)
-	t.coverage(b)
-	t.table(b)
+	if t.Rounds > 0 || !t.hasAlone() {
+		t.run(b)
+		t.coverage(b)
+		t.table(b)
+	}
+	t.alone(b)
 	if t.Aggregated.Times+t.Aborted.Times > 0 {
 		fmt.Fprintf(b, "among them through aggregates: %s, by aborted writes: %s\n", &t.Aggregated, &t.Aborted)
 	}
@@ -54,6 +57,41 @@ func (t *Tally) Text(w io.Writer) error {
 		return fmt.Errorf("write the tally: %w", err)
 	}
 	return nil
+}
+
+// hasAlone reports whether transactions were held against themselves.
+func (t *Tally) hasAlone() bool {
+	for _, l := range t.Levels {
+		if l.Alone.Statements > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// alone writes what came of transactions that were held against themselves.
+func (t *Tally) alone(w io.Writer) {
+	if !t.hasAlone() {
+		return
+	}
+	fmt.Fprintf(w, "%s %s, each transaction against its own statements in autocommit:\n", t.Server.Engine, t.Server.Version)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "\ttransactions\tstatements\tdifferences\tby design\t")
+	for _, l := range slices.SortedFunc(maps.Keys(t.Levels), workload.Isolation.Compare) {
+		a := t.Levels[l].Alone
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t\n", l, a.Transactions, a.Statements, a.Differences, a.ByDesign)
+	}
+	_ = table.Flush() // w is a buffer, which keeps the error
+	for _, m := range t.Mismatches {
+		fmt.Fprintf(w, "  %s; in %d rounds, first with seed %d", m.Key, m.Seen, m.Seed)
+		if m.Replays > 0 {
+			fmt.Fprintf(w, "; %d steps, shown %d times of %d", len(m.Scenario.Steps), m.Shown, m.Replays)
+		}
+		if m.File != "" {
+			fmt.Fprintf(w, ": %s", m.File)
+		}
+		fmt.Fprintf(w, "\n    %s\n", m.Difference)
+	}
 }
 
 // run writes what was run, and how fast.

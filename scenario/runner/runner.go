@@ -92,11 +92,16 @@ func (s *Runner) Close() error { return s.runner.Close() }
 // Levels are the isolation levels that the server has, weakest first.
 func (s *Runner) Levels() []history.Level { return workload.Levels(s.Server.Engine) }
 
+// Direct plays a scenario at a level on the server itself, whatever the Options say.
+func (s *Runner) Direct(ctx context.Context, sc *scenario.Scenario, level history.Level) (replay.Trace, error) {
+	return s.runner.Run(ctx, s.direct, sc, level, replay.Options{Settings: s.options.Settings})
+}
+
 // Play plays a scenario at a level through isotap, and analyzes what was recorded.
 func (s *Runner) Play(ctx context.Context, sc *scenario.Scenario, level history.Level) (p *Result, err error) {
 	p = &Result{Scenario: sc, Server: s.Server, Level: level, Settings: s.options.Settings}
 	if s.options.Direct {
-		if p.Trace, err = s.runner.Run(ctx, s.direct, sc, level, replay.Options{Settings: p.Settings}); err != nil {
+		if p.Trace, err = s.Direct(ctx, sc, level); err != nil {
 			return nil, err
 		}
 		return p, nil

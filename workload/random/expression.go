@@ -93,7 +93,13 @@ func (s *source) expression(sc scope, of valueType, depth int) string {
 		return oneOf(s,
 			func() string { return "UPPER(" + inner(text) + ")" },
 			func() string { return "LOWER(" + inner(text) + ")" },
-			func() string { return "SUBSTRING(CONCAT(" + inner(text) + ", " + s.literal(text) + "), 1, 8)" },
+			func() string {
+				cut := "SUBSTRING(CONCAT(" + inner(text) + ", " + s.literal(text) + "), 1, 8)"
+				if s.g.profile.Closed { // a collation may take 'x ' for 'x'
+					return "TRIM(" + cut + ")"
+				}
+				return cut
+			},
 			func() string { return "TRIM(" + inner(text) + ")" },
 		)()
 	}

@@ -60,13 +60,26 @@ func (s *source) plain() string {
 	t, sc := s.whole()
 	out, n := s.output(sc)
 	sql := "SELECT " + out + " FROM " + t.name + s.where(sc, t.key)
-	if s.chance(25) {
-		sql += " ORDER BY " + strconv.Itoa(1+s.n(max(n, 1))) + oneOf(s, "", " DESC")
-		if s.chance(50) {
-			sql += " LIMIT " + strconv.Itoa(1+s.n(4))
-		}
+	if !s.chance(25) {
+		return sql
 	}
-	return sql
+	order := strconv.Itoa(1+s.n(max(n, 1))) + oneOf(s, "", " DESC")
+	if !s.chance(50) {
+		return sql + " ORDER BY " + order
+	}
+	if s.g.profile.Closed {
+		order = sc[0].everyColumn()
+	}
+	return sql + " ORDER BY " + order + " LIMIT " + strconv.Itoa(1+s.n(4))
+}
+
+// everyColumn is an order that tells all rows apart but equal ones.
+func (i item) everyColumn() string {
+	all := make([]string, len(i.columns))
+	for n, c := range i.columns {
+		all[n] = i.name(c)
+	}
+	return strings.Join(all, ", ")
 }
 
 // join reads two or three tables. A product is of two alone: of three that have grown it takes the server a second.
@@ -165,6 +178,9 @@ func (s *source) window() string {
 	t, sc := s.whole()
 	by, of := oneOf(s, t.columns...).name, oneOf(s, t.columns...).name
 	function := oneOf(s, "ROW_NUMBER()", "RANK()", "COUNT(*)", "SUM("+s.leaf(sc, integer)+")")
+	if s.g.profile.Closed && function == "ROW_NUMBER()" {
+		function = "RANK()"
+	}
 	return fmt.Sprintf("SELECT %s, %s OVER (PARTITION BY %s ORDER BY %s) AS r FROM %s%s", of, function, by, of, t.name,
 		s.where(sc, nil))
 }

@@ -70,6 +70,9 @@ type Profile struct {
 	Rate int `yaml:"rate"`
 	// Duration is how long a hunt takes that is not told otherwise; 0: its usual time.
 	Duration time.Duration `yaml:"duration"`
+	// Closed leaves nothing open in what statements give and do: no LIMIT, row number or group's value hangs on which of
+	// some rows the server comes to first.
+	Closed bool `yaml:"closed"`
 	// Weights say how often each kind of statement is chosen, relative to each other; a kind that is not named keeps
 	// its default. The kinds are those of [Kinds].
 	Weights map[string]int `yaml:"weights"`
@@ -149,6 +152,15 @@ func (g *Generator) Sessions() int { return g.sessions }
 
 // Transactions is how many there are.
 func (g *Generator) Transactions() int { return g.profile.Transactions }
+
+// Tables are the names of the tables.
+func (g *Generator) Tables() []string {
+	all := make([]string, len(g.tables))
+	for i, t := range g.tables {
+		all[i] = t.name
+	}
+	return all
+}
 
 // Sweep reads every table whole, so that each row's last version is seen.
 func (g *Generator) Sweep() []string {

@@ -151,6 +151,9 @@ func quoted(value *string, of valueType) string {
 func (s *source) column(name string) *column {
 	c := &column{name: name, of: oneOf(s, integer, integer, integer, decimal, text, text, date)}
 	c.definition = oneOf(s, columnTypes[c.of]...)
+	if c.of == text && s.g.profile.Closed && !s.g.engine.postgresql() { // others take 'a' for 'A', and a group shows either
+		c.definition += " CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+	}
 	switch n := s.n(100); {
 	case n < 10 && (c.of == integer || c.of == text):
 		c.unique = true

@@ -85,8 +85,12 @@ func (s *source) insertSelect() string {
 			values[n] = s.expression(scope{i}, c.of, 1)
 		}
 	}
-	return s.done(fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s WHERE %s LIMIT 1", t.name, names(columns),
-		strings.Join(values, ", "), from, s.condition(scope{i}, 1)))
+	order := ""
+	if s.g.profile.Closed {
+		order = " ORDER BY " + i.everyColumn()
+	}
+	return s.done(fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s WHERE %s%s LIMIT 1", t.name, names(columns),
+		strings.Join(values, ", "), from, s.condition(scope{i}, 1), order))
 }
 
 // oldKey draws a key that a row may have.

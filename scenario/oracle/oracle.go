@@ -1,0 +1,79 @@
+// Package oracle judges what a server answers by what it must have answered, with neither rows' versions nor orders of
+// transactions: it plays a script, plays it again in another form that has to come to the same, and compares.
+//
+// [Alone] holds transactions against their own statements in autocommit. alone.go makes the two forms, compare.go
+// compares what came of them, exemption.go lists what differs by design.
+package oracle
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/scenario"
+	"github.com/isotap/isotap/scenario/replay"
+)
+
+// A Play plays a scenario at a level in a fresh database, directly on the server.
+type Play func(ctx context.Context, s *scenario.Scenario, level history.Level) (replay.Trace, error)
+
+// An Aspect is that of an answer which is not as it has to be.
+type Aspect uint8
+
+// The aspects of an answer.
+const (
+	Outcome  Aspect = iota // whether it succeeds, and with which error it fails
+	Affected               // how many rows a write changed
+	Rows                   // which rows a query gives
+	Order                  // in which order, as far as its ORDER BY says
+	Key                    // which number the server gave a row
+	Warnings               // the codes of the warnings
+	Table                  // what is in a table at the end
+)
+
+var aspects = [...]string{"outcome", "rows changed", "rows", "order of the rows", "generated key", "warnings",
+	"table at the end"}
+
+// String returns the aspect in words.
+func (a Aspect) String() string { return aspects[a] }
+
+// A Difference is something that a server answered in a transaction, and otherwise where it has to be the same.
+type Difference struct {
+	// Step is the number of the step in the script, from 1; 0 for a table at the end.
+	Step   int
+	SQL    string // of the step, or the query that reads the table
+	Aspect Aspect
+	// Got is what came of it in the transaction, Want where it has to be the same.
+	Got, Want string
+}
+
+// String returns the two answers side by side.
+func (d Difference) String() string {
+	where := fmt.Sprintf("step %d", d.Step)
+	if d.Step == 0 {
+		where = "at the end"
+	}
+	return fmt.Sprintf("%s, %s: %s in the transaction, %s alone: %s", where, d.Aspect, d.Got, d.Want, d.SQL)
+}
+
+// A Verdict is what an oracle says of a script.
+type Verdict struct {
+	Differences []Difference
+	// ByDesign are those that have to be, each with why.
+	ByDesign []string
+	// Transactions and Statements are how many were judged.
+	Transactions, Statements int
+}
+
+// Wrong reports whether there is a difference that may not be.
+func (v *Verdict) Wrong() bool { return len(v.Differences) > 0 }
+
+// String returns the differences, one a line.
+func (v *Verdict) String() string {
+	lines := make([]string, len(v.Differences))
+	for i, d := range v.Differences {
+		lines[i] = d.String()
+	}
+	return strings.Join(lines, "\n")
+}
