@@ -9,7 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/fuzz"
 	"github.com/isotap/isotap/scenario"
+	"github.com/isotap/isotap/scenario/oracle"
 	"github.com/isotap/isotap/scenario/runner"
 )
 
@@ -23,9 +25,12 @@ Where there is no file of the name, catalogue/... are those that come with isota
 The server is a throw-away one of --engine, or the one at --upstream; both may be repeated. Everything
 happens in databases (on PostgreSQL: schemas) that are dropped afterwards.
 
+With --oracle alone each session's transactions are also held against their own statements in autocommit, without
+the others: what they answer has to be the same.
+
 Exit status:
   0   everything was played; with --expect: and all came as the files expect it
-  1   it did not, or isotap itself failed (a message says so)`
+  1   it did not, an oracle says that an answer is wrong, or isotap itself failed (a message says so)`
 
 // A replaying is what the flags of `isotap replay` say.
 type replaying struct {
@@ -40,6 +45,9 @@ type replaying struct {
 	json      bool
 	junit     string
 	set       []string
+	oracles   string
+	judged    []fuzz.Oracle
+	wrong     bool             // an oracle says that an answer is
 	played    []*runner.Result // when something is said of all
 }
 
@@ -81,7 +89,13 @@ func replayCommand() *cobra.Command {
 	must(c.MarkFlagFilename("junit", "xml"))
 	f.StringArrayVar(&o.set, "set", nil,
 		"set a variable of the server in every session, as tidb_txn_mode=optimistic; may be repeated")
+	f.StringVar(&o.oracles, "oracle", string(fuzz.Graph),
+		"what judges the scripts, separated by commas, or all: graph says what is found when they are played, alone "+
+			"holds each transaction against its own statements in autocommit")
 	c.MarkFlagsMutuallyExclusive("matrix", "compare", "direct")
+	for _, form := range []string{"matrix", "compare", "json", "junit", "format"} {
+		c.MarkFlagsMutuallyExclusive(form, "oracle")
+	}
 	c.MarkFlagsMutuallyExclusive("matrix", "compare", "expect")
 	c.MarkFlagsMutuallyExclusive("matrix", "compare", "json", "format")
 	c.Args = func(c *cobra.Command, files []string) error {
@@ -110,6 +124,9 @@ func (o *replaying) run(c *cobra.Command, files []string) error {
 	if err != nil {
 		return err
 	}
+	if o.judged, err = parseOracles(o.oracles); err != nil {
+		return err
+	}
 	onStage, err := o.onStage()
 	if err != nil {
 		return err
@@ -117,7 +134,7 @@ func (o *replaying) run(c *cobra.Command, files []string) error {
 	var status exitStatus
 	err = o.on.eachStage(c, onStage, func(s *runner.Runner) error {
 		unexpected, err := o.play(c, s, scripts, levels)
-		if unexpected && o.expect {
+		if unexpected && o.expect || o.wrong {
 			status = 1
 		}
 		return err
@@ -221,13 +238,44 @@ func (o *replaying) playAt(c *cobra.Command, s *runner.Runner, sc *scenario.Scen
 	}
 	at, sc := levelsOf(s, sc, levels)
 	for _, level := range at {
-		differs, err := o.perform(c, s, sc, level)
-		if err != nil {
-			return unexpected, err
+		for _, by := range o.judged {
+			var differs bool
+			switch by {
+			case fuzz.Graph:
+				differs, err = o.perform(c, s, sc, level)
+			case fuzz.Alone:
+				err = o.alone(c, s, sc, level)
+			}
+			if err != nil {
+				return unexpected, err
+			}
+			unexpected = unexpected || differs
 		}
-		unexpected = unexpected || differs
 	}
 	return unexpected, nil
+}
+
+// alone holds a scenario's transactions against themselves at one level, and says what came of it.
+func (o *replaying) alone(c *cobra.Command, s *runner.Runner, sc *scenario.Scenario, level history.Level) error {
+	v, err := oracle.Alone(c.Context(), s.Direct, s.Server, oracle.Script{Scenario: sc}, level)
+	if err != nil {
+		return err
+	}
+	o.wrong = o.wrong || v.Wrong()
+	w := c.OutOrStdout()
+	fmt.Fprintf(w, "%s at %s on %s %s, each transaction against its own statements in autocommit: "+
+		"%d transactions, %d statements\n", sc.Name, level, s.Server.Engine, s.Server.Version, v.Transactions, v.Statements)
+	for _, d := range v.Differences {
+		fmt.Fprintln(w, "wrong:", d)
+	}
+	for _, d := range v.ByDesign {
+		fmt.Fprintln(w, "by design:", d)
+	}
+	if !v.Wrong() {
+		fmt.Fprintln(w, "no difference")
+	}
+	fmt.Fprintln(w)
+	return nil
 }
 
 // levelsOf returns the levels that a scenario is played at: where none are asked for its sessions' own, or all if they

@@ -98,7 +98,11 @@ func (h *fuzzer) aloneScript(seed uint64, level workload.Isolation) oracle.Scrip
 }
 
 func (h *fuzzer) alone(ctx context.Context, s oracle.Script, level workload.Isolation) (*oracle.Verdict, error) {
-	return oracle.Alone(ctx, h.runner.Direct, h.runner.Server, s, level.Level)
+	play := h.play
+	if play == nil {
+		play = h.runner.Direct
+	}
+	return oracle.Alone(ctx, play, h.runner.Server, s, level.Level)
 }
 
 // keyOfDifference returns what tells differences apart.
@@ -159,6 +163,9 @@ func (h *fuzzer) reduceMismatches(ctx context.Context) error {
 			return fmt.Errorf("reduce %q: %w", m.Key, err)
 		}
 		small.Scenario.Name = m.Key
+		for i := range small.Scenario.Sessions {
+			small.Scenario.Sessions[i].Level = m.Level.Level.String()
+		}
 		m.Scenario, m.Shown, m.Replays = small.Scenario, small.Shown, replays
 		h.say("%s (seed %d): %d steps after %d tries; shown %d times of %d", m.Key, m.Seed, len(m.Scenario.Steps), tried,
 			m.Shown, replays)

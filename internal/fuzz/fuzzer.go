@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/internal/private"
+	"github.com/isotap/isotap/scenario/oracle"
 	"github.com/isotap/isotap/scenario/runner"
 	"github.com/isotap/isotap/workload"
 	"github.com/isotap/isotap/workload/random"
@@ -55,6 +56,8 @@ type fuzzer struct {
 	log    sync.Mutex   // for Log
 	over   atomic.Bool  // there is no server any more
 	next   atomic.Int64 // how many rounds have begun
+	// play plays what [Alone] judges in place of the runner, if it is not nil.
+	play oracle.Play
 }
 
 // Run looks for anomalies on a runner's server until the duration is over, the rounds are, the server is gone for good,

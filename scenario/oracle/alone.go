@@ -25,8 +25,8 @@ type Script struct {
 
 // Alone holds each session's transactions against their own statements in autocommit. Nobody is beside them, so that
 // what a statement gives hangs on the statements before it alone: replies, generated keys, warnings' codes and, at the
-// end, all tables have to be the same. It finds what is wrong in how a transaction reads its own writes, and needs
-// neither schedule nor graph: 30 of the 52 bugs of this kind in "ReplBug" (the thesis behind IsoRel) show so.
+// end, all tables have to be the same. It finds how transactions misread their own writes, and needs neither a
+// schedule nor a graph.
 //
 // A transaction that is rolled back is judged by a play of its own, up to its first error on PostgreSQL, where no
 // statement succeeds after that. One with savepoints is played, not judged: undone statements have no like in

@@ -16,8 +16,8 @@ type answer struct {
 	warnings *replay.Result // nil where nobody asked: then the notices are in the result
 }
 
-// differences compares what a statement gave in its transaction with what it has to give. Closed says that its LIMIT, if
-// it has one, leaves nothing open.
+// differences compares what a statement gave in its transaction with what it has to give. Closed says that its LIMIT,
+// if it has one, leaves nothing open.
 func differences(step int, got, want answer, closed bool) (all []Difference) {
 	add := func(a Aspect, g, w string) {
 		if g != w {
@@ -74,10 +74,11 @@ func rowText(row []replay.Value) string {
 // limited is a query that may choose among its rows: which it gives is open, unless its order tells all of them apart.
 var limited = regexp.MustCompile(`(?i)\bLIMIT\s+\d+\s*$`)
 
+// orderClause is an ORDER BY at the end of a query, without expressions.
 var orderClause = regexp.MustCompile(`(?i)\bORDER\s+BY\s+([\w\s,]+?)(?:\s+LIMIT\s+\d+)?\s*$`)
 
-// sortKeys returns the places of the columns that a query's rows are ordered by, as far as they can be told: numbers and
-// names of its columns, up to the first that is neither.
+// sortKeys returns the places of the columns that a query's rows are ordered by, as far as they can be told: numbers
+// and names of its columns, up to the first that is neither.
 func sortKeys(r *replay.Result) (places []int) {
 	m := orderClause.FindStringSubmatch(r.SQL)
 	if m == nil {

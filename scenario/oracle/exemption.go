@@ -22,7 +22,8 @@ var exemptions = []exemption{
 		"deferred constraints are checked when the transaction commits (PostgreSQL's manual, SET CONSTRAINTS)"},
 }
 
-// exempt returns why an error of a statement in autocommit may come at its transaction's COMMIT; false where it may not.
+// exempt returns why an error of a statement in autocommit may come at its transaction's COMMIT; false where it may
+// not.
 func exempt(engine dbms.Engine, commit, statement *replay.Result) (why string, ok bool) {
 	if commit.ErrorCode() != statement.ErrorCode() {
 		return "", false

@@ -70,8 +70,8 @@ type Profile struct {
 	Rate int `yaml:"rate"`
 	// Duration is how long a hunt takes that is not told otherwise; 0: its usual time.
 	Duration time.Duration `yaml:"duration"`
-	// Closed leaves nothing open in what statements give and do: no LIMIT, row number or group's value hangs on which of
-	// some rows the server comes to first.
+	// Closed leaves nothing open in what statements give and do: no LIMIT, row number or group's value hangs on which
+	// of some rows the server comes to first.
 	Closed bool `yaml:"closed"`
 	// Weights say how often each kind of statement is chosen, relative to each other; a kind that is not named keeps
 	// its default. The kinds are those of [Kinds].
