@@ -190,6 +190,7 @@ func withoutSpelling(t *sqlmysql.Table) *sqlmysql.Table {
 		return nil
 	}
 	plain := *t
+	plain.Query = ""
 	plain.Columns = slices.Clone(t.Columns)
 	for i := range plain.Columns {
 		plain.Columns[i].Full, plain.Columns[i].Collation, plain.Columns[i].Default = "", "", ""

@@ -29,6 +29,7 @@ const (
 		FROM information_schema.COLUMNS WHERE %s ORDER BY TABLE_SCHEMA, TABLE_NAME, ORDINAL_POSITION`
 	readIndexes = `SELECT TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, NON_UNIQUE, SUB_PART, COLUMN_NAME
 		FROM information_schema.STATISTICS WHERE %s ORDER BY TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX`
+	readViews    = `SELECT TABLE_SCHEMA, TABLE_NAME, VIEW_DEFINITION FROM information_schema.VIEWS WHERE %s`
 	readTriggers = `SELECT EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE, EVENT_MANIPULATION
 		FROM information_schema.TRIGGERS WHERE %s`
 	readForeignKeys = `SELECT CONSTRAINT_SCHEMA, TABLE_NAME, UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME, UPDATE_RULE, DELETE_RULE,
@@ -70,6 +71,7 @@ func (c *Cache) read(ctx context.Context, conn *Conn, only *name, known *trigger
 			r.addColumn},
 		{Query{Purpose: "the indexes of tables", Text: readIndexes, Columns: 6}, "TABLE_SCHEMA", "TABLE_NAME",
 			r.addIndexPart},
+		{Query{Purpose: "the queries of views", Text: readViews, Columns: 3}, "TABLE_SCHEMA", "TABLE_NAME", r.addView},
 		{Query{Purpose: "the triggers of tables", Text: readTriggers, Columns: 3}, "EVENT_OBJECT_SCHEMA",
 			"EVENT_OBJECT_TABLE", r.addTrigger},
 		{Query{Purpose: "the foreign keys of tables", Text: readForeignKeys, Columns: 7}, "CONSTRAINT_SCHEMA",
@@ -198,6 +200,12 @@ func (r *reading) addColumn(n name, row row) {
 			OnUpdate:        strings.Contains(strings.ToLower(extra), "on update"),
 			Default:         r.cache.presetOf(kind, extra, preset, row[9] == "NO"),
 		})
+	}
+}
+
+func (r *reading) addView(n name, row row) {
+	if t := r.tables[n]; t != nil && t.View {
+		t.Query = row[2]
 	}
 }
 

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,8 +11,8 @@ import (
 	"github.com/isotap/isotap/internal/testdb"
 )
 
-// TestSubqueriesAreAnsweredAsByTheServer runs random SELECTs with subqueries directly and through isotap: the columns
-// that show what these read change neither rows nor what is said of the client's own columns.
+// TestSubqueriesAreAnsweredAsByTheServer runs random SELECTs with subqueries, SELECT DISTINCTs and reads of views, directly and through
+// isotap: the columns that show what these read change neither rows nor what is said of the client's own columns.
 func TestSubqueriesAreAnsweredAsByTheServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
@@ -25,33 +26,106 @@ func TestSubqueriesAreAnsweredAsByTheServer(t *testing.T) {
 		queries := []string{begin.Draw(rt, "begin"),
 			"INSERT INTO t1 (id, a, b) VALUES (11, 21, 'p'), (12, 22, 'q'), (13, NULL, 'p'), (14, 24, NULL)",
 			"INSERT INTO t2 (k1, k2, v) VALUES (11, 'p', 1), (11, 'q', 2), (12, 'p', 2), (21, 'r', 11)",
-			"INSERT INTO t3 VALUES (11, 1.5, 'p'), (11, 2.5, 'q'), (12, 1, NULL), (2, 2, 'r')"}
-		for range 12 {
-			queries = append(queries, drawSubqueries(rt))
-		}
+			"INSERT INTO t3 VALUES (11, 1.5, 'p'), (11, 2.5, 'q'), (12, 1, NULL), (2, 2, 'r')",
+			"CREATE OR REPLACE VIEW v1 AS SELECT id, b AS label, a FROM t1 WHERE a > 5 OR id > 12",
+			"CREATE OR REPLACE VIEW v2 (k, l, n, m) AS SELECT o.k1, o.k2, t1.c, t1.b FROM t1 JOIN t2 AS o ON o.k1 = t1.id"}
+		statements := make([]randomStatement, 0, len(queries)+12)
 		for _, q := range queries {
-			if diff := r.run(randomStatement{text: q}); diff != "" {
+			statements = append(statements, randomStatement{text: q})
+		}
+		for range 12 {
+			statements = append(statements, drawParameters(rt, rapid.OneOf(rapid.Custom(drawSubqueries),
+				rapid.Custom(drawDistinct), rapid.Custom(drawViews)).Draw(rt, "text")))
+		}
+		for _, s := range statements {
+			if diff := r.run(s); diff != "" {
 				rt.Fatalf("%s\nafter:\n%s", diff, strings.Join(r.history[9:], "\n"))
 			}
 		}
 	})
 }
 
-// drawSubqueries draws a SELECT with subqueries. It has no ORDER BY: MySQL sorts some joins in temporary tables, and
-// hidden columns of any kind can change that, and with it the flags of columns.
+// drawParameters makes some statements prepared ones, with parameters in the place of their comparisons' literals. Not
+// all of them are of the type of their columns.
+func drawParameters(t *rapid.T, text string) randomStatement {
+	if !rapid.Bool().Draw(t, "prepared") {
+		return randomStatement{text: text}
+	}
+	s := randomStatement{prepared: true}
+	parts := strings.Split(text, "> 1")
+	for range len(parts) - 1 {
+		s.params = append(s.params, rapid.SampledFrom([]any{int64(1), int64(2), nil, "1", "x"}).Draw(t, "number"))
+	}
+	s.text = strings.Join(parts, "> ?")
+	parts = strings.Split(s.text, "= 'p'")
+	if len(parts) == 1 || len(s.params) > 0 {
+		return s
+	}
+	for range len(parts) - 1 {
+		s.params = append(s.params, rapid.SampledFrom([]any{"one", "p", "q", "ü", int64(0), nil}).Draw(t, "word"))
+	}
+	s.text = strings.Join(parts, "= ?")
+	return s
+}
+
+// drawSubqueries draws a SELECT with subqueries.
 func drawSubqueries(t *rapid.T) string {
 	one := func(of ...string) string { return rapid.SampledFrom(of).Draw(t, "part") }
 	inner := func() string {
 		return one("SELECT k1 FROM t2", "SELECT k1 FROM t2 WHERE v > 1", "SELECT v FROM t2", "SELECT x FROM t3",
 			"SELECT x FROM t3 WHERE x = t1.id", "SELECT k1 FROM t2 WHERE v = t1.a", "SELECT k1 FROM t2, t3 WHERE x = k1",
-			"SELECT MAX(x) FROM t3", "SELECT id FROM t1 AS s WHERE s.b = t1.b", "SELECT k1 FROM t2 WHERE k2 = t1.b ORDER BY k1")
+			"SELECT MAX(x) FROM t3", "SELECT id FROM t1 AS s WHERE s.b = t1.b",
+			"SELECT k1 FROM t2 WHERE k2 = 'p' AND v > 1", "SELECT x FROM t3 WHERE e = 'p' AND x = t1.id", "SELECT k1 FROM t2 WHERE k2 = t1.b ORDER BY k1")
 	}
 	test := func() string {
 		return one("t1.id IN (", "t1.a IN (", "t1.id NOT IN (", "EXISTS (", "NOT EXISTS (", "t1.id >= ALL (", "t1.id > ANY (") +
 			inner() + ")"
 	}
 	shown := one("t1.id, t1.b", "t1.*", "t1.a, t1.a", "t1.b", "*", "t1.id + 1, t1.c", "t1.id, EXISTS ("+inner()+")", "COUNT(*)")
-	from := one("t1", "t1", "t1 JOIN t2 AS o ON o.k1 = t1.id", "t1, t3 AS o", "t1 LEFT JOIN t3 AS o ON o.x = t1.id")
-	return "SELECT " + shown + " FROM " + from + " WHERE " + test() + one("", " AND "+test(), " AND t1.id < 14") +
+	from := one("t1", "t1", "t1", "t1 JOIN t2 AS o ON o.k1 = t1.id", "t1, t3 AS o", "t1 LEFT JOIN t3 AS o ON o.x = t1.id")
+	order := ""
+	if from == "t1" { // joins that are sorted are those of TestRandomStatementsAreAnsweredAsByTheServer
+		order = one("", " ORDER BY t1.id", " ORDER BY 1, t1.id", " ORDER BY t1.b DESC, t1.a + 0", " ORDER BY t1.a, t1.id LIMIT 2",
+			" ORDER BY t1.id DESC LIMIT 1, 3")
+	}
+	return "SELECT " + shown + " FROM " + from + " WHERE " + test() + one("", " AND "+test(), " AND t1.id < 14", " OR t1.b = 'one'") + order +
 		one("", "", "", " FOR UPDATE", " LOCK IN SHARE MODE")
+}
+
+// drawDistinct draws a SELECT DISTINCT.
+func drawDistinct(t *rapid.T) string {
+	one := func(of ...string) string { return rapid.SampledFrom(of).Draw(t, "part") }
+	from := one("t1", "t1", "t2", "t3", "t1 JOIN t2 ON t2.k1 = t1.id", "t2, t3", "t1, t3 AS o")
+	columns := []string{"*"}
+	for table, names := range map[string][]string{"t1": {"t1.id", "t1.a", "t1.b", "t1.c", "t1.a, t1.b", "t1.b, t1.c"},
+		"t2": {"k1", "k2", "v", "k1, v", "f"}, "t3": {"x", "y", "e", "x, e"}} {
+		if strings.Contains(from, table) {
+			columns = append(columns, names...)
+		}
+	}
+	slices.Sort(columns)
+	where := one("", "", " WHERE 1 = 1")
+	switch {
+	case strings.Contains(from, "t2"):
+		where = one(where, " WHERE v > 1", " WHERE k1 < 12", " WHERE k2 = 'p'")
+	case strings.Contains(from, "t1"):
+		where = one(where, " WHERE t1.b = 'p'", " WHERE t1.id > 1", " WHERE t1.a IS NULL")
+	}
+	return "SELECT DISTINCT " + one(columns...) + " FROM " + from + where + one("", "", " ORDER BY 1", " ORDER BY 1 DESC")
+}
+
+// drawViews draws a SELECT of views.
+func drawViews(t *rapid.T) string {
+	one := func(of ...string) string { return rapid.SampledFrom(of).Draw(t, "part") }
+	from := one("v1", "v1", "v2", "v2", "v1 JOIN v2 ON v1.id = v2.k", "v1 LEFT JOIN t2 ON t2.k1 = v1.id", "t3, v1 AS w")
+	shown := one("*", "*", "1 + 1", "COUNT(*)")
+	switch from {
+	case "v1":
+		return "SELECT " + one("*", "label", "a, id", "v1.*, label", "id + 1, label") + " FROM v1" +
+			one("", " WHERE id > 1", " WHERE label = 'p'", " WHERE id IN (SELECT k1 FROM t2 WHERE v > 1)") +
+			one("", " ORDER BY id", " ORDER BY label, id LIMIT 2", " FOR UPDATE")
+	case "v2":
+		return "SELECT " + one("*", "m", "n, k", "l AS x, v2.*") + " FROM v2" + one("", " WHERE k = 11", " WHERE m > 'a'")
+	}
+	return "SELECT " + shown + " FROM " + from
 }

@@ -34,6 +34,83 @@ var subqueryCases = []subqueryCase{
 	{"SELECT id FROM doc WHERE id = 1 AND EXISTS (SELECT 1 FROM note WHERE note.doc = doc.id)", "inexact (subquery), 1 reads"},
 }
 
+// TestSubqueriesWithParametersAreObserved has prepared statements whose parameters stand in their subqueries, among them
+// some that the server would warn of, were they compared a second time.
+func TestSubqueriesWithParametersAreObserved(t *testing.T) {
+	testdb.Only(t, "others' are not looked into", "mariadb", testdb.MariaDB118.Name, testdb.MySQL.Name)
+	b := newBench(t, nil, append(notes(), "CREATE TABLE word (id INT PRIMARY KEY, w VARCHAR(9), d DATE)",
+		"INSERT INTO word VALUES (1, 'a', '2026-01-02'), (2, 'b', '2026-01-03'), (3, 'b', NULL)")...)
+	c, direct := b.conn(b.through), b.conn(b.direct)
+	var cases []subqueryCase
+	for _, s := range []struct {
+		subqueryCase
+		args []any
+	}{
+		{subqueryCase{"SELECT k FROM doc WHERE EXISTS (SELECT * FROM note WHERE note.doc = doc.id AND note.id < ?)",
+			"exact, 4 reads"}, []any{2}},
+		{subqueryCase{"SELECT k, (SELECT COUNT(*) FROM note n WHERE n.id IN (?, ?)) FROM doc WHERE id = ? LIMIT ?",
+			"exact, 3 reads"}, []any{4, 5, 1, 7}},
+		{subqueryCase{"SELECT EXISTS (SELECT * FROM note n WHERE n.id = ?)", "exact, 1 reads"}, []any{3}},
+		{subqueryCase{"SELECT k FROM doc WHERE id IN (SELECT id FROM word WHERE w = ?)", "exact, 2 reads"}, []any{"b"}},
+		{subqueryCase{"SELECT k FROM doc WHERE id IN (SELECT id FROM word WHERE w = ?)", "inexact (parameter type), 2 reads"},
+			[]any{0}},
+		{subqueryCase{"SELECT k FROM doc WHERE id IN (SELECT id FROM word WHERE d > ?)", "exact, 2 reads"},
+			[]any{"2026-01-02"}},
+		{subqueryCase{"SELECT k FROM doc WHERE id IN (SELECT id FROM word WHERE d > ?)", "inexact (parameter type), 2 reads"},
+			[]any{"2026-1-1"}},
+		{subqueryCase{"SELECT k FROM doc WHERE id IN (SELECT n.id FROM note n WHERE n.id = ?)",
+			"inexact (parameter type), 1 reads"}, []any{"1"}},
+		{subqueryCase{"SELECT k FROM doc WHERE k > ? OR EXISTS (SELECT * FROM note n WHERE n.doc = doc.id AND n.id < ?)",
+			"exact, 3 reads"}, []any{15, 2}},
+		{subqueryCase{"SELECT k FROM doc WHERE k > ? OR EXISTS (SELECT * FROM note n WHERE n.doc = doc.id AND n.id < ?)",
+			"inexact (parameter type), 2 reads"}, []any{"15", 2}},
+	} {
+		if want, got := answer(t.Context(), direct, s.sql, s.args...), answer(t.Context(), c, s.sql, s.args...); got != want {
+			t.Errorf("%s: through the proxy %s, want %s", s.sql, got, want)
+		}
+		cases = append(cases, s.subqueryCase)
+	}
+	c.Close()
+	holdSubqueries(t, b.txns(), cases)
+}
+
+// TestRowsBehindViewsAreObserved has views that show the keys of their tables, and some that do not.
+func TestRowsBehindViewsAreObserved(t *testing.T) {
+	testdb.Only(t, "others' are not looked into", "mariadb", testdb.MariaDB118.Name, testdb.MySQL.Name)
+	b := newBench(t, nil, append(notes(), "CREATE TABLE pair (a INT, b VARCHAR(5), doc INT, PRIMARY KEY (a, b))",
+		"INSERT INTO pair VALUES (1, 'x', 1), (1, 'y', 2), (2, 'x', NULL)",
+		"CREATE VIEW docs AS SELECT k, id AS number FROM doc WHERE k > 5",
+		"CREATE VIEW noted AS SELECT note.id AS n, doc.k FROM note JOIN doc ON doc.id = note.doc WHERE note.id < 3",
+		"CREATE VIEW keyed AS SELECT note.id AS n, note.doc, doc.k FROM note JOIN doc ON doc.id = note.doc WHERE note.id < 3",
+		"CREATE VIEW pairs AS SELECT p.*, d.id FROM pair p LEFT JOIN doc d ON d.id = p.doc",
+		"CREATE VIEW counted AS SELECT doc, COUNT(*) AS n FROM note GROUP BY doc",
+		"CREATE VIEW above AS SELECT * FROM docs", "CREATE VIEW first AS SELECT id FROM doc ORDER BY k LIMIT 1")...)
+	c, direct := b.conn(b.through), b.conn(b.direct)
+	cases := []subqueryCase{
+		{"SELECT * FROM docs", "exact, 2 reads"},
+		{"SELECT k FROM docs AS d WHERE number = 2 ORDER BY k", "exact, 1 reads"},
+		{"SELECT k FROM docs WHERE number = 9", "exact, 0 reads"},
+		{"SELECT * FROM noted", "opaque (view), 0 reads"},
+		{"SELECT * FROM keyed", "exact, 5 reads"},
+		{"SELECT * FROM pairs ORDER BY a, b LIMIT 2", "exact, 4 reads"},
+		{"SELECT * FROM pairs WHERE doc IS NULL", "exact, 1 reads"},
+		{"SELECT n.id, docs.k FROM note n JOIN docs ON docs.number = n.doc WHERE n.id = 0", "exact, 2 reads"},
+		{"SELECT k FROM docs WHERE number IN (SELECT n.doc FROM note n WHERE n.id = 0)", "exact, 2 reads"},
+		{"SELECT n.id, c.n FROM note n JOIN counted c ON c.doc = n.doc WHERE n.id = 0", "inexact (view), 1 reads"},
+		{"SELECT * FROM above", "opaque (view), 0 reads"},
+		{"SELECT * FROM first", "opaque (view), 0 reads"},
+		{"SELECT COUNT(*) FROM docs", "opaque (view), 0 reads"},
+		{"SELECT k FROM docs FOR UPDATE", "opaque (view), 0 reads"},
+	}
+	for _, s := range cases {
+		if want, got := answer(t.Context(), direct, s.sql), answer(t.Context(), c, s.sql); got != want {
+			t.Errorf("%s: through the proxy %s, want %s", s.sql, got, want)
+		}
+	}
+	c.Close()
+	holdSubqueries(t, b.txns(), cases)
+}
+
 // recordedAs says how a statement was recorded.
 func recordedAs(s *history.Stmt) string {
 	how := s.Observation.String()

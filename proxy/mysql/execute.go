@@ -167,7 +167,7 @@ func (s *Session) bind(o *pendingStatement, p *prepared, payload []byte) ([]byte
 	}
 	if !p.rewritten {
 		if o.plan.Companion != nil && !slices.Contains(p.long, true) {
-			p.companionCommand = p.appendParams(slices.Clone(head), nulls, values, nil, sqlmysql.Values{})
+			p.companionCommand = p.appendParams(slices.Clone(head), nulls, values, nil, sqlmysql.Values{}, false)
 		}
 		clear(p.long)
 		if bound {
@@ -179,9 +179,12 @@ func (s *Session) bind(o *pendingStatement, p *prepared, payload []byte) ([]byte
 	if !o.rewritten {
 		id, hidden = p.originalID, nil
 	}
+	if o.withheld = o.rewritten && p.plan.Upstream.Repeats && !p.readsFit(values, nulls); o.withheld {
+		o.downgrade(history.Inexact, history.ReasonParameterType)
+	}
 	b := append(s.scratch[:0], head...)
 	binary.LittleEndian.PutUint32(b[1:], id)
-	s.scratch = p.appendParams(b, nulls, values, hidden, s.values(o))
+	s.scratch = p.appendParams(b, nulls, values, hidden, s.values(o), o.withheld)
 	clear(p.long)
 	return s.scratch, nil
 }
@@ -196,7 +199,7 @@ func (s *Session) leavesPrepared(p *prepared) history.Reason {
 		return history.ReasonMalformedParameters
 	case !p.rewritten && splices(p.plan):
 		return history.ReasonPreparedUnchanged
-	case p.rewritten && len(p.plan.Upstream.Copies) > 0 && slices.Contains(p.long, true):
+	case p.rewritten && len(p.plan.Upstream.Copies) > 0 && !p.plan.Upstream.Repeats && slices.Contains(p.long, true):
 		return history.ReasonLongData
 	case p.rewritten && !s.planHolds(p):
 		return history.ReasonPreparedBefore

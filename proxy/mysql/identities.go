@@ -147,7 +147,10 @@ func (s *rowIdentities) take(o *pendingStatement) {
 		start = seen.wList
 		table := o.plan.Target
 		if op == history.Read {
-			table = o.plan.Result.Sources[seen.source].Table
+			source := &o.plan.Result.Sources[seen.source]
+			if table = source.Table; source.Beside && o.withheld {
+				continue
+			}
 		}
 		if seen.noIdentity {
 			o.downgrade(history.Inexact, history.ReasonNoIdentity)
@@ -221,11 +224,11 @@ func (s *rowIdentities) addArray(source int, of *sqlmysql.Source, array []byte) 
 	})
 	s.elements += n
 	if full := of.Limit > 0 && n >= of.Limit; of.Beside {
-		s.cut = s.cut || full
+		s.cut = s.cut || full || !ok
 	} else {
 		s.full = s.full || full
 	}
-	s.unreadable = s.unreadable || !ok
+	s.unreadable = s.unreadable || !ok && !of.Beside
 }
 
 // eachText calls f with the texts of a JSON array, leaving NULLs out, and returns the number of its

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"time"
+	"unicode/utf8"
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
@@ -72,9 +74,9 @@ func (p *prepared) literals(values [][]byte, nulls []byte, noBackslash bool) []s
 }
 
 // appendParams writes NULL bitmap, types and values of the client's parameters with the hidden ones
-// among them.
+// among them. Copies of the client's are NULL where they are withheld.
 func (p *prepared) appendParams(b, nulls []byte, values [][]byte, hidden []sqlmysql.Hidden,
-	fill sqlmysql.Values) []byte {
+	fill sqlmysql.Values, withheld bool) []byte {
 	total := p.params + len(hidden)
 	if total == 0 {
 		return b
@@ -85,6 +87,7 @@ func (p *prepared) appendParams(b, nulls []byte, values [][]byte, hidden []sqlmy
 	rest := hidden
 	for i, client := 0, 0; i < total; i++ {
 		from, own := client, len(rest) > 0 && rest[0].Index == i
+		null := own && withheld && rest[0].Hole == sqlmysql.CopyHole
 		switch {
 		case own && rest[0].Hole == sqlmysql.CopyHole:
 			from, rest = rest[0].Ordinal, rest[1:]
@@ -95,7 +98,7 @@ func (p *prepared) appendParams(b, nulls []byte, values [][]byte, hidden []sqlmy
 		default:
 			client++
 		}
-		if nulls[from/8]&(1<<(from%8)) != 0 {
+		if null || nulls[from/8]&(1<<(from%8)) != 0 {
 			b[bitmap+i/8] |= 1 << (i % 8)
 		}
 		b = append(b, p.types[2*from:2*from+2]...)
@@ -105,7 +108,9 @@ func (p *prepared) appendParams(b, nulls []byte, values [][]byte, hidden []sqlmy
 	for i, client := 0, 0; i < total; i++ {
 		if len(rest) > 0 && rest[0].Index == i {
 			if rest[0].Hole == sqlmysql.CopyHole {
-				b = append(b, values[rest[0].Ordinal]...)
+				if !withheld {
+					b = append(b, values[rest[0].Ordinal]...)
+				}
 				rest = rest[1:]
 				continue
 			}
@@ -121,9 +126,10 @@ func (p *prepared) appendParams(b, nulls []byte, values [][]byte, hidden []sqlmy
 }
 
 // fits reports whether the parameters are of the types for which the rewritten statement does what the
-// client's would. What cannot be read does not fit either, but is told elsewhere.
+// client's would. What cannot be read does not fit either, but is told elsewhere. One that reads again goes upstream
+// whatever they are: see readsFit.
 func (p *prepared) fits(payload []byte) bool {
-	if len(p.plan.Upstream.Copies) == 0 {
+	if len(p.plan.Upstream.Copies) == 0 || p.plan.Upstream.Repeats {
 		return true
 	}
 	r := reader{b: payload}
@@ -139,6 +145,38 @@ func (p *prepared) fits(payload []byte) bool {
 	return !slices.ContainsFunc(p.plan.Upstream.Copies, func(c sqlmysql.Copy) bool {
 		return nulls[c.Param/8]&(1<<(c.Param%8)) == 0 && !copies(types[2*c.Param], c.Integer)
 	})
+}
+
+// readsFit reports whether a statement that reads rows again may do so by the parameters' values: the server warns of
+// none of them where it compares it.
+func (p *prepared) readsFit(values [][]byte, nulls []byte) bool {
+	return !slices.ContainsFunc(p.plan.Upstream.Copies, func(c sqlmysql.Copy) bool {
+		switch typ := p.types[2*c.Param]; {
+		case p.long[c.Param]:
+			return true
+		case nulls[c.Param/8]&(1<<(c.Param%8)) != 0:
+			return false
+		case c.Integer:
+			return !copies(typ, true)
+		case c.Moment && (typ == gomysql.MYSQL_TYPE_DATE || typ == gomysql.MYSQL_TYPE_DATETIME ||
+			typ == gomysql.MYSQL_TYPE_TIMESTAMP):
+			return false
+		case !copies(typ, false):
+			return true
+		}
+		r := reader{b: values[c.Param]}
+		value := r.lenencBytes()
+		return c.Moment && !isMoment(string(value)) || !utf8.Valid(value)
+	})
+}
+
+// isMoment reports whether a text is a date, with or without a time, as the server prints one.
+func isMoment(text string) bool {
+	_, err := time.Parse(time.DateTime, text) // fractions of seconds may follow
+	if err != nil {
+		_, err = time.Parse(time.DateOnly, text)
+	}
+	return err == nil && len(text) <= len("2006-01-02 15:04:05.000000")
 }
 
 // copies reports whether a parameter of that type may be copied as an integer, or as a string.

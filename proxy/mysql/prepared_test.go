@@ -64,14 +64,53 @@ func TestHiddenParametersStandAtTheirPlaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := p.appendParams(nil, nulls, values, []sqlmysql.Hidden{{Index: 0, Hole: sqlmysql.CopyHole, Ordinal: 1},
-		{Index: 1, Hole: sqlmysql.CopyHole, Ordinal: 0}}, sqlmysql.Values{})
+		{Index: 1, Hole: sqlmysql.CopyHole, Ordinal: 0}}, sqlmysql.Values{}, false)
 	want := []byte{0b0110, 1, // the copy of the first is NULL as well
 		gomysql.MYSQL_TYPE_TINY, 0, gomysql.MYSQL_TYPE_TINY, 0, gomysql.MYSQL_TYPE_TINY, 0, gomysql.MYSQL_TYPE_TINY, 0,
 		42, 42}
 	if !bytes.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
+	got = p.appendParams(nil, nulls, values, []sqlmysql.Hidden{{Index: 0, Hole: sqlmysql.CopyHole, Ordinal: 1}},
+		sqlmysql.Values{}, true)
+	if want := []byte{0b011, 1, gomysql.MYSQL_TYPE_TINY, 0, gomysql.MYSQL_TYPE_TINY, 0, gomysql.MYSQL_TYPE_TINY, 0,
+		42}; !bytes.Equal(got, want) {
+		t.Errorf("withheld: %v, want %v", got, want)
+	}
 	if args := p.args(values, nulls); args[0] != "NULL" || args[1] != "42" {
 		t.Errorf("parameters %v", args)
+	}
+}
+
+// TestParametersOfReadsThatRunAgainFitTheirColumns has values of each kind, and some that the server would warn of.
+func TestParametersOfReadsThatRunAgainFitTheirColumns(t *testing.T) {
+	number, word, instant := sqlmysql.Copy{Integer: true}, sqlmysql.Copy{}, sqlmysql.Copy{Moment: true}
+	text := func(s string) []byte { return append([]byte{byte(len(s))}, s...) }
+	for _, c := range []struct {
+		of    sqlmysql.Copy
+		typ   byte
+		value []byte
+		fits  bool
+	}{
+		{number, gomysql.MYSQL_TYPE_LONGLONG, make([]byte, 8), true},
+		{number, gomysql.MYSQL_TYPE_VAR_STRING, text("1"), false},
+		{word, gomysql.MYSQL_TYPE_VAR_STRING, text("ü"), true},
+		{word, gomysql.MYSQL_TYPE_VAR_STRING, text("\xff"), false},
+		{word, gomysql.MYSQL_TYPE_LONG, make([]byte, 4), false},
+		{word, gomysql.MYSQL_TYPE_NULL, nil, true},
+		{instant, gomysql.MYSQL_TYPE_DATETIME, []byte{0}, true},
+		{instant, gomysql.MYSQL_TYPE_VAR_STRING, text("2026-01-02 03:04:05.678"), true},
+		{instant, gomysql.MYSQL_TYPE_VAR_STRING, text("2026-01-02"), true},
+		{instant, gomysql.MYSQL_TYPE_VAR_STRING, text("2026-02-30"), false},
+		{instant, gomysql.MYSQL_TYPE_VAR_STRING, text("soon"), false},
+	} {
+		p := &prepared{params: 1, long: make([]bool, 1), types: []byte{c.typ, 0},
+			plan: &sqlmysql.Plan{Upstream: sqlmysql.Upstream{Copies: []sqlmysql.Copy{c.of}}}}
+		if got := p.readsFit([][]byte{c.value}, []byte{0}); got != c.fits {
+			t.Errorf("%+v of type %d, %q: fits %t", c.of, c.typ, c.value, got)
+		}
+		if p.long[0] = true; p.readsFit([][]byte{nil}, []byte{0}) {
+			t.Error("long data fits")
+		}
 	}
 }

@@ -40,6 +40,7 @@ type pendingStatement struct {
 
 	rowCounts
 	rowsToInsert int  // the rows of an INSERT, whether or not they went in
+	withheld     bool // what subqueries read is not shown, because of the parameters' types
 	doubtful     bool // the captured rows are not certain to be those that changed
 
 	call *callTrace // of a CALL in a transaction, where the server was asked what runs in it

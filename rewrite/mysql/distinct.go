@@ -1,21 +1,23 @@
 package mysql
 
 import (
+	"slices"
+
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
 // SELECT DISTINCT compares whole rows, so no column may tell of one. A column that is the same in all rows leaves the
 // duplicates what they are: an array of all the rows that the statement reads of a table, by a subquery with its own
 // FROM clause and condition (ADR 62). The server computes it once. Where the snapshot lasts, and for what does not fit,
-// there is a companion instead (ADR 17): it can show more rows. MySQL has the companion alone: beside the array, its
-// columns may lose or gain the flags that say they are part of a key, which clients see.
+// there is a companion instead (ADR 17): it can show more rows.
 
 // distinctRows has a SELECT DISTINCT show the rows that it reads. It reports whether it does; otherwise the planner is
 // as it was.
 func (pl *planner) distinctRows(n *ast.SelectStmt) bool {
-	if pl.session.Dialect != MariaDB || pl.session.Lasts || !pl.readsAgain(n) || n.LockInfo != nil ||
+	if pl.session.Lasts || !pl.readsAgain(n) || n.LockInfo != nil ||
 		n.GroupBy != nil || n.Having != nil || n.Limit != nil || n.With != nil || n.From == nil || len(n.WindowSpecs) > 0 || !pl.st.is(0, "SELECT") ||
 		merges(n.From.TableRefs) || !innerJoins(n.From.TableRefs) {
 		return false
@@ -37,7 +39,7 @@ func (pl *planner) distinctRows(n *ast.SelectStmt) bool {
 		if base, is := s.node.Source.(*ast.TableName); !is || s.table == nil || !plainTable(base) {
 			return false
 		}
-		c.besides = append(c.besides, &besides{of: s, query: read.String(), whole: true})
+		c.besides = append(c.besides, &besides{of: s, query: read.pieces(), whole: true})
 	}
 	if c.appendBesides(b) != nil {
 		return false
@@ -48,7 +50,7 @@ func (pl *planner) distinctRows(n *ast.SelectStmt) bool {
 	pl.edits, pl.literal = c.edits, true
 	pl.plan.Observation, pl.plan.Reason = history.Exact, history.Reason{}
 	pl.plan.Result.Reply, pl.plan.Result.Sources = c.plan.Result.Reply, c.plan.Result.Sources
-	pl.plan.Upstream.Repeats = true
+	pl.plan.Upstream.Repeats, pl.plan.Upstream.Copies = true, c.plan.Upstream.Copies
 	return true
 }
 
@@ -74,18 +76,38 @@ func plainTable(n *ast.TableName) bool {
 	return len(n.IndexHints)+len(n.PartitionNames) == 0 && n.TableSample == nil && n.AsOf == nil
 }
 
-// clausesIn returns the FROM clause and the condition of a query whose SELECT is token verb, and which ends before
+// A clauseSpan is where a query's FROM clause begins, its condition, -1 where there is none, and where they end.
+type clauseSpan struct{ from, where, end int }
+
+// clauseSpans finds the FROM clause and the condition of a query whose SELECT is token verb, and which ends before
 // token end.
-func (pl *planner) clausesIn(n *ast.SelectStmt, verb, end int) (c clauses, ok bool) {
+func (pl *planner) clauseSpans(n *ast.SelectStmt, verb, end int) (at clauseSpan, ok bool) {
 	st := pl.st
 	depth := st.Tokens[verb].Depth
 	from := st.find(verb+1, end, depth, "FROM")
 	if from < 0 {
-		return c, false
+		return at, false
 	}
 	if at := st.find(from, end, depth, "GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "FETCH", "OFFSET", "FOR", "LOCK",
 		"PROCEDURE", "INTO", "UNION", "INTERSECT", "EXCEPT"); at >= 0 {
 		end = at
 	}
-	return st.copied(n, from, end, depth)
+	if slices.ContainsFunc(st.Tokens[from:end], func(t mysqltoken.Token) bool { return t.Kind == mysqltoken.Variable }) {
+		return at, false
+	}
+	at = clauseSpan{from, st.find(from, end, depth, "WHERE"), end}
+	return at, (at.where >= 0) == (n.Where != nil) && at.where != end-1 && from+1 < end
+}
+
+// clausesIn returns the text of the FROM clause and the condition of such a query, for another copy that means the
+// same.
+func (pl *planner) clausesIn(n *ast.SelectStmt, verb, end int) (c clauses, ok bool) {
+	at, ok := pl.clauseSpans(n, verb, end)
+	switch {
+	case !ok:
+		return c, false
+	case at.where < 0:
+		return clauses{from: pl.copied(at.from, at.end)}, true
+	}
+	return clauses{pl.copied(at.from, at.where), pl.copied(at.where+1, at.end)}, true
 }

@@ -7,15 +7,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/testdb"
 )
 
 // TestDistinctTellsAllRowsThatItReads holds what SELECT DISTINCT shows against all rows that it reads, those that gave
 // way to equal ones among them.
 func TestDistinctTellsAllRowsThatItReads(t *testing.T) {
 	s := newReadServer(t)
-	if s.session.Dialect != MariaDB {
-		t.Skip("MariaDB's alone are looked into")
-	}
 	s.session.Repeats = true
 	for query, want := range map[string]string{
 		"SELECT DISTINCT dep FROM e":                                       everyE,
@@ -33,8 +31,7 @@ func TestDistinctTellsAllRowsThatItReads(t *testing.T) {
 	}
 	for _, query := range []string{"SELECT DISTINCT dep FROM e LIMIT 1", "SELECT DISTINCT COUNT(*) FROM e GROUP BY dep",
 		"SELECT DISTINCT dep FROM e FOR UPDATE", "SELECT DISTINCT dep FROM e WHERE 1 / id > 0",
-		"SELECT DISTINCT d.id FROM d LEFT JOIN e ON e.dep = d.id", "SELECT DISTINCT dep FROM e WHERE note = 1",
-		"SELECT DISTINCT dep FROM e WHERE id = ?"} {
+		"SELECT DISTINCT d.id FROM d LEFT JOIN e ON e.dep = d.id", "SELECT DISTINCT dep FROM e WHERE note = 1"} {
 		if p := s.rewriter.Plan(query, s.session); p.Observation == history.Exact {
 			t.Errorf("%s is exact", query)
 		}
@@ -44,12 +41,9 @@ func TestDistinctTellsAllRowsThatItReads(t *testing.T) {
 // TestDistinctKeepsTheOrderOfRows has random SELECT DISTINCTs give their rows as they came, though nothing orders them.
 func TestDistinctKeepsTheOrderOfRows(t *testing.T) {
 	s := newReadServer(t)
-	if s.session.Dialect != MariaDB {
-		t.Skip("MariaDB's alone are looked into")
-	}
 	s.session.Repeats = true
-	s.exec("INSERT INTO e (id, dep, pay, note) SELECT 100 + (seq * 37) % 500, seq % 7, seq % 11, " +
-		"CONCAT('n', seq % 5) FROM seq_1_to_400")
+	s.exec("INSERT INTO e (id, dep, pay, note) SELECT 100 + (n * 37) % 500, n % 7, n % 11, CONCAT('n', n % 5) FROM (" +
+		testdb.Numbers(400) + ") AS numbers")
 	// Statistics that change between the two runs change the plan, and with it the order of both.
 	s.exec("ALTER TABLE d STATS_PERSISTENT = 1, STATS_AUTO_RECALC = 0")
 	s.exec("ALTER TABLE e STATS_PERSISTENT = 1, STATS_AUTO_RECALC = 0")

@@ -57,7 +57,8 @@ type Upstream struct {
 	// Hidden are in order of Index; empty for a text without holes.
 	Hidden []Hidden
 	// Copies are the client's parameters that Hidden ones repeat. What isotap adds holds for values of their types
-	// only: with others the statement must go upstream as the client wrote it.
+	// only: with others the statement must go upstream as the client wrote it, or, where it Repeats reads, with NULLs in
+	// the place of all copies.
 	Copies []Copy
 	// Parts are the places in the text where its statements end, of which there are several, each before its semicolon,
 	// the last at the end of the text. Every statement can be sent to the server by itself. Nil: the text is one
@@ -117,8 +118,10 @@ type Hidden struct {
 
 // A Copy is a parameter of the client's that occurs in what a plan adds. NULL is of every type.
 type Copy struct {
-	Param   int  // its position among the client's own
-	Integer bool // it must be an integer; otherwise a string that is sent with the rest
+	Param int // its position among the client's own
+	// Integer: it must be an integer; Moment: a date, with or without a time, or the text of one; otherwise a string that
+	// is sent with the rest.
+	Integer, Moment bool
 }
 
 // Result says how the reply becomes the client's, and which identities it carries.
@@ -286,6 +289,8 @@ type Schema interface {
 type Table struct {
 	rewrite.Table
 	Columns []Column // the client's own, in order; without isotap's
+	// Query is that of a view, as the server prints it with the names of schemas; empty where it does not tell.
+	Query string
 	// Indexes: the clustered index of InnoDB (its primary key) holds every column; a secondary one holds its own and
 	// the primary key's.
 	Indexes []rewrite.Index
@@ -394,6 +399,8 @@ type planner struct {
 	// subqueries read.
 	alone   *ast.SelectStmt
 	besides []*besides
+	// parameters are those of the client's that they repeat.
+	parameters []Copy
 
 	read    bool // trees and failure are set
 	trees   []ast.StmtNode

@@ -58,7 +58,18 @@ func testSchema() tables {
 		"shop.größe": table("shop.größe", "id int, maß int"),
 		"shop.plain": with(table("shop.plain", "id int, a int"), func(t *Table) { t.Instrumented = false }),
 		"shop.v":     with(table("shop.v", "id int"), func(t *Table) { t.View = true }),
-		"shop.tmp":   with(table("shop.tmp", "id int"), func(t *Table) { t.Temporary = true }),
+		"shop.stocked": with(table("shop.stocked", "number int, name varchar, qty int"), func(t *Table) {
+			t.View = true
+			t.Query = "select `i`.`id` AS `number`,`i`.`name` AS `name`,`shop`.`orders`.`qty` AS `qty`," +
+				"`shop`.`orders`.`id` AS `o` from (`shop`.`item` `i` join `shop`.`orders` on(`shop`.`orders`.`item_id` = `i`.`id`)) " +
+				"where `i`.`stock` > 0"
+		}),
+		"shop.keyed": with(table("shop.keyed", "number int, o int"), func(t *Table) {
+			t.View = true
+			t.Query = "select `shop`.`orders`.`item_id` AS `number`,`shop`.`orders`.`id` AS `o` from (`shop`.`item` join " +
+				"`shop`.`orders`) where `shop`.`orders`.`item_id` = `shop`.`item`.`id`"
+		}),
+		"shop.tmp": with(table("shop.tmp", "id int"), func(t *Table) { t.Temporary = true }),
 		"shop.trig": with(table("shop.trig", "id int, a int"), func(t *Table) {
 			t.InsertTrigger, t.UpdateTrigger, t.DeleteTrigger = true, true, true
 		}),

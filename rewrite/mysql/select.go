@@ -33,7 +33,7 @@ func (pl *planner) selectRows(n *ast.SelectStmt) error {
 	if err := pl.show(b); err != nil {
 		return err
 	}
-	if len(pl.besides) > 0 && pl.plan.Observation == history.Exact {
+	if len(pl.besides) > 0 {
 		if err := pl.appendBesides(b); err != nil {
 			return err
 		}
@@ -123,8 +123,11 @@ func positionBeyond(n *ast.SelectStmt, srcs sources) bool {
 // show puts the identities behind the statement's select list.
 func (pl *planner) show(b *block) error {
 	shown := b.shown()
-	if len(shown) == 0 {
+	switch {
+	case len(shown) == 0 && len(pl.besides) == 0:
 		return refusal(history.ReasonNestedAggregate)
+	case len(shown) == 0:
+		return nil // what is behind views is shown alone
 	}
 	if pl.nesting.columns > 0 && pl.st.mentionsPrefix(rewrite.CarriedPrefix) {
 		return refusal(history.ReasonOwnColumn)
@@ -621,7 +624,7 @@ func (pl *planner) block(n *ast.SelectStmt) (*block, *usage, error) {
 	if err := pl.resolve(b.srcs); err != nil {
 		return nil, nil, err
 	}
-	if !b.srcs.observable() {
+	if behind := pl.lookBehind(b); !b.srcs.observable() && !behind {
 		return b, use, nil
 	}
 	if pl.mayWarn(n, b.srcs) {

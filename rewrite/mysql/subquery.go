@@ -26,6 +26,10 @@ const (
 	maxBesideColumns = 6
 	// besideFor is how long a statement runs subqueries again, from its beginning on, in microseconds.
 	besideFor = 500_000
+	// maxBesideBytes is how long an array may be on MySQL. A longer one is cut, and so is no array. Of rows with a
+	// column of over 64 KiB the server sorts the ids, and keeps them in a temporary table before, which shows in the
+	// flags of the client's columns.
+	maxBesideBytes = 16_000
 	// Lacking stands in the place of identities that were not collected.
 	Lacking = "*"
 )
@@ -33,7 +37,9 @@ const (
 // A besides is a hidden column that shows what a subquery read of one table.
 type besides struct {
 	of    *source
-	query string // the subquery's FROM and WHERE
+	query []Piece // the subquery's FROM and WHERE
+	// decided is a condition under which the row does not hang on the subquery; nil where it does in any case.
+	decided []Piece
 	// whole says that it reads the same for all rows of the result.
 	whole bool
 }
@@ -45,14 +51,16 @@ type link struct {
 	equal   ast.ExprNode
 	exists  bool
 	matched bool
+	// joins says that the server may make a join of it and the tables around it.
+	joins bool
 }
 
 // lookInto finds out how the subqueries of the statement's only block can be run again, and reports whether that is so
 // for all of them.
 func (pl *planner) lookInto(b *block) bool {
 	n := b.n
-	if n != pl.alone || !pl.readsAgain(n) || pl.session.Dialect == MySQL && n.OrderBy != nil {
-		return false // what is sorted in a temporary table, as some joins are, has columns with other flags
+	if n != pl.alone || !pl.readsAgain(n) {
+		return false
 	}
 	rest := &usage{}
 	for _, part := range []ast.Node{n.GroupBy, n.Having, n.OrderBy, n.From} {
@@ -69,8 +77,21 @@ func (pl *planner) lookInto(b *block) bool {
 			return false
 		}
 	}
-	if len(links) > 0 && b.grouped || n.Where != nil && !conjuncts(n.Where, &links) {
+	if len(links) > 0 && b.grouped {
 		return false
+	}
+	shown := len(links)
+	var decided []Piece
+	if n.Where != nil && !conjuncts(n.Where, &links) {
+		only, ok := pl.alternative(n, b)
+		if !ok {
+			return false
+		}
+		links, decided = append(links[:shown], only.link), only.decided
+	}
+	if pl.session.Dialect == MySQL && n.OrderBy != nil && (len(b.srcs) > 1 ||
+		slices.ContainsFunc(links, func(l link) bool { return l.joins })) {
+		return false // a join may be sorted in a temporary table or not, and its columns have other flags then
 	}
 	var found []*besides
 	for i := range links {
@@ -78,12 +99,20 @@ func (pl *planner) lookInto(b *block) bool {
 		if !ok {
 			return false
 		}
+		if decided != nil && i == shown {
+			for _, c := range columns {
+				if c.whole {
+					return false // whether it ran for a row that is left out is not known
+				}
+				c.decided = decided
+			}
+		}
 		found = append(found, columns...)
 	}
-	if len(found) > maxBesideColumns {
+	if len(pl.besides)+len(found) > maxBesideColumns {
 		return false
 	}
-	pl.besides, pl.literal = found, true // the copies hold literals
+	pl.besides, pl.literal = append(pl.besides, found...), true // the copies hold literals
 	return true
 }
 
@@ -165,12 +194,12 @@ func conjuncts(e ast.ExprNode, links *[]link) bool {
 		}
 	case *ast.ExistsSubqueryExpr:
 		n, ok := subqueryOf(e.Sel)
-		*links = append(*links, link{query: n, exists: true, matched: !e.Not})
+		*links = append(*links, link{query: n, exists: true, matched: !e.Not, joins: !e.Not})
 		return ok
 	case *ast.PatternInExpr:
 		if e.Sel != nil && !e.Not {
 			n, ok := subqueryOf(e.Sel)
-			*links = append(*links, link{query: n, equal: e.Expr, matched: true})
+			*links = append(*links, link{query: n, equal: e.Expr, matched: true, joins: true})
 			return ok && compared(e.Expr, links)
 		}
 	}
@@ -207,7 +236,7 @@ func compared(e ast.ExprNode, links *[]link) bool {
 		}
 	case *ast.CompareSubqueryExpr:
 		n, ok := subqueryOf(e.R)
-		*links = append(*links, link{query: n})
+		*links = append(*links, link{query: n, joins: true})
 		return ok && compared(e.L, links)
 	case *ast.FuncCallExpr:
 		if name := e.FnName.L; (name == "coalesce" || name == "ifnull") && len(e.Args) > 0 &&
@@ -216,6 +245,82 @@ func compared(e ast.ExprNode, links *[]link) bool {
 		}
 	}
 	return !hasSubquery(e)
+}
+
+// An alternative is a subquery behind OR, and the condition under which a row does not hang on it.
+type alternative struct {
+	link
+	decided []Piece
+}
+
+// alternative finds the only subquery of a condition of ANDs, ORs and NOTs, EXISTS or IN. A row hangs on it unless the
+// condition is true with NULL in the subquery's place: then it is true whatever that finds.
+func (pl *planner) alternative(n *ast.SelectStmt, b *block) (found alternative, ok bool) {
+	if b.grouped || n != pl.alone || !pl.st.is(0, "SELECT") || len(b.srcs) == 0 {
+		return found, false
+	}
+	var only []link
+	l := listener{srcs: b.srcs, bodies: pl.nesting.bodies}
+	if !pl.logic(n.Where, &l, &only) || len(only) != 1 || only[0].query == nil {
+		return found, false
+	}
+	at, ok := pl.clauseSpans(n, 0, pl.st.last()+1)
+	verb := pl.verbOf(only[0].query)
+	if !ok || at.where < 0 || verb < 1 {
+		return found, false
+	}
+	from, to := verb-1, pl.st.group(verb-1)+1
+	if only[0].exists {
+		from--
+	}
+	if from < at.where+1 || to > at.end || only[0].exists && !pl.st.is(from, "EXISTS") {
+		return found, false
+	}
+	found.link = only[0]
+	if from > at.where+1 {
+		found.decided = append(pl.copied(at.where+1, from), text(" "))
+	}
+	found.decided = append(found.decided, text("(NULL)"))
+	if to < at.end {
+		found.decided = append(append(found.decided, text(" ")), pl.copied(to, at.end)...)
+	}
+	return found, true
+}
+
+// logic collects the subqueries of a condition of ANDs, ORs and NOTs. It reports whether all else in it may be
+// evaluated once more.
+func (pl *planner) logic(e ast.ExprNode, l *listener, links *[]link) bool {
+	switch e := e.(type) {
+	case *ast.ParenthesesExpr:
+		return pl.logic(e.Expr, l, links)
+	case *ast.BinaryOperationExpr:
+		if e.Op == opcode.LogicAnd || e.Op == opcode.LogicOr {
+			return pl.logic(e.L, l, links) && pl.logic(e.R, l, links)
+		}
+	case *ast.UnaryOperationExpr:
+		if e.Op == opcode.Not || e.Op == opcode.Not2 {
+			from := len(*links)
+			ok := pl.logic(e.V, l, links)
+			for i := range (*links)[from:] {
+				(*links)[from+i].matched = false
+			}
+			return ok
+		}
+	case *ast.ExistsSubqueryExpr:
+		n, ok := subqueryOf(e.Sel)
+		*links = append(*links, link{query: n, exists: true})
+		return ok
+	case *ast.PatternInExpr:
+		if e.Sel != nil {
+			_, column := e.Expr.(*ast.ColumnNameExpr)
+			n, ok := subqueryOf(e.Sel)
+			*links = append(*links, link{query: n, equal: e.Expr, matched: !e.Not})
+			return ok && column && l.kind(e.Expr) != noisy
+		}
+	}
+	var p pure
+	e.Accept(&p)
+	return !p.other && l.truth(e) && pl.copyParams(e, l)
 }
 
 // look returns the columns that show what a subquery of a block reads.
@@ -261,7 +366,7 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 	}
 	var found []*besides
 	for _, s := range srcs {
-		found = append(found, &besides{of: s, query: query.String(), whole: whole})
+		found = append(found, &besides{of: s, query: query.pieces(), whole: whole})
 	}
 	return found, true
 }
@@ -287,25 +392,25 @@ func innerJoins(n ast.ResultSetNode) bool {
 }
 
 // A clauses is the text of a subquery's FROM clause and its condition.
-type clauses struct{ from, where string }
+type clauses struct{ from, where []Piece }
 
-func (c clauses) String() string {
-	if c.where == "" {
+func (c clauses) pieces() []Piece {
+	if c.where == nil {
 		return c.from
 	}
-	return c.from + " WHERE " + c.where
+	return slices.Concat(c.from, []Piece{text(" WHERE ")}, c.where)
 }
 
 // joined adds a condition.
 func joined(c clauses, test string) clauses {
-	if c.where != "" {
-		test = "(" + c.where + ") AND " + test
+	if c.where == nil {
+		return clauses{c.from, []Piece{text(test)}}
 	}
-	return clauses{c.from, test}
+	return clauses{c.from, slices.Concat([]Piece{text("(")}, c.where, []Piece{text(") AND " + test)})}
 }
 
-// cutOut returns a query's FROM clause and condition from the text.
-func (pl *planner) cutOut(n *ast.SelectStmt) (c clauses, ok bool) {
+// verbOf returns the token SELECT of a query in parentheses; -1 where it is not found.
+func (pl *planner) verbOf(n *ast.SelectStmt) int {
 	st := pl.st
 	first := st.tokenAt(n.Fields.Fields[0].Offset)
 	verb := first - 1
@@ -313,6 +418,15 @@ func (pl *planner) cutOut(n *ast.SelectStmt) (c clauses, ok bool) {
 		verb--
 	}
 	if first < 0 || verb < 1 || !st.is(verb, "SELECT") || !st.mark(verb-1, "(") {
+		return -1
+	}
+	return verb
+}
+
+// cutOut returns a query's FROM clause and condition from the text.
+func (pl *planner) cutOut(n *ast.SelectStmt) (c clauses, ok bool) {
+	st, verb := pl.st, pl.verbOf(n)
+	if verb < 0 {
 		return c, false
 	}
 	end := st.group(verb - 1)
@@ -320,25 +434,6 @@ func (pl *planner) cutOut(n *ast.SelectStmt) (c clauses, ok bool) {
 		return c, false
 	}
 	return pl.clausesIn(n, verb, end)
-}
-
-// copied returns the text of the FROM clause [from, end) with a query's condition, if another copy of it means the
-// same.
-func (st *statement) copied(n *ast.SelectStmt, from, end, depth int) (c clauses, ok bool) {
-	text := func(from, to int) string { return st.SQL[st.Tokens[from].Start:st.Tokens[to-1].End] }
-	if slices.ContainsFunc(st.Tokens[from:end], func(t mysqltoken.Token) bool {
-		return t.Kind == mysqltoken.Placeholder || t.Kind == mysqltoken.Variable
-	}) {
-		return c, false // a copy would be another parameter
-	}
-	where := st.find(from, end, depth, "WHERE")
-	if (where >= 0) != (n.Where != nil) || where == end-1 {
-		return c, false
-	}
-	if where < 0 {
-		return clauses{from: text(from, end)}, from+1 < end
-	}
-	return clauses{text(from, where), text(where+1, end)}, true
 }
 
 // harmless reports whether a query's conditions cannot fail, nor be the reason for a warning, whatever rows they are
@@ -352,7 +447,7 @@ func (pl *planner) harmless(n *ast.SelectStmt, srcs sources) bool {
 	ons(n.From.TableRefs, &all)
 	for _, e := range all {
 		var p pure
-		if e.Accept(&p); p.other || !l.truth(e) {
+		if e.Accept(&p); p.other || !l.truth(e) || !pl.copyParams(e, &l) {
 			return false
 		}
 	}
@@ -395,7 +490,7 @@ func (p *pure) Enter(n ast.Node) (ast.Node, bool) {
 		_, literal := n.V.(*test_driver.ValueExpr)
 		p.other = p.other || n.Op != opcode.Not && n.Op != opcode.Not2 && !literal
 	case *ast.ColumnNameExpr, *ast.ColumnName, *ast.ParenthesesExpr, *ast.IsNullExpr, *ast.IsTruthExpr, *ast.BetweenExpr,
-		*ast.PatternInExpr, *ast.PatternLikeOrIlikeExpr, *test_driver.ValueExpr:
+		*ast.PatternInExpr, *ast.PatternLikeOrIlikeExpr, *test_driver.ValueExpr, *test_driver.ParamMarkerExpr:
 	default:
 		p.other = true
 	}
@@ -470,32 +565,44 @@ func (ss sources) owner(n *ast.ColumnName) (c *Column, as string, ok bool) {
 
 // spell returns the column's expression. The server runs a whole one once. A query in FROM reads no more rows than it
 // shows; MySQL's may name the row around it, MariaDB's may not.
-func (c *besides) spell(d Dialect) string {
+func (c *besides) spell(d Dialect) []Piece {
 	rowID, wList := quoted(c.of.name)+"."+rewrite.RowIDColumn, quoted(c.of.name)+"."+rewrite.WListColumn
-	shown := "(SELECT JSON_ARRAYAGG(isotap_row) FROM (SELECT " + d.element(rowID, wList, false) + " AS isotap_row " + c.query +
-		" LIMIT " + strconv.Itoa(MaxBeside) + ") AS isotap_rows)"
+	head := "(SELECT JSON_ARRAYAGG(isotap_row) FROM (SELECT " + d.element(rowID, wList, c.of.outer) + " AS isotap_row "
+	tail := " LIMIT " + strconv.Itoa(MaxBeside) + ") AS isotap_rows)"
+	cast, end := "CAST(", " AS BINARY)"
+	if d == MySQL {
+		cast, end = "LEFT("+cast, end+", "+strconv.Itoa(maxBesideBytes)+")"
+	}
 	switch {
 	case c.whole:
-		return binaryArray(shown)
+		return slices.Concat([]Piece{text(cast + head)}, c.query, []Piece{text(tail + end)})
 	case d == MariaDB:
-		shown = "(SELECT " + d.array(rowID, wList, MaxBeside, false) + " " + c.query + ")"
+		head, tail = "(SELECT "+d.array(rowID, wList, MaxBeside, c.of.outer)+" ", ")"
 	}
-	return binaryArray("IF(SYSDATE(6) < NOW(6) + INTERVAL " + strconv.Itoa(besideFor) + " MICROSECOND, " + shown +
-		", _latin1'" + Lacking + "')")
+	if c.decided != nil {
+		head, tail = ", NULL, "+head, tail+")"
+	}
+	begin := []Piece{text(cast + "IF(SYSDATE(6) < NOW(6) + INTERVAL " + strconv.Itoa(besideFor) + " MICROSECOND, ")}
+	if c.decided != nil {
+		begin = slices.Concat(begin, []Piece{text("IF((")}, c.decided, []Piece{text(") IS TRUE")})
+	}
+	return slices.Concat(begin, []Piece{text(head)}, c.query, []Piece{text(tail + ", _latin1'" + Lacking + "')" + end)})
 }
 
 // appendBesides puts the columns that show what subqueries read behind all others.
 func (pl *planner) appendBesides(b *block) error {
-	var items strings.Builder
+	var items []Piece
 	for _, c := range pl.besides {
 		if err := pl.checkSpelling(c.of.name); err != nil {
 			return err
 		}
-		items.WriteString(", " + c.spell(pl.session.Dialect))
+		items = append(append(items, text(", ")), c.spell(pl.session.Dialect)...)
 		pl.plan.Result.Sources = append(pl.plan.Result.Sources, Source{Table: c.of.table.Name, Array: true,
 			Limit: MaxBeside, Beside: true, Whole: c.whole})
 	}
-	pl.appendToList(b, items.String())
+	pos, gap := pl.after(b.list[len(b.list)-1].last)
+	pl.insertAt(pos, append(items, text(gap))...)
+	pl.plan.Upstream.Copies = append(pl.plan.Upstream.Copies, pl.parameters...)
 	pl.plan.Result.Reply, pl.plan.Upstream.Repeats = rewrite.Trimmed, true
 	return nil
 }
