@@ -15,8 +15,9 @@ var (
 			"system table. Nothing to do if it holds no data of the application.",
 	})
 	ReasonView = tables.declare(cause{
-		text:     "view",
-		means:    meansUnsureName,
+		text: "view",
+		means: "a view that does not show the keys of all its tables, is read by an aggregate, locked or written " +
+			"([ADR 62](adr/0062-subqueries.md))",
 		postgres: "a view that does not show the keys of all its tables, or is written",
 		hint:     "Query the tables behind the view in the test, or read the finding list as silent about them.",
 	})

@@ -125,6 +125,31 @@ func session(t *testing.T, args []datadriven.CmdArg) Session {
 	return s
 }
 
+// TestWhatApplicationsSendIsObserved compares how statements of applications are observed with testdata/applications;
+// run with -rewrite to write it anew.
+func TestWhatApplicationsSendIsObserved(t *testing.T) {
+	r := New(testSchema(), Options{})
+	datadriven.RunTest(t, "testdata/applications/orms", func(t *testing.T, d *datadriven.TestData) string {
+		var b strings.Builder
+		for _, of := range []struct {
+			name string
+			Dialect
+			version uint32
+		}{{"MariaDB", MariaDB, 101119}, {"MySQL", MySQL, 90704}, {"TiDB", TiDB, 80400}} {
+			s := testSession()
+			s.SetSQLMode("STRICT_TRANS_TABLES")
+			s.Dialect, s.Version, s.Repeats = of.Dialect, of.version, true
+			p := r.Plan(d.Input, s)
+			fmt.Fprintf(&b, "%s: %v", of.name, p.Observation)
+			if !p.Reason.IsZero() {
+				fmt.Fprintf(&b, " (%s)", p.Reason)
+			}
+			b.WriteString("\n")
+		}
+		return b.String()
+	})
+}
+
 // TestPlanGolden compares plans with testdata/plan; run with -rewrite to write them anew.
 func TestPlanGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata/plan", func(t *testing.T, path string) {
