@@ -335,6 +335,8 @@ type block struct {
 type nesting struct {
 	columns int // identity columns that got a name so far
 	with    *withScope
+	// counted is the only source of a statement that has one row of all that this has.
+	counted *source
 	// joined says that the query being looked at is joined with something: an array of its rows would be
 	// repeated for every row of that.
 	joined bool
@@ -621,10 +623,14 @@ func (pl *planner) block(n *ast.SelectStmt) (*block, *usage, error) {
 		return b, use, nil
 	}
 	b.srcs = flatten(n.From.TableRefs)
+	pl.nesting.counted = nil
+	if pl.countsRows(b, use) {
+		pl.nesting.counted = b.srcs[0]
+	}
 	if err := pl.resolve(b.srcs); err != nil {
 		return nil, nil, err
 	}
-	if behind := pl.lookBehind(b); !b.srcs.observable() && !behind {
+	if behind := pl.lookBehind(b); !b.srcs.observable() && !behind && len(pl.besides) == 0 {
 		return b, use, nil
 	}
 	if pl.mayWarn(n, b.srcs) {

@@ -86,6 +86,7 @@ func (pl *planner) resolve(ss sources) error {
 		switch {
 		case !ok && s.node.AsName.O == "":
 			s.reason = history.ReasonDerivedTable
+		case !ok && pl.readsAside(s):
 		case !ok:
 			s.shows, s.reason = pl.derived(s.node.Source)
 		default:

@@ -42,6 +42,7 @@ type besides struct {
 	decided []Piece
 	// whole says that it reads the same for all rows of the result.
 	whole bool
+	limit int // of its identities; 0: MaxBeside
 }
 
 // A link is a subquery where it stands. Matched says that a row is left out unless the subquery finds one that is equal
@@ -332,20 +333,8 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 		return nil, false
 	}
 	srcs := flatten(n.From.TableRefs)
-	for i, s := range srcs {
-		base, ok := s.node.Source.(*ast.TableName)
-		if !ok || !plainTable(base) {
-			return nil, false
-		}
-		if c, uncertain := pl.nesting.with.find(base.Name.O); base.Schema.L == "" && (c != nil || uncertain) {
-			return nil, false
-		}
-		if s.name = base.Name.O; s.node.AsName.O != "" {
-			s.name = s.node.AsName.O
-		}
-		if s.table, _ = pl.table(base); s.table == nil || srcs[:i].named(s.name) != nil {
-			return nil, false
-		}
+	if !pl.baseSources(srcs) {
+		return nil, false
 	}
 	query, ok := pl.cutOut(n)
 	if !ok || !pl.harmless(n, append(slices.Clone(srcs), b.srcs...)) {
@@ -369,6 +358,26 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 		found = append(found, &besides{of: s, query: query.pieces(), whole: whole})
 	}
 	return found, true
+}
+
+// baseSources finds the tables of a FROM clause. It reports whether there is nothing else, under names of their own.
+func (pl *planner) baseSources(srcs sources) bool {
+	for i, s := range srcs {
+		base, ok := s.node.Source.(*ast.TableName)
+		if !ok || !plainTable(base) {
+			return false
+		}
+		if c, uncertain := pl.nesting.with.find(base.Name.O); base.Schema.L == "" && (c != nil || uncertain) {
+			return false
+		}
+		if s.name = base.Name.O; s.node.AsName.O != "" {
+			s.name = s.node.AsName.O
+		}
+		if s.table, _ = pl.table(base); s.table == nil || srcs[:i].named(s.name) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // plainLimit reports whether a limit leaves EXISTS as it is.
@@ -409,18 +418,26 @@ func joined(c clauses, test string) clauses {
 	return clauses{c.from, slices.Concat([]Piece{text("(")}, c.where, []Piece{text(") AND " + test)})}
 }
 
-// verbOf returns the token SELECT of a query in parentheses; -1 where it is not found.
-func (pl *planner) verbOf(n *ast.SelectStmt) int {
+// armVerb returns the token SELECT of a query; -1 where it is not found.
+func (pl *planner) armVerb(n *ast.SelectStmt) int {
 	st := pl.st
 	first := st.tokenAt(n.Fields.Fields[0].Offset)
 	verb := first - 1
 	for verb >= 0 && st.Tokens[verb].Kind == mysqltoken.Word && !st.is(verb, "SELECT") {
 		verb--
 	}
-	if first < 0 || verb < 1 || !st.is(verb, "SELECT") || !st.mark(verb-1, "(") {
+	if first < 0 || verb < 0 || !st.is(verb, "SELECT") {
 		return -1
 	}
 	return verb
+}
+
+// verbOf returns the token SELECT of a query in parentheses; -1 where it is not found.
+func (pl *planner) verbOf(n *ast.SelectStmt) int {
+	if verb := pl.armVerb(n); verb > 0 && pl.st.mark(verb-1, "(") {
+		return verb
+	}
+	return -1
 }
 
 // cutOut returns a query's FROM clause and condition from the text.
@@ -567,17 +584,18 @@ func (ss sources) owner(n *ast.ColumnName) (c *Column, as string, ok bool) {
 // shows; MySQL's may name the row around it, MariaDB's may not.
 func (c *besides) spell(d Dialect) []Piece {
 	rowID, wList := quoted(c.of.name)+"."+rewrite.RowIDColumn, quoted(c.of.name)+"."+rewrite.WListColumn
+	limit := c.most()
 	head := "(SELECT JSON_ARRAYAGG(isotap_row) FROM (SELECT " + d.element(rowID, wList, c.of.outer) + " AS isotap_row "
-	tail := " LIMIT " + strconv.Itoa(MaxBeside) + ") AS isotap_rows)"
+	tail := " LIMIT " + strconv.Itoa(limit) + ") AS isotap_rows)"
 	cast, end := "CAST(", " AS BINARY)"
-	if d == MySQL {
+	if d == MySQL && limit == MaxBeside {
 		cast, end = "LEFT("+cast, end+", "+strconv.Itoa(maxBesideBytes)+")"
 	}
 	switch {
 	case c.whole:
 		return slices.Concat([]Piece{text(cast + head)}, c.query, []Piece{text(tail + end)})
 	case d == MariaDB:
-		head, tail = "(SELECT "+d.array(rowID, wList, MaxBeside, c.of.outer)+" ", ")"
+		head, tail = "(SELECT "+d.array(rowID, wList, limit, c.of.outer)+" ", ")"
 	}
 	if c.decided != nil {
 		head, tail = ", NULL, "+head, tail+")"
@@ -589,6 +607,14 @@ func (c *besides) spell(d Dialect) []Piece {
 	return slices.Concat(begin, []Piece{text(head)}, c.query, []Piece{text(tail + ", _latin1'" + Lacking + "')" + end)})
 }
 
+// most returns how many identities the column shows at most.
+func (c *besides) most() int {
+	if c.limit > 0 {
+		return c.limit
+	}
+	return MaxBeside
+}
+
 // appendBesides puts the columns that show what subqueries read behind all others.
 func (pl *planner) appendBesides(b *block) error {
 	var items []Piece
@@ -598,7 +624,7 @@ func (pl *planner) appendBesides(b *block) error {
 		}
 		items = append(append(items, text(", ")), c.spell(pl.session.Dialect)...)
 		pl.plan.Result.Sources = append(pl.plan.Result.Sources, Source{Table: c.of.table.Name, Array: true,
-			Limit: MaxBeside, Beside: true, Whole: c.whole})
+			Limit: c.most(), Beside: true, Whole: c.whole})
 	}
 	pos, gap := pl.after(b.list[len(b.list)-1].last)
 	pl.insertAt(pos, append(items, text(gap))...)
