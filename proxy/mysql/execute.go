@@ -199,7 +199,7 @@ func (s *Session) leavesPrepared(p *prepared) history.Reason {
 		return history.ReasonMalformedParameters
 	case !p.rewritten && splices(p.plan):
 		return history.ReasonPreparedUnchanged
-	case p.rewritten && len(p.plan.Upstream.Copies) > 0 && !p.plan.Upstream.Repeats && slices.Contains(p.long, true):
+	case p.rewritten && len(p.plan.Upstream.Copies) > 0 && (!p.plan.Upstream.Repeats || p.plan.Upstream.FitsOnly) && slices.Contains(p.long, true):
 		return history.ReasonLongData
 	case p.rewritten && !s.planHolds(p):
 		return history.ReasonPreparedBefore

@@ -129,7 +129,8 @@ func (p *prepared) appendParams(b, nulls []byte, values [][]byte, hidden []sqlmy
 // client's would. What cannot be read does not fit either, but is told elsewhere. One that reads again goes upstream
 // whatever they are: see readsFit.
 func (p *prepared) fits(payload []byte) bool {
-	if len(p.plan.Upstream.Copies) == 0 || p.plan.Upstream.Repeats {
+	up := &p.plan.Upstream
+	if len(up.Copies) == 0 || up.Repeats && !up.FitsOnly {
 		return true
 	}
 	r := reader{b: payload}
@@ -142,7 +143,13 @@ func (p *prepared) fits(payload []byte) bool {
 	if r.err != nil || len(types) != 2*p.params {
 		return true
 	}
-	return !slices.ContainsFunc(p.plan.Upstream.Copies, func(c sqlmysql.Copy) bool {
+	if up.Repeats {
+		bound := *p
+		bound.types = types
+		values, err := bound.values(&r, nulls)
+		return err != nil || bound.readsFit(values, nulls)
+	}
+	return !slices.ContainsFunc(up.Copies, func(c sqlmysql.Copy) bool {
 		return nulls[c.Param/8]&(1<<(c.Param%8)) == 0 && !copies(types[2*c.Param], c.Integer)
 	})
 }

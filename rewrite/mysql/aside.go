@@ -50,7 +50,7 @@ func (pl *planner) readsAside(s *source) bool {
 	if len(all) == 0 || len(all) > maxBesideColumns {
 		return false
 	}
-	pl.besides, pl.literal = all, true
+	pl.besides, pl.literal, pl.plan.Upstream.FitsOnly = all, true, true
 	return true
 }
 

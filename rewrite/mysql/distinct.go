@@ -6,13 +6,16 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
 // SELECT DISTINCT compares whole rows, so no column may tell of one. A column that is the same in all rows leaves the
 // duplicates what they are: an array of all the rows that the statement reads of a table, by a subquery with its own
 // FROM clause and condition (ADR 62). The server computes it once. Where the snapshot lasts, and for what does not fit,
-// there is a companion instead (ADR 17): it can show more rows.
+// there is a companion instead (ADR 17): it can show more rows. So there is where an index may give the rows without
+// their duplicates: with one more column, whatever it is, the server reads them in another way, and what it says of its
+// columns is not the same.
 
 // distinctRows has a SELECT DISTINCT show the rows that it reads. It reports whether it does; otherwise the planner is
 // as it was.
@@ -28,7 +31,8 @@ func (pl *planner) distinctRows(n *ast.SelectStmt) bool {
 	all := *n
 	all.Distinct = false
 	b, use, err := c.block(&all)
-	if err != nil || b.list == nil || b.grouped || use.window || use.subquery || c.plan.Observation != history.Exact {
+	if err != nil || b.list == nil || b.grouped || mayHideLocks(n, b.srcs) || ordersGroups(b.srcs) || use.window ||
+		use.subquery || c.plan.Observation != history.Exact {
 		return false
 	}
 	read, ok := c.clausesIn(n, 0, c.st.last()+1)
@@ -50,8 +54,15 @@ func (pl *planner) distinctRows(n *ast.SelectStmt) bool {
 	pl.edits, pl.literal = c.edits, true
 	pl.plan.Observation, pl.plan.Reason = history.Exact, history.Reason{}
 	pl.plan.Result.Reply, pl.plan.Result.Sources = c.plan.Result.Reply, c.plan.Result.Sources
-	pl.plan.Upstream.Repeats, pl.plan.Upstream.Copies = true, c.plan.Upstream.Copies
+	pl.plan.Upstream.Repeats, pl.plan.Upstream.Copies, pl.plan.Upstream.FitsOnly = true, c.plan.Upstream.Copies, true
 	return true
+}
+
+// ordersGroups reports whether an index of several columns may give the rows without their duplicates.
+func ordersGroups(srcs sources) bool {
+	return slices.ContainsFunc(srcs, func(s *source) bool {
+		return s.table == nil || slices.ContainsFunc(s.table.Indexes, func(x rewrite.Index) bool { return len(x.Columns) > 1 })
+	})
 }
 
 // readsAgain reports whether a SELECT may read rows a second time, in the same snapshot, to show which they are. A

@@ -16,12 +16,12 @@ func TestDistinctTellsAllRowsThatItReads(t *testing.T) {
 	s := newReadServer(t)
 	s.session.Repeats = true
 	for query, want := range map[string]string{
-		"SELECT DISTINCT dep FROM e":                                       everyE,
-		"SELECT DISTINCT note, dep FROM e WHERE id < 3 ORDER BY 1":         dep1,
-		"SELECT DISTINCT d.* FROM d JOIN e ON e.dep = d.id WHERE e.id < 4": "d1 d2 " + dep1 + " e3",
-		"SELECT DISTINCT name FROM d, e WHERE dep = d.id AND e.id = 4":     "d2 e4",
-		"SELECT DISTINCT UPPER(name), 1 + 1 FROM d x WHERE x.id = 1":       "d1",
-		"select distinctrow id from e where dep in (1, 7) or note is null": dep1 + " e3",
+		"SELECT DISTINCT dep, note FROM e":                                                everyE,
+		"SELECT DISTINCT note, dep FROM e WHERE id < 3 ORDER BY 1":                        dep1,
+		"SELECT DISTINCT d.* FROM d JOIN e ON e.dep = d.id WHERE e.id < 4 AND pay > 1":    "d1 d2 " + dep1 + " e3",
+		"SELECT DISTINCT name, boss FROM d, e WHERE dep = d.id AND pay = 30 AND e.id = 4": "d2 e4",
+		"SELECT DISTINCT UPPER(name), 1 + 1, boss FROM d x WHERE x.id = 1":                "d1",
+		"select distinctrow id from e where dep in (1, 7) or note is null":                dep1 + " e3",
 	} {
 		p := s.rewriter.Plan(query, s.session)
 		if p.Observation != history.Exact {
@@ -29,9 +29,9 @@ func TestDistinctTellsAllRowsThatItReads(t *testing.T) {
 		}
 		s.compare(query, want)
 	}
-	for _, query := range []string{"SELECT DISTINCT dep FROM e LIMIT 1", "SELECT DISTINCT COUNT(*) FROM e GROUP BY dep",
-		"SELECT DISTINCT dep FROM e FOR UPDATE", "SELECT DISTINCT dep FROM e WHERE 1 / id > 0",
-		"SELECT DISTINCT d.id FROM d LEFT JOIN e ON e.dep = d.id", "SELECT DISTINCT dep FROM e WHERE note = 1"} {
+	for _, query := range []string{"SELECT DISTINCT pay FROM e LIMIT 1", "SELECT DISTINCT dep FROM e", "SELECT DISTINCT COUNT(*) FROM e GROUP BY dep",
+		"SELECT DISTINCT pay FROM e FOR UPDATE", "SELECT DISTINCT pay FROM e WHERE 1 / id > 0",
+		"SELECT DISTINCT d.id FROM d LEFT JOIN e ON e.dep = d.id", "SELECT DISTINCT pay FROM e WHERE note = 1"} {
 		if p := s.rewriter.Plan(query, s.session); p.Observation == history.Exact {
 			t.Errorf("%s is exact", query)
 		}

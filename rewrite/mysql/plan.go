@@ -57,9 +57,10 @@ type Upstream struct {
 	// Hidden are in order of Index; empty for a text without holes.
 	Hidden []Hidden
 	// Copies are the client's parameters that Hidden ones repeat. What isotap adds holds for values of their types
-	// only: with others the statement must go upstream as the client wrote it, or, where it Repeats reads, with NULLs in
-	// the place of all copies.
-	Copies []Copy
+	// only: with others the statement must go upstream as the client wrote it, or, where it Repeats reads and not
+	// FitsOnly, with NULLs in the place of all copies.
+	Copies   []Copy
+	FitsOnly bool
 	// Parts are the places in the text where its statements end, of which there are several, each before its semicolon,
 	// the last at the end of the text. Every statement can be sent to the server by itself. Nil: the text is one
 	// statement, or must not be cut.

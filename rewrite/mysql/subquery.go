@@ -52,8 +52,6 @@ type link struct {
 	equal   ast.ExprNode
 	exists  bool
 	matched bool
-	// joins says that the server may make a join of it and the tables around it.
-	joins bool
 }
 
 // lookInto finds out how the subqueries of the statement's only block can be run again, and reports whether that is so
@@ -89,10 +87,6 @@ func (pl *planner) lookInto(b *block) bool {
 			return false
 		}
 		links, decided = append(links[:shown], only.link), only.decided
-	}
-	if pl.session.Dialect == MySQL && n.OrderBy != nil && (len(b.srcs) > 1 ||
-		slices.ContainsFunc(links, func(l link) bool { return l.joins })) {
-		return false // a join may be sorted in a temporary table or not, and its columns have other flags then
 	}
 	var found []*besides
 	for i := range links {
@@ -195,12 +189,12 @@ func conjuncts(e ast.ExprNode, links *[]link) bool {
 		}
 	case *ast.ExistsSubqueryExpr:
 		n, ok := subqueryOf(e.Sel)
-		*links = append(*links, link{query: n, exists: true, matched: !e.Not, joins: !e.Not})
+		*links = append(*links, link{query: n, exists: true, matched: !e.Not})
 		return ok
 	case *ast.PatternInExpr:
 		if e.Sel != nil && !e.Not {
 			n, ok := subqueryOf(e.Sel)
-			*links = append(*links, link{query: n, equal: e.Expr, matched: true, joins: true})
+			*links = append(*links, link{query: n, equal: e.Expr, matched: true})
 			return ok && compared(e.Expr, links)
 		}
 	}
@@ -237,7 +231,7 @@ func compared(e ast.ExprNode, links *[]link) bool {
 		}
 	case *ast.CompareSubqueryExpr:
 		n, ok := subqueryOf(e.R)
-		*links = append(*links, link{query: n, joins: true})
+		*links = append(*links, link{query: n})
 		return ok && compared(e.L, links)
 	case *ast.FuncCallExpr:
 		if name := e.FnName.L; (name == "coalesce" || name == "ifnull") && len(e.Args) > 0 &&
