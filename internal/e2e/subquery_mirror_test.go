@@ -11,8 +11,9 @@ import (
 	"github.com/isotap/isotap/internal/testdb"
 )
 
-// TestSubqueriesAreAnsweredAsByTheServer runs random SELECTs with subqueries, SELECT DISTINCTs and reads of views, directly and through
-// isotap: the columns that show what these read change neither rows nor what is said of the client's own columns.
+// TestSubqueriesAreAnsweredAsByTheServer runs random SELECTs with subqueries, SELECT DISTINCTs and reads of views,
+// directly and through isotap: the columns that show what these read change neither rows nor what is said of the
+// client's own columns.
 func TestSubqueriesAreAnsweredAsByTheServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")

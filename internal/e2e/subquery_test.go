@@ -34,8 +34,8 @@ var subqueryCases = []subqueryCase{
 	{"SELECT id FROM doc WHERE id = 1 AND EXISTS (SELECT 1 FROM note WHERE note.doc = doc.id)", "inexact (subquery), 1 reads"},
 }
 
-// TestSubqueriesWithParametersAreObserved has prepared statements whose parameters stand in their subqueries, among them
-// some that the server would warn of, were they compared a second time.
+// TestSubqueriesWithParametersAreObserved has prepared statements whose parameters stand in their subqueries, among
+// them some that the server would warn of, were they compared a second time.
 func TestSubqueriesWithParametersAreObserved(t *testing.T) {
 	testdb.Only(t, "others' are not looked into", "mariadb", testdb.MariaDB118.Name, testdb.MySQL.Name)
 	b := newBench(t, nil, append(notes(), "CREATE TABLE word (id INT PRIMARY KEY, w VARCHAR(9), d DATE)",

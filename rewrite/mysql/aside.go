@@ -11,7 +11,8 @@ import (
 // maxAside is how many identities of a table are shown beside the only row of a result.
 const maxAside = 1000
 
-// countsRows reports whether a statement has one row in any case, made of all rows of the only query in its FROM clause.
+// countsRows reports whether a statement has one row in any case, made of all rows of the only query in its FROM
+// clause.
 func (pl *planner) countsRows(b *block, use *usage) bool {
 	n := b.n
 	return n == pl.alone && len(b.srcs) == 1 && b.grouped && n.GroupBy == nil && n.Where == nil && n.Having == nil &&

@@ -120,8 +120,8 @@ type Hidden struct {
 // A Copy is a parameter of the client's that occurs in what a plan adds. NULL is of every type.
 type Copy struct {
 	Param int // its position among the client's own
-	// Integer: it must be an integer; Moment: a date, with or without a time, or the text of one; otherwise a string that
-	// is sent with the rest.
+	// Integer: it must be an integer; Moment: a date, with or without a time, or the text of one; otherwise a string
+	// that is sent with the rest.
 	Integer, Moment bool
 }
 
