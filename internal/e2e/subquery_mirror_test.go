@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -97,26 +96,19 @@ func drawSubqueries(t *rapid.T) string {
 		one("", "", "", " FOR UPDATE", " LOCK IN SHARE MODE")
 }
 
-// drawDistinct draws a SELECT DISTINCT.
+// drawDistinct draws a SELECT DISTINCT that needs a column that is in no index. What an index answers alone the server may
+// read in another way when the table has isotap's columns, whoever asks.
 func drawDistinct(t *rapid.T) string {
 	one := func(of ...string) string { return rapid.SampledFrom(of).Draw(t, "part") }
-	from := one("t1", "t1", "t2", "t3", "t1 JOIN t2 ON t2.k1 = t1.id", "t2, t3", "t1, t3 AS o")
-	columns := []string{"*"}
-	for table, names := range map[string][]string{"t1": {"t1.id", "t1.a", "t1.b", "t1.c", "t1.a, t1.b", "t1.b, t1.c"},
-		"t2": {"k1", "k2", "v", "k1, v", "f"}, "t3": {"x", "y", "e", "x, e"}} {
-		if strings.Contains(from, table) {
-			columns = append(columns, names...)
-		}
+	from := one("t1", "t1", "t2", "t3", "t1 JOIN t3 AS o ON o.x = t1.id AND o.y > 0")
+	shown, where := one("t1.c", "t1.b, t1.c", "t1.*", "t1.c + 1, t1.a"), one("", " WHERE t1.b = 'p'", " WHERE t1.id > 1")
+	switch from {
+	case "t2":
+		shown, where = one("f", "f, v", "*", "k2, f", "v, j"), one("", " WHERE v > 1", " WHERE k2 = 'p'")
+	case "t3":
+		shown, where = one("y", "e", "x, e", "*", "UPPER(e)"), one("", " WHERE e = 'p'", " WHERE x IS NULL")
 	}
-	slices.Sort(columns)
-	where := one("", "", " WHERE 1 = 1")
-	switch {
-	case strings.Contains(from, "t2"):
-		where = one(where, " WHERE v > 1", " WHERE k1 < 12", " WHERE k2 = 'p'")
-	case strings.Contains(from, "t1"):
-		where = one(where, " WHERE t1.b = 'p'", " WHERE t1.id > 1", " WHERE t1.a IS NULL")
-	}
-	return "SELECT DISTINCT " + one(columns...) + " FROM " + from + where + one("", "", " ORDER BY 1", " ORDER BY 1 DESC")
+	return "SELECT DISTINCT " + shown + " FROM " + from + where + one("", "", " ORDER BY 1", " ORDER BY 1 DESC")
 }
 
 // drawViews draws a SELECT of views.
