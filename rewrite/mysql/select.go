@@ -124,7 +124,7 @@ func positionBeyond(n *ast.SelectStmt, srcs sources) bool {
 func (pl *planner) show(b *block) error {
 	shown := b.shown()
 	switch {
-	case len(shown) == 0 && len(pl.besides) == 0:
+	case len(shown) == 0 && (len(pl.besides) == 0 || b.srcs.observable()):
 		return refusal(history.ReasonNestedAggregate)
 	case len(shown) == 0:
 		return nil // what is behind views is shown alone

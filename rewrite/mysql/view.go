@@ -110,7 +110,7 @@ func (pl *planner) keysShown(n *ast.SelectStmt, view *Table) []viewed {
 			return nil
 		}
 	}
-	equal := equalColumns(n)
+	equal := equalColumns(n, srcs)
 	var all []viewed
 	for _, s := range srcs {
 		base := s.node.Source.(*ast.TableName)
@@ -160,8 +160,8 @@ func columnKey(table, column string) string {
 	return strings.ToLower(table) + "." + strings.ToLower(column)
 }
 
-// equalColumns returns pairs of columns that the conditions of a query of inner joins make equal, both ways.
-func equalColumns(n *ast.SelectStmt) map[string]string {
+// equalColumns returns pairs of integer columns that the conditions of a query of inner joins make equal, both ways.
+func equalColumns(n *ast.SelectStmt, srcs sources) map[string]string {
 	equal := make(map[string]string)
 	if !innerJoins(n.From.TableRefs) {
 		return equal
@@ -183,7 +183,7 @@ func equalColumns(n *ast.SelectStmt) map[string]string {
 			switch {
 			case e.Op == opcode.LogicAnd:
 				conditions = append(conditions, e.L, e.R)
-			case e.Op == opcode.EQ && ok1 && ok2:
+			case e.Op == opcode.EQ && ok1 && ok2 && srcs.isInteger(left.Name) && srcs.isInteger(right.Name):
 				l := columnKey(left.Name.Table.O, left.Name.Name.O)
 				r := columnKey(right.Name.Table.O, right.Name.Name.O)
 				equal[l], equal[r] = r, l
@@ -191,4 +191,14 @@ func equalColumns(n *ast.SelectStmt) map[string]string {
 		}
 	}
 	return equal
+}
+
+// isInteger reports whether a name with its table is that of an integer column.
+func (ss sources) isInteger(n *ast.ColumnName) bool {
+	s := ss.named(n.Table.O)
+	if s == nil || s.table == nil {
+		return false
+	}
+	c := s.table.ColumnInAnyCase(n.Name.O)
+	return c != nil && integerType(c.Type)
 }
