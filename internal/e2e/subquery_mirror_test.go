@@ -96,8 +96,8 @@ func drawSubqueries(t *rapid.T) string {
 		one("", "", "", " FOR UPDATE", " LOCK IN SHARE MODE")
 }
 
-// drawDistinct draws a SELECT DISTINCT that needs a column that is in no index. What an index answers alone the server may
-// read in another way when the table has isotap's columns, whoever asks.
+// drawDistinct draws a SELECT DISTINCT that needs a column that is in no index. What an index answers alone the server
+// may read in another way when the table has isotap's columns, whoever asks.
 func drawDistinct(t *rapid.T) string {
 	one := func(of ...string) string { return rapid.SampledFrom(of).Draw(t, "part") }
 	from := one("t1", "t1", "t2", "t3", "t1 JOIN t3 AS o ON o.x = t1.id AND o.y > 0")
