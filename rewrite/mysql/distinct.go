@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
@@ -31,7 +32,7 @@ func (pl *planner) distinctRows(n *ast.SelectStmt) bool {
 	all := *n
 	all.Distinct = false
 	b, use, err := c.block(&all)
-	if err != nil || b.list == nil || b.grouped || mayHideLocks(n, b.srcs) || ordersGroups(b.srcs) || use.window ||
+	if err != nil || b.list == nil || b.grouped || mayHideLocks(n, b.srcs) || ordersGroups(n, b.srcs) || use.window ||
 		use.subquery || c.plan.Observation != history.Exact {
 		return false
 	}
@@ -58,10 +59,14 @@ func (pl *planner) distinctRows(n *ast.SelectStmt) bool {
 	return true
 }
 
-// ordersGroups reports whether an index of several columns may give the rows without their duplicates.
-func ordersGroups(srcs sources) bool {
+// ordersGroups reports whether an index of several columns may give the rows without their duplicates: it begins with
+// one that is asked for.
+func ordersGroups(n *ast.SelectStmt, srcs sources) bool {
+	needed := neededColumns(n, srcs)
 	return slices.ContainsFunc(srcs, func(s *source) bool {
-		return s.table == nil || slices.ContainsFunc(s.table.Indexes, func(x rewrite.Index) bool { return len(x.Columns) > 1 })
+		return s.table == nil || slices.ContainsFunc(s.table.Indexes, func(x rewrite.Index) bool {
+			return len(x.Columns) > 1 && (x.Columns[0] == "" || needed[s][strings.ToLower(x.Columns[0])])
+		})
 	})
 }
 

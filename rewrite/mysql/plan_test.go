@@ -53,6 +53,7 @@ func testSchema() tables {
 		"shop.cross": table("shop.cross", "id int, a int, b int, c int", "primary(id)", "a(a)", "b(b)"),
 		"shop.types": table("shop.types",
 			"id int, f float, d double, e enum, ts timestamp, body longtext, Name varchar, g int generated"),
+		"shop.pair":  table("shop.pair", "a int, b int, c int, d int", "primary(a, b)", "by_c(c, a)"),
 		"shop.shy":   table("shop.shy", "id int, secret int invisible, a int"),
 		"shop.o`dd":  table("shop.o`dd", "id int, `c int"),
 		"shop.größe": table("shop.größe", "id int, maß int"),
