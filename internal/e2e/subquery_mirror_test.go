@@ -46,9 +46,10 @@ func TestSubqueriesAreAnsweredAsByTheServer(t *testing.T) {
 }
 
 // drawParameters makes some statements prepared ones, with parameters in the place of their comparisons' literals. Not
-// all of them are of the type of their columns.
+// all of them are of the type of their columns. A join warns as often as its plan compares, and that hangs on the
+// tables' statistics: on MySQL 9.7, 7 or 6 times for the same text, before ANALYZE TABLE and behind it.
 func drawParameters(t *rapid.T, text string) randomStatement {
-	if !rapid.Bool().Draw(t, "prepared") {
+	if strings.HasPrefix(text, "SELECT DISTINCT") && strings.Contains(text, "JOIN") || !rapid.Bool().Draw(t, "prepared") {
 		return randomStatement{text: text}
 	}
 	s := randomStatement{prepared: true}
