@@ -15,6 +15,7 @@ type coverageCount struct {
 	levels [1 << 8]int      // by history.Level
 	// families are those of the runs in mode predicates. causes keeps what was worked out for their shapes.
 	families map[history.Run]dbms.Family
+	tagged   map[history.Run]bool // those of the MySQL family, whose rows carry tags
 	causes   map[shapeObserved]NoCondition
 	// conditioned are the tables that conditions were about, and imageless counts the versions of each table that rows
 	// were left in without their values.
@@ -34,11 +35,13 @@ func newCoverageCount() *coverageCount {
 	return &coverageCount{Coverage: Coverage{Reasons: make(map[history.Reason]int),
 		Causes: make(map[history.Reason]Observed)},
 		families: make(map[history.Run]dbms.Family), causes: make(map[shapeObserved]NoCondition),
+		tagged:      make(map[history.Run]bool),
 		conditioned: make(map[string]bool), imageless: make(map[string]int)}
 }
 
 // began takes in a run, before its transactions.
 func (c *coverageCount) began(info *history.Info) {
+	c.tagged[info.Run] = info.Server.Engine.Family() == dbms.MySQLFamily
 	if info.Mode == "predicates" {
 		c.families[info.Run] = info.Server.Engine.Family()
 	}
@@ -187,6 +190,9 @@ func (c *coverageCount) count(t *history.Txn) {
 			continue
 		}
 		c.countStmt(&t.Stmts[i])
+		if c.tagged[t.ID.Run()] && t.Status != history.Aborted && keepsTags(&t.Stmts[i]) {
+			c.OldTags++
+		}
 		if conditions {
 			c.countCondition(family, &t.Stmts[i])
 		}
@@ -210,6 +216,19 @@ func insertsUnfound(t *history.Txn) bool {
 		}
 	}
 	return false
+}
+
+// keepsTags reports whether a statement of the MySQL family's may have changed rows and left them the tags that they
+// had.
+func keepsTags(s *history.Stmt) bool {
+	if s.Observation != history.Opaque || s.Void {
+		return false
+	}
+	if s.Kind != history.Insert {
+		return s.Kind == history.Update
+	}
+	words := wordsOf(dbms.MySQLFamily, s.Shape)
+	return slices.ContainsFunc(words, func(w word) bool { return w.keyword("DUPLICATE") })
 }
 
 func (c *coverageCount) countStmt(s *history.Stmt) {

@@ -41,6 +41,40 @@ func TestConditionsAreCountedInModePredicates(t *testing.T) {
 	}
 }
 
+// TestStatementsThatKeepTagsAreCounted: whoever reads their rows later is told the version before.
+func TestStatementsThatKeepTagsAreCounted(t *testing.T) {
+	for _, tt := range []struct {
+		engine dbms.Engine
+		status history.Status
+		stmt   history.Stmt
+		want   int
+	}{
+		{dbms.TiDB, history.Committed, history.Stmt{Kind: history.Update, Observation: history.Opaque, Shape: "UPDATE t SET v = f(v)"}, 1},
+		{dbms.TiDB, history.Indeterminate, history.Stmt{Kind: history.Update, Observation: history.Opaque}, 1},
+		{dbms.TiDB, history.Aborted, history.Stmt{Kind: history.Update, Observation: history.Opaque}, 0},
+		{dbms.TiDB, history.Committed, history.Stmt{Kind: history.Update, Observation: history.Opaque, Void: true}, 0},
+		{dbms.TiDB, history.Committed, history.Stmt{Kind: history.Update, Observation: history.Exact}, 0},
+		{dbms.PostgreSQL, history.Committed, history.Stmt{Kind: history.Update, Observation: history.Opaque}, 0},
+		{dbms.MariaDB, history.Committed, history.Stmt{Kind: history.Insert, Observation: history.Opaque,
+			Shape: "INSERT INTO t VALUES (?) on duplicate key UPDATE v = v + ?"}, 1},
+		{dbms.MariaDB, history.Committed, history.Stmt{Kind: history.Insert, Observation: history.Opaque,
+			Shape: "INSERT INTO `duplicate` VALUES (?)"}, 0},
+		{dbms.MariaDB, history.Committed, history.Stmt{Kind: history.Select, Observation: history.Opaque}, 0},
+	} {
+		info := scriptInfo()
+		info.Server.Engine = tt.engine
+		tt.stmt.Num = 1
+		r, err := Analyze([]history.Info{info}, []*history.Txn{{ID: history.MakeTxnID(info.Run, 1), Session: 1,
+			Status: tt.status, Stmts: []history.Stmt{tt.stmt}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Coverage.OldTags; got != tt.want {
+			t.Errorf("%s, %s: %+v: %d, want %d", tt.engine, tt.status, tt.stmt, got, tt.want)
+		}
+	}
+}
+
 func TestEachStatementWithoutConditionHasACause(t *testing.T) {
 	for _, c := range []struct {
 		shape    string

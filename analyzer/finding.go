@@ -193,6 +193,9 @@ type Coverage struct {
 	// UnseenOrigins are those Reads that saw a version which no recorded transaction wrote, although it was not there
 	// when the recording began: what its writer did is in no finding.
 	UnseenOrigins int
+	// OldTags are statements of the MySQL family's that isotap did not observe, and whose rows kept the tags that they
+	// had: what is read of these rows later is told as the version before, as long as nobody else writes them.
+	OldTags int
 	// PutBack are the rows of the MySQL family's of which a version came back that had been replaced: somebody put
 	// them back past isotap, or the server lost what replaced it. What was there before is held against nothing behind
 	// it.

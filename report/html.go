@@ -172,6 +172,10 @@ func newPageCoverage(c *analyzer.Coverage) pageCoverage {
 		out.Facts = append(out.Facts, fact{number(c.UnseenOrigins), "reads of versions that nobody was seen to write",
 			"written past isotap, or by statements that it did not observe"})
 	}
+	if c.OldTags > 0 {
+		out.Facts = append(out.Facts, fact{number(c.OldTags), "unobserved statements left rows under the tags that they had",
+			"what is read of these later is told as the version before"})
+	}
 	if c.PutBack > 0 {
 		out.Facts = append(out.Facts, fact{number(c.PutBack), "rows had a version again that had been replaced",
 			"put back past isotap, or the server lost what replaced it"})

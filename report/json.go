@@ -101,6 +101,7 @@ type (
 		Unreadable        int          `json:"unreadable"`
 		Damaged           bool         `json:"damaged"`
 		UnseenOrigins     int          `json:"reads_of_unseen_origin"`
+		OldTags           int          `json:"statements_that_kept_tags"`
 		PutBack           int          `json:"rows_put_back"`
 		Several           int          `json:"transactions_of_several_statements"`
 		Looked            int          `json:"statements_that_looked_for_rows"`
@@ -322,7 +323,7 @@ func newJSONCoverage(c *analyzer.Coverage) jsonCoverage {
 		Reasons: make([]jsonReason, 0), RowReads: c.Reads, RowWrites: c.Writes, Levels: make([]jsonLevel, 0),
 		Kinds:      make([]jsonKind, 0),
 		Unrecorded: c.Unrecorded, Unreadable: c.Unreadable, Damaged: c.Damaged,
-		UnseenOrigins: c.UnseenOrigins, PutBack: c.PutBack, Several: c.Several, Looked: c.Looked, Conditions: c.Conditions,
+		UnseenOrigins: c.UnseenOrigins, OldTags: c.OldTags, PutBack: c.PutBack, Several: c.Several, Looked: c.Looked, Conditions: c.Conditions,
 		Limited: c.Without[analyzer.AnyRows] + c.Without[analyzer.Limited], Without: make([]jsonCause, 0), Wide: c.Wide,
 		Widened: make([]jsonCause, 0), Untested: c.Untested,
 		Imageless: c.Imageless, BeyondBound: c.BeyondBound, LookedAndInserted: c.LookedAndInserted,

@@ -64,6 +64,9 @@ func doubts(c *analyzer.Coverage) []string {
 	if c.UnseenOrigins > 0 {
 		why = append(why, unseenOrigins(c)+", and what its writers read and wrote is not known")
 	}
+	if c.OldTags > 0 {
+		why = append(why, oldTags(c))
+	}
 	if n := c.Log.Past; n > 0 {
 		why = append(why, plural(n, "transaction")+" went past isotap, and what they read is not known")
 	}
@@ -108,6 +111,11 @@ func doubtsOfConditions(c *analyzer.Coverage) (why []string) {
 // unseenOrigins says how many reads have no known writer, where there are any.
 func unseenOrigins(c *analyzer.Coverage) string {
 	return plural(c.UnseenOrigins, "read") + " of versions that nobody was seen to write"
+}
+
+// oldTags says how many statements left rows under the tags that these had, where there are any.
+func oldTags(c *analyzer.Coverage) string {
+	return plural(c.OldTags, "statement") + " that isotap did not observe left rows under the tags that they had"
 }
 
 // putBack says how many rows came back to what they had been, where there are any.

@@ -167,6 +167,9 @@ func (t *terminal) coverage(c *analyzer.Coverage) {
 	if c.UnseenOrigins > 0 {
 		t.text("           ", unseenOrigins(c)+": they were written past isotap, or by statements that it did not observe", "")
 	}
+	if c.OldTags > 0 {
+		t.text("           ", oldTags(c)+": what is read of these later is told as the version before", "")
+	}
 	if text := serverLog(c); text != "" {
 		t.text("           the server's log: ", text, "")
 	}

@@ -350,6 +350,7 @@ func TestTheSummaryHasTenLines(t *testing.T) {
 	r := clean()
 	c := &r.Coverage
 	c.UnseenOrigins, c.Log.Past, c.Log.Unlogged, c.Log.Either, c.PutBack, c.Untested, c.Imageless, c.Unrecorded = 1, 2, 3, 4, 5, 6, 7, 8
+	c.OldTags = 10
 	c.Log.Left = 9
 	c.Several, c.Exact, c.Inexact, r.Baseline = 0, 1000, 4208, "accepted.json"
 	c.Reasons = map[history.Reason]int{history.ReasonNoIdentity: 3}

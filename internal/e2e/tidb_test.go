@@ -443,3 +443,31 @@ func TestTiDBsSerializableIsNone(t *testing.T) {
 		t.Errorf("%d findings: %+v", len(r.Findings), r.Findings)
 	}
 }
+
+// TestUnseenVersionsUnderOldTagsAreCounted has a client read what an UPDATE left whose text does not tell what it
+// stores. The version before is all that rows tell, and coverage says so.
+func TestUnseenVersionsUnderOldTagsAreCounted(t *testing.T) {
+	b := newTiDBBench(t, nil, "CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 1), (2, 1)")
+	x, y := b.conn(b.through), b.conn(b.through)
+	b.exec(x, "UPDATE t SET v = 5 WHERE id = 1")
+	b.exec(y, "UPDATE t SET v = CASE WHEN v > 1 THEN 77 ELSE 78 END WHERE id = 1")
+	b.exec(x, "SELECT v FROM t WHERE id = 1")
+	txns := b.txns()
+	var told, wrote history.Tag
+	for _, txn := range txns {
+		for _, s := range txn.Stmts {
+			switch {
+			case s.Kind == history.Select:
+				told = s.Accesses[0].Version
+			case s.Observation == history.Exact:
+				wrote = history.Tag{Txn: txn.ID, Stmt: s.Num}
+			}
+		}
+	}
+	if told != wrote || wrote.Initial() {
+		t.Errorf("the SELECT is told to have met %v, where %v is the version before", told, wrote)
+	}
+	if c := b.analyze().Coverage; c.OldTags != 1 || c.Opaque != 1 {
+		t.Errorf("%d statements are counted, %d opaque", c.OldTags, c.Opaque)
+	}
+}
