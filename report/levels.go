@@ -67,6 +67,10 @@ func doubts(c *analyzer.Coverage) []string {
 	if c.OldTags > 0 {
 		why = append(why, oldTags(c))
 	}
+	if n := c.Levels[history.ReadUncommitted]; n > 0 {
+		why = append(why, plural(n, "transaction")+" ran at READ UNCOMMITTED, and what such reads met of writes that nobody saw "+
+			"and that were undone leaves no trace")
+	}
 	if n := c.Log.Past; n > 0 {
 		why = append(why, plural(n, "transaction")+" went past isotap, and what they read is not known")
 	}
