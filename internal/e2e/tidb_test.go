@@ -444,9 +444,9 @@ func TestTiDBsSerializableIsNone(t *testing.T) {
 	}
 }
 
-// TestUnseenVersionsUnderOldTagsAreCounted has a client read what an UPDATE left whose text does not tell what it
+// TestUnseenVersionsUnderOldTagsAreCountedOnTiDB has a client read what an UPDATE left whose text does not tell what it
 // stores. The version before is all that rows tell, and coverage says so.
-func TestUnseenVersionsUnderOldTagsAreCounted(t *testing.T) {
+func TestUnseenVersionsUnderOldTagsAreCountedOnTiDB(t *testing.T) {
 	b := newTiDBBench(t, nil, "CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 1), (2, 1)")
 	x, y := b.conn(b.through), b.conn(b.through)
 	b.exec(x, "UPDATE t SET v = 5 WHERE id = 1")
