@@ -364,7 +364,7 @@ func (r *loggedRun) holdLoggedEdge(e *analyzer.Edge, verdicts map[truth.Verdict]
 			if from == 0 || to == 0 || r.dirty(from) || r.dirty(to) {
 				continue
 			}
-			verdict := r.log.Check(truth.Edge{Kind: kind, From: from, To: to})
+			verdict := r.log.Check(truth.Edge{Kind: kind, From: from, To: to, Unfound: e.NotFound})
 			if verdicts[verdict]++; verdict == truth.False {
 				r.t.Errorf("%s: %s %s of %s (%v) -> %s (%v) is not true\n%s\n%s", r.told, e.Kind, e.Row, e.From.ID, e.From.Level,
 					e.To.ID, e.To.Level, r.log.Story(from), r.log.Story(to))

@@ -15,7 +15,7 @@ import (
 )
 
 // partsOf returns what the analysis of n random parts of a recording tells: of short stretches of time, as if nothing
-// else had been recorded.
+// else had been recorded, and first of all of it.
 func partsOf(t *testing.T, dir string, rng *rand.Rand, n int) (found []*analyzer.Finding) {
 	t.Helper()
 	var keys []recorder.TxnKey
@@ -28,9 +28,12 @@ func partsOf(t *testing.T, dir string, rng *rand.Rand, n int) (found []*analyzer
 	}
 	const lag = int64(20 * time.Millisecond)
 	first, last := slices.Min(ends), slices.Max(ends)
-	for range n {
+	for k := range n {
 		p := analysis.Part{From: first + rng.Int64N(last-first+1)}
 		p.To = p.From + (last-first)/int64(2+rng.IntN(6))
+		if k == 0 {
+			p.From, p.To = first, last
+		}
 		p.LogFrom, p.LogTo = p.From+lag, p.To-lag
 		p.Run = keys[0].ID.Run()
 		for i, end := range ends {
@@ -70,7 +73,7 @@ func transactions(t *testing.T, dir string) (all []*history.Txn) {
 // holdParts holds what is found in parts of the recording against the log.
 func (r *tokenRun) holdParts(dir string) {
 	r.t.Helper()
-	found := partsOf(r.t, dir, rand.New(rand.NewPCG(uint64(len(r.recorded)), 7)), 4)
+	found := partsOf(r.t, dir, rand.New(rand.NewPCG(uint64(len(r.recorded)), 7)), 12)
 	verdicts := make(map[truth.Verdict]int)
 	for _, f := range found {
 		if f.Class == analyzer.Violation || r.serializable && !slices.ContainsFunc(f.Witness, beganAgain) {

@@ -173,9 +173,10 @@ func withoutLast(all []truth.Chain) (before []truth.Chain) {
 type tokenRun struct {
 	t            *testing.T
 	log          *truth.Log
-	told         string       // its seed and level
-	recorded     map[int]bool // the statements whose numbers are recorded: whether they are exact
-	planted      int          // lost updates that were planted
+	told         string              // its seed and level
+	recorded     map[int]bool        // the statements whose numbers are recorded: whether they are exact
+	numbers      map[history.Tag]int // those of statements, by their tags
+	planted      int                 // lost updates that were planted
 	serializable bool
 	unclear      []string // what was recorded of the planted ones, and is not exact
 }
@@ -223,7 +224,7 @@ func (r *tokenRun) hold(dir string) {
 	r.t.Helper()
 	infos, txns, a, result := r.analyzed(dir)
 	numbers := make(map[history.Tag]int)
-	r.recorded = make(map[int]bool)
+	r.recorded, r.numbers = make(map[int]bool), numbers
 	for _, x := range txns {
 		for i := range x.Stmts {
 			if s := &x.Stmts[i]; strings.Contains(s.Shape, "planted") && s.Observation != history.Exact {
@@ -369,11 +370,14 @@ func (r *tokenRun) holdEdge(e *analyzer.Edge, of string, verdicts map[truth.Verd
 	if !ok || e.Inexact || e.FromStmt == nil || e.ToStmt == nil {
 		return
 	}
-	verdict := truth.False
+	verdict, replaced := truth.False, 0
+	if e.NotFound && e.Kind == analyzer.WR {
+		replaced = r.replacedBy(e.FromStmt, e.Row)
+	}
 	var edge truth.Edge
 	for _, from := range numbersOf(e.From, e.FromStmt) {
 		for _, to := range numbersOf(e.To, e.ToStmt) {
-			edge = truth.Edge{Kind: kind, From: from, To: to}
+			edge = truth.Edge{Kind: kind, From: from, To: to, Unfound: e.NotFound, Replaced: replaced}
 			if v := r.log.Check(edge); v == truth.True || verdict == truth.False {
 				verdict = v
 			}
@@ -387,6 +391,16 @@ func (r *tokenRun) holdEdge(e *analyzer.Edge, of string, verdicts map[truth.Verd
 		r.t.Errorf("%s: %s of %v is not true: %s %s of %s (%v) -> %s (%v)\n%s\n%s", r.told, of, edge, e.Kind, e.Row, e.From.ID,
 			e.From.Level, e.To.ID, e.To.Level, r.log.Story(edge.From), r.log.Story(edge.To))
 	}
+}
+
+// replacedBy returns the statement that left the version of a row that another one replaced, 0 for none that is known.
+func (r *tokenRun) replacedBy(s *history.Stmt, row history.Row) int {
+	for i := range s.Accesses {
+		if a := &s.Accesses[i]; a.Row == row && a.Op != history.Read && !a.Inexact {
+			return r.numbers[a.Version]
+		}
+	}
+	return 0
 }
 
 // A tokenPlay plays one run: the clients side by side, and what disturbs them until they have ended.

@@ -203,6 +203,11 @@ const (
 type Edge struct {
 	Kind     Kind
 	From, To int
+	// Unfound says that the reader looked for the row and did not find it: a wr then says that it came when From had
+	// changed the row or taken it away, an rw that it came before To changed it or made it. Replaced is the statement
+	// that left the version which From replaced, if that is known.
+	Unfound  bool
+	Replaced int
 }
 
 // A Verdict is what the clients' truth says of an edge.
@@ -217,6 +222,9 @@ const (
 
 // Check says whether an edge is true.
 func (l *Log) Check(e Edge) Verdict {
+	if e.Unfound {
+		return l.checkUnfound(e)
+	}
 	switch e.Kind {
 	case WR:
 		return l.checkRead(e)
@@ -235,6 +243,46 @@ func (l *Log) Check(e Edge) Verdict {
 		return l.checkOrder(read, e)
 	}
 	return False
+}
+
+// checkUnfound says whether the reader was shown none of the versions that it should not have found: of an rw what To
+// left and what followed, of a wr what From left or took away, and what was before.
+func (l *Log) checkUnfound(e Edge) Verdict {
+	reader, writer := e.To, e.From
+	if e.Kind == RW {
+		reader, writer = e.From, e.To
+	}
+	missed := onlyOne(l.tokens(writer))
+	if e.Kind == WR {
+		var taken []Token
+		for _, c := range l.deleted[writer] {
+			taken = append(taken, c[max(0, len(c)-1):]...)
+		}
+		missed = slices.Concat(missed, onlyOne(taken), onlyOne(l.tokens(e.Replaced)))
+	}
+	if !l.Showed(reader) || len(missed) == 0 {
+		return Unknown
+	}
+	verdict := True
+	for _, c := range l.saw[reader] {
+		for _, m := range missed {
+			switch at := slices.Index(c, m); {
+			case at >= 0 && slices.ContainsFunc(c[at:], func(t Token) bool { _, seen := t.Statement(); return !seen }):
+				verdict = Unknown // a copy of it that others put there is another row
+			case at >= 0, e.Kind == WR && len(c) > 0 && c[len(c)-1] != "0" && l.before[m][c[len(c)-1]]:
+				return False
+			}
+		}
+	}
+	return verdict
+}
+
+// onlyOne returns the tokens where there is one: of several the edge is about one row, and nothing says which.
+func onlyOne(tokens []Token) []Token {
+	if len(tokens) != 1 {
+		return nil
+	}
+	return tokens
 }
 
 // checkRead says whether To was shown what From wrote last. A copy of that, which others put back, is as good as it.
