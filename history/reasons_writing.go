@@ -139,7 +139,7 @@ var (
 	})
 	ReasonParameterType = writing.declare(cause{
 		text: "parameter type",
-		means: "a parameter of another type than its column: on TiDB, or one by which a subquery or a DISTINCT is read " +
+		means: "a parameter of another type than its column: on TiDB, or one by which a subquery is read " +
 			"again ([ADR 62](adr/0062-subqueries.md))",
 		hint: "Bind the parameter with the type of its column in the test: an integer for an integer, a text " +
 			"for all else.",

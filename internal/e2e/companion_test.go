@@ -146,9 +146,10 @@ func TestCompanionsShowWhatSetOperationsRead(t *testing.T) {
 			t.Errorf("%s:\nseen %s\nwant %s", c.shape, got, want)
 		}
 	}
-	// It shows its rows itself where there is no snapshot that lasts, unless reads lock.
-	const shown = "exact rrr,exact rrr,exact rrr,exact rrr,opaque distinct"
-	want := shown + " ," + shown
+	// Prepared it has a companion alone. A text shows its rows itself where there is no snapshot that lasts, unless
+	// reads lock.
+	const want = "opaque distinct ,exact rrr,exact rrr,opaque distinct ,opaque distinct ," +
+		"exact rrr,exact rrr,exact rrr,exact rrr,opaque distinct"
 	if got := seen(txns, distinct); got != want {
 		t.Errorf("%s:\nseen %s\nwant %s", distinct, got, want)
 	}

@@ -46,8 +46,8 @@ func (pl *planner) distinctRows(n *ast.SelectStmt) bool {
 		}
 		c.besides = append(c.besides, &besides{of: s, query: read.pieces(), whole: true})
 	}
-	if c.appendBesides(b) != nil {
-		return false
+	if c.appendBesides(b) != nil || len(c.plan.Upstream.Copies) > 0 {
+		return false // read again by a parameter, a table is read otherwise than by a literal: the reply's status tells it
 	}
 	for i := range c.plan.Result.Sources {
 		c.plan.Result.Sources[i].Whole = false // where there is no row of the result, none was read
@@ -55,7 +55,7 @@ func (pl *planner) distinctRows(n *ast.SelectStmt) bool {
 	pl.edits, pl.literal = c.edits, true
 	pl.plan.Observation, pl.plan.Reason = history.Exact, history.Reason{}
 	pl.plan.Result.Reply, pl.plan.Result.Sources = c.plan.Result.Reply, c.plan.Result.Sources
-	pl.plan.Upstream.Repeats, pl.plan.Upstream.Copies, pl.plan.Upstream.FitsOnly = true, c.plan.Upstream.Copies, true
+	pl.plan.Upstream.Repeats = true
 	return true
 }
 
