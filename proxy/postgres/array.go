@@ -47,7 +47,7 @@ func (s *rowIdentities) array(v []byte, i int, sources []sqlpostgres.Source, for
 func (s *rowIdentities) identities(text []byte, i int, source *sqlpostgres.Source) {
 	parts := 0
 	for from := 0; from < len(text); {
-		if parts++; source.Beside && parts >= sqlpostgres.MaxBeside {
+		if parts++; source.Beside && !source.Marked && parts >= sqlpostgres.MaxBeside {
 			s.lacks(source)
 		}
 		at := unescaped(text[from:], sqlpostgres.ElementSeparator)

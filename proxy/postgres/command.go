@@ -197,7 +197,7 @@ func (s *Session) query(m message) {
 		x.form.reason = history.ReasonSize
 		s.anything()
 	case end >= 0 && m.body[end] == 0:
-		*x.form = s.executing(s.plan(m.body[:end], false), m.body[:end])
+		*x.form = s.executing(s.plan(m.body[:end], s.planEnv(false)), m.body[:end])
 	}
 	if x.halted = s.halted(x.form); x.halted != nil {
 		x.form = &form{}
@@ -240,11 +240,10 @@ func (s *Session) sendQuery(m message, x pendingReply) {
 }
 
 // plan makes the form in which a text goes upstream.
-func (s *Session) plan(text []byte, extended bool) form {
+func (s *Session) plan(text []byte, env sqlpostgres.Session) form {
 	if s.planner == nil {
 		return form{}
 	}
-	env := s.planEnv(extended)
 	script, ok := s.planSafely(text, env)
 	f := form{script: script}
 	if !ok {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
+	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
 
 // parse takes a Parse message: a statement under a name, with the types of some parameters.
@@ -29,8 +30,8 @@ func (s *Session) parse(m message) {
 	if m.more > 0 || r.err != nil || st.forgotten {
 		s.toServer = append(s.toServer, m.raw...)
 	} else {
-		st.env = s.planEnv(true)
-		st.form = s.plan(st.text, true)
+		st.env = s.envOf(st)
+		st.form = s.plan(st.text, st.env)
 		st.env.Narrow = s.narrows(st.form.script)
 		s.askBeforeEnd(st.form.plan(0))
 		s.sendParse(name, st, &st.form)
@@ -47,6 +48,13 @@ func (s *Session) parse(m message) {
 	if name != "" {
 		s.keepStars(st)
 	}
+}
+
+// envOf is what a text is read under that was prepared, and is to run next. Its types begin with their number.
+func (s *Session) envOf(st *statement) sqlpostgres.Session {
+	env := s.planEnv(true)
+	env.Untyped = !slices.ContainsFunc(st.types[min(2, len(st.types)):], func(b byte) bool { return b != 0 })
+	return env
 }
 
 // bind takes a Bind message. Its result's format codes are one for each column, or one for all, or none: for

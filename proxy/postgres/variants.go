@@ -19,7 +19,7 @@ import (
 // another form is made.
 func (s *Session) chooseVariant(name string, st *statement, p *portal, long bool) string {
 	p.plan = p.form.plan(0)
-	script, env := st.form.script, s.planEnv(true)
+	script, env := st.form.script, s.envOf(st)
 	if s.planner != nil && s.settings.known && !s.settings.stale {
 		script, _ = s.planSafely(st.text, env)
 	}

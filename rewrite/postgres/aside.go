@@ -99,7 +99,7 @@ func (l *looker) aPart(n *ast.SelectStmt) bool {
 	at, placed := l.places.queries[n]
 	u, err := l.inspect(n.TargetList, n.HavingClause, n.SortClause)
 	if !placed || err != nil || len(nodes(n.TargetList)) == 0 || !l.st.is(at.from, "SELECT") ||
-		mayFail(n.FromClause) || hasSubquery(n.GroupClause) || hasSubquery(n.DistinctClause) ||
+		l.mayFail(n.FromClause) || hasSubquery(n.GroupClause) || hasSubquery(n.DistinctClause) ||
 		n.WindowClause != nil && hasSubquery(n.WindowClause) {
 		return false
 	}
@@ -199,7 +199,7 @@ func (l *looker) within(q *subquery, u *usage, grouped bool) bool {
 	rels := q.relations()
 	l.block = &block{n: n, rels: rels}
 	filters, shown, at := seeker{planner: l.planner}, seeker{planner: l.planner}, l.places.queries[n]
-	mayFail := failing(false, n.WhereClause)
+	mayFail := l.failing(false, n.WhereClause)
 	l.late = l.late || mayFail
 	if u.reachesOut(rels) || mayFail && !l.testsEveryRow(n, at) ||
 		!filters.seek(n.WhereClause, l.places.whereClause(at.listEnd+1, at.to), ofAll, nil) ||

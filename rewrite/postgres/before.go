@@ -80,7 +80,19 @@ func (w *write) writesColumn(name string, assignments []ast.Node) bool {
 }
 
 // A replaced is what a FROM clause has in the place of the row that is written: the row as it was before.
-type replaced struct{ begin, end string }
+type replaced struct {
+	begin, from string
+	// checked says that it may turn out to be another row.
+	checked bool
+}
+
+// end is what stands behind what sees the row. Missing is shown where that is another one.
+func (r *replaced) end(missing string) string {
+	if !r.checked {
+		return r.from + ")"
+	}
+	return " ELSE " + missing + " END" + r.from + "), " + missing + ")"
+}
 
 // The names of the new version's key and writer.
 const (
@@ -118,7 +130,7 @@ func (w *write) oldRow(at link) *replaced {
 		}
 	}
 	return &replaced{begin: "(SELECT ",
-		end: " FROM (SELECT " + strings.Join(columns, ", ") + ") AS " + quoted(w.target.ref) + ")"}
+		from: " FROM (SELECT " + strings.Join(columns, ", ") + ") AS " + quoted(w.target.ref)}
 }
 
 // rowOfKey looks the row up by its key in the statement's snapshot.
@@ -142,8 +154,9 @@ func (w *write) rowOfKey(assignments []ast.Node) *replaced {
 	}
 	return &replaced{
 		begin: "COALESCE((SELECT CASE WHEN " + ref + ".xmax OPERATOR(pg_catalog.=) " + newName + "." + newXmin + " THEN ",
-		end: " ELSE " + lacking + " END FROM (SELECT " + strings.Join(columns, ", ") + ") AS " + newName + " JOIN " +
-			t.Spelled + " AS " + ref + " ON " + strings.Join(equal, " AND ") + "), " + lacking + ")"}
+		from: " FROM (SELECT " + strings.Join(columns, ", ") + ") AS " + newName + " JOIN " +
+			t.Spelled + " AS " + ref + " ON " + strings.Join(equal, " AND "),
+		checked: true}
 }
 
 // seesReplaced has the columns of a subquery that names such values see the row as it was.

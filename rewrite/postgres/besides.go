@@ -9,6 +9,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
 
 // A besides is a hidden column: a chain of subqueries, each in the one before it, and what is seen of a table that the
@@ -20,6 +21,8 @@ type besides struct {
 	unless *subquery
 	// row stands in the place of the row that is written; nil: that row does.
 	row *replaced
+	// asText says that it shows one text instead of an array: as a part of a WITH clause tells what it reads.
+	asText bool
 }
 
 // A spelling is what is put into the text, in parts: texts, and copies of the client's bytes.
@@ -73,6 +76,9 @@ func (c *besides) query(st *statement, s *spelling, chain []*subquery) {
 	} else {
 		s.where(st, chain[1].tests, "NULL", func() { c.element(st, s, chain[1:]) })
 	}
+	if c.asText {
+		s.text(" AS " + rowName)
+	}
 	s.text(" ")
 	s.copy(st, q.from, q.where)
 	switch filtered := q.where < q.end; {
@@ -88,18 +94,34 @@ func (c *besides) query(st *statement, s *spelling, chain []*subquery) {
 	}
 	most := strconv.Itoa(q.atMost())
 	switch {
-	case q.limit == 0:
-		s.text(" LIMIT " + most)
-	case q.exists:
+	case q.exists && q.limit.from > 0:
 		s.text(" LIMIT " + most + " OPERATOR(pg_catalog.*) LEAST(1, ")
-		s.copy(st, q.limit, q.limit+1)
+		q.spellLimit(st, s)
 		s.text(")")
+	case q.order == 0 || q.limit.from == 0 && q.offset.from == 0:
+		s.text(" LIMIT " + most)
+	case q.limit.from == 0:
+		s.text(" ")
+		s.copy(st, q.order, q.offset.to)
+		s.text(" LIMIT " + most)
 	default:
 		s.text(" ")
-		s.copy(st, q.order, q.limit)
+		s.copy(st, q.order, q.limit.from)
 		s.text(" LEAST(" + most + ", ")
-		s.copy(st, q.limit, q.limit+1)
+		q.spellLimit(st, s)
 		s.text(")")
+		if q.offset.from > 0 {
+			s.text(" ")
+			s.copy(st, q.offset.from, q.offset.to)
+		}
+	}
+}
+
+// spellLimit spells what stands behind LIMIT, as a number of the type that it has there.
+func (q *subquery) spellLimit(st *statement, s *spelling) {
+	s.copy(st, q.limit.from, q.limit.to)
+	if st.toks[q.limit.from].Kind == pgtoken.Param {
+		s.text("::pg_catalog.int8")
 	}
 }
 
@@ -127,8 +149,16 @@ func (c *besides) spell(r *reading, b *block) spelling {
 	}
 	s.text(boundedFrom)
 	s = append(s, c.array(r.st)...)
-	s.text(boundedTo)
+	s.text(" ELSE " + c.missing() + " END")
 	return s
+}
+
+// missing is what stands in the place of identities that are not shown.
+func (c *besides) missing() string {
+	if c.asText {
+		return "'" + Lacking + "'"
+	}
+	return lacking
 }
 
 // intime is the condition that less than [besideFor] has gone by since the first row, boundedFrom and boundedTo stand
@@ -148,13 +178,17 @@ func (c *besides) array(st *statement) (s spelling) {
 	}
 	s.where(st, c.chain[0].tests, "NULL", func() { c.arrayOf(st, &s) })
 	if c.row != nil {
-		s.text(c.row.end)
+		s.text(c.row.end(c.missing()))
 	}
 	return s
 }
 
 // arrayOf spells the array itself.
 func (c *besides) arrayOf(st *statement, s *spelling) {
+	if c.asText {
+		c.marked(st, s, c.chain)
+		return
+	}
 	s.text("ARRAY(")
 	c.query(st, s, c.chain)
 	s.text(")")
@@ -162,9 +196,25 @@ func (c *besides) arrayOf(st *statement, s *spelling) {
 
 // element spells what a chain of subqueries reads as one element of an array.
 func (c *besides) element(st *statement, s *spelling, chain []*subquery) {
+	if c.asText {
+		c.marked(st, s, chain)
+		return
+	}
 	s.text("pg_catalog.array_to_string(ARRAY(")
 	c.query(st, s, chain)
 	s.text("), '" + ElementSeparator + "')")
+}
+
+// rowName is the name of an identity that becomes a part of a text.
+const rowName = "isotap_row"
+
+// marked spells what a chain of subqueries reads as one text, which says itself where it lacks identities.
+func (c *besides) marked(st *statement, s *spelling, chain []*subquery) {
+	s.text("(SELECT CASE WHEN pg_catalog.count(*) OPERATOR(pg_catalog.<) " + strconv.Itoa(chain[0].atMost()) +
+		" THEN COALESCE(pg_catalog.string_agg(" + rowName + ", '" + ElementSeparator + "'), '') ELSE '" + Lacking +
+		"' END FROM (")
+	c.query(st, s, chain)
+	s.text(") AS isotap_rows)")
 }
 
 // insertSpelled puts something spelled behind a token.
@@ -218,7 +268,10 @@ func (c *besides) source(b *block) Source {
 	if (b.grouped || b.unique) && !whole {
 		limit = 0
 	}
-	return Source{Table: c.shown.source.Table, Array: true, Limit: limit, Whole: whole, Beside: true,
+	if c.asText {
+		limit = 0
+	}
+	return Source{Table: c.shown.source.Table, Array: true, Limit: limit, Whole: whole, Beside: true, Marked: c.asText,
 		Physical: c.shown.source.Physical}
 }
 
@@ -229,6 +282,9 @@ func (w *write) lookInto(sc *scope, where ast.Node, assignments, others []ast.No
 	again := w.runsSubqueriesAgain()
 	if !again && w.part == nil || slices.ContainsFunc(others, hasSubquery) {
 		return false, nil
+	}
+	if sc == nil {
+		sc = w.seenByPart()
 	}
 	var links []link
 	for _, a := range assignments {
@@ -258,7 +314,7 @@ func (w *write) lookInto(sc *scope, where ast.Node, assignments, others []ast.No
 			continue
 		}
 		if !again {
-			return false, nil // a part of a WITH clause has no columns for it
+			return false, nil
 		}
 		q, ok := l.look(link, b.rels, 1)
 		if !ok {
@@ -278,6 +334,7 @@ func (w *write) lookInto(sc *scope, where ast.Node, assignments, others []ast.No
 		return false, nil
 	}
 	for _, c := range l.found {
+		c.asText = w.part != nil
 		s := c.spell(l.reading, b)
 		w.columns = append(w.columns, column{edits: s, text: s.in(w.st), sources: []Source{c.source(b)}})
 	}

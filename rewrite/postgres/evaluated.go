@@ -323,7 +323,7 @@ func flat(n ast.Node, op ast.BoolExprType) (parts []ast.Node) {
 func (s *seeker) mayTest(n ast.Node, at span, evaluated bool) bool {
 	u, err := s.inspect(n)
 	if err != nil || u.function || u.volatile || u.aggregate || u.window || locks(n) ||
-		!(evaluated && s.fails) && mayFailBut(n) {
+		!(evaluated && s.fails) && s.mayFailBut(n) {
 		return false
 	}
 	for i := at.from; i < at.to; i++ {
@@ -335,16 +335,16 @@ func (s *seeker) mayTest(n ast.Node, at span, evaluated bool) bool {
 }
 
 // mayFailBut is as mayFail, but for subqueries that cannot fail.
-func mayFailBut(n ast.Node) bool {
-	if failing(false, n) {
+func (pl *planner) mayFailBut(n ast.Node) bool {
+	if pl.failing(false, n) {
 		return true
 	}
 	bad := false
 	whole := pgtree.Walk(func(n ast.Node) bool {
 		if sub, ok := n.(*ast.SubLink); ok {
 			q, isSelect := sub.Subselect.(*ast.SelectStmt)
-			bad = bad || !isSelect || !(&link{SubLink: sub}).harmless() || mayFail(q.FromClause) ||
-				failing(false, q.WhereClause)
+			bad = bad || !isSelect || !(&link{SubLink: sub}).harmless() || pl.mayFail(q.FromClause) ||
+				pl.failing(false, q.WhereClause)
 		}
 		return !bad
 	}, n)

@@ -160,9 +160,14 @@ func (w *write) tellConflicting(n *ast.InsertStmt, found []conflicting) {
 	one := query != nil && len(nodes(query.ValuesLists)) == 1 && scalars(query.ValuesLists)
 	for _, c := range found {
 		b := &block{}
+		c.asText = w.part != nil
 		s := append(spelling{{text: "CASE WHEN NOT " + w.id.exprs[updated] + " THEN "}},
 			c.spell(&reading{planner: w.planner}, b)...)
-		if c.tested && one {
+		switch {
+		case !c.tested || !one:
+		case c.asText:
+			s.text(" ELSE ''")
+		default:
 			s.text(" ELSE '{}'::pg_catalog.text[]")
 		}
 		s.text(" END")
@@ -247,6 +252,7 @@ func (w *write) readsInArms(n *ast.InsertStmt) {
 	}
 	w.looked = true
 	for _, c := range l.found {
+		c.asText = w.part != nil
 		s := append(spelling{{text: firstRow}}, c.spell(r, l.block)...)
 		s.text(" END")
 		shown := c.source(l.block)
@@ -352,9 +358,13 @@ func (w *write) tell(q *ast.SelectStmt, at querySpan, conflict bool) bool {
 	if limit > 0 {
 		w.unlessMore(&c, from, to, limit)
 	}
+	shown := identitiesRead
+	if w.part != nil && len(c.sources) == 1 {
+		shown = "COALESCE(pg_catalog.array_to_string(" + identitiesRead + ", '" + ElementSeparator + "'), '')"
+	}
 	c.add(edit{text: "(SELECT CASE WHEN pg_catalog.pg_column_size(" +
-		identitiesRead + ") OPERATOR(pg_catalog.>) " + strconv.Itoa(maxTold) + " THEN " + lacking + " ELSE " +
-		identitiesRead + " END FROM ("})
+		identitiesRead + ") OPERATOR(pg_catalog.>) " + strconv.Itoa(maxTold) + " THEN " +
+		w.missing(len(c.sources)) + " ELSE " + shown + " END FROM ("})
 	c.excerpt(x, pl.sorted())
 	c.add(edit{text: ") AS isotap_read (identities))"})
 	if limit > 0 {
@@ -411,7 +421,7 @@ func (w *write) unlessMore(c *column, from, to, limit int) {
 	most()
 	x.add(") AS isotap_counted) OPERATOR(pg_catalog.>) ")
 	most()
-	x.add(" THEN " + lacking + " ELSE ")
+	x.add(" THEN " + w.missing(len(c.sources)) + " ELSE ")
 	c.excerpt(x, nil)
 }
 
@@ -452,7 +462,7 @@ func (w *write) repeats(q *ast.SelectStmt, from, to int) bool {
 		return false // one row may become several
 	}
 	atOnce := q == w.inserted && list.aggregate && q.GroupClause == nil && q.LimitCount == nil
-	if !atOnce && (w.with.mayFail() || mayFail(q.FromClause) || failing(false, q.WhereClause)) {
+	if !atOnce && (w.with.mayFail() || w.mayFail(q.FromClause) || w.failing(false, q.WhereClause)) {
 		return false // a row may be inserted, and another one refused, before the server comes to the one that fails
 	}
 	alike := q.GroupClause == nil && q.HavingClause == nil && q.DistinctClause == nil &&

@@ -102,9 +102,6 @@ func (w *write) within(p *part) error {
 		texts = append(texts, text)
 		w.plan.Result.Sources = append(w.plan.Result.Sources, s.source)
 	}
-	if len(w.columns) > 0 {
-		w.downgrade(history.ReasonInsertSelect)
-	}
 	names, known := w.outputNames()
 	switch {
 	case p.used && len(w.client) == 0: // an error
@@ -114,12 +111,37 @@ func (w *write) within(p *part) error {
 		return refusal(history.ReasonColumnNames)
 	}
 	p.names = names
-	item, lead := "ARRAY["+strings.Join(texts, ", ")+"]"+partWrittenAs, " RETURNING "
+	lead := " RETURNING "
 	if len(w.client) > 0 {
 		lead = ", "
 	}
-	w.insertAfter(len(w.st.toks)-1, lead+item)
-	return w.proven(item)
+	item := w.written(texts)
+	w.insertSpelled(len(w.st.toks)-1, lead, item)
+	return w.proven(item.in(w.st))
+}
+
+// written spells the array of what a part tells with one of its rows: texts, and one of each source of the columns.
+func (w *write) written(texts []string) (s spelling) {
+	s.text("ARRAY[" + strings.Join(texts, ", "))
+	var joint []column
+	for _, c := range w.columns {
+		if len(c.sources) > 1 {
+			joint = append(joint, c)
+			continue
+		}
+		s.text(", ")
+		s = append(s, c.edits...)
+		w.plan.Result.Sources = append(w.plan.Result.Sources, c.sources...)
+	}
+	s.text("]")
+	for _, c := range joint {
+		s.text(" OPERATOR(pg_catalog.||) COALESCE(")
+		s = append(s, c.edits...)
+		s.text(", pg_catalog.array_fill(NULL::pg_catalog.text, ARRAY[" + strconv.Itoa(len(c.sources)) + "]))")
+		w.plan.Result.Sources = append(w.plan.Result.Sources, c.sources...)
+	}
+	s.text(partWrittenAs)
+	return s
 }
 
 // definite returns the expressions with a text in the place of NULL, where there may be no such version.
@@ -186,9 +208,13 @@ const maxPart = 16 << 20
 // all returns a query for what the part tells: an array of texts, one for each of its sources.
 func (p *part) all() string {
 	var texts []string
-	for i := range p.sources {
-		text := "pg_catalog.string_agg(" + partWritten + "[" + strconv.Itoa(i+1) + "], '" + ElementSeparator +
-			"') FILTER (WHERE bytes OPERATOR(pg_catalog.<=) " + strconv.Itoa(maxPart) + ")"
+	for i, s := range p.sources {
+		one := partWritten + "[" + strconv.Itoa(i+1) + "]"
+		text := "pg_catalog.string_agg(" + one + ", '" + ElementSeparator + "')"
+		if s.Beside && s.Whole { // the same with each row
+			text = "pg_catalog.max(" + one + ")"
+		}
+		text += " FILTER (WHERE bytes OPERATOR(pg_catalog.<=) " + strconv.Itoa(maxPart) + ")"
 		if i == 0 {
 			text = "pg_catalog.concat_ws('" + ElementSeparator + "', " + text +
 				", CASE WHEN pg_catalog.max(bytes) OPERATOR(pg_catalog.>) " + strconv.Itoa(maxPart) + " THEN '" +

@@ -59,6 +59,8 @@ type Source struct {
 	// Beside says that the array is of the rows that a subquery read beside a row of the result. Where it is full, or
 	// an element of it has [MaxBeside] identities, it may lack some.
 	Beside bool
+	// Marked says that the array has [Lacking] wherever that is so, however many identities it has.
+	Marked bool
 	// Physical is what identifies a version.
 	Physical *Physical
 	// Kind is what the part of the statement does that writes the table; Other: what the statement does.

@@ -48,4 +48,6 @@ type Session struct {
 	Logged bool
 	// Extended says that the text is that of a Parse message: one statement, perhaps with parameters.
 	Extended bool
+	// Untyped says that the Parse message leaves all types of parameters to the server.
+	Untyped bool
 }

@@ -133,16 +133,24 @@ func mayFail(parts ...ast.Node) (may bool) { return failing(true, parts...) }
 
 // failing is as mayFail. Unless subqueries are to count, what stands in them does not.
 func failing(subqueries bool, parts ...ast.Node) (may bool) {
+	return (*planner)(nil).failing(subqueries, parts...)
+}
+
+// mayFail is as the function, of an expression of the statement.
+func (pl *planner) mayFail(parts ...ast.Node) bool { return pl.failing(true, parts...) }
+
+// failing is as the function, of an expression of the statement.
+func (pl *planner) failing(subqueries bool, parts ...ast.Node) (may bool) {
 	whole := pgtree.Walk(func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SubLink:
-			may = may || subqueries || !pgtree.Missing(n.Testexpr) && failing(true, n.Testexpr)
+			may = may || subqueries || !pgtree.Missing(n.Testexpr) && pl.failing(true, n.Testexpr)
 			return false
 		case *ast.FuncCall:
 			may = may || !neverFails(n)
 		case *ast.TypeCast:
 			_, literal := bare(n.Arg).(*ast.A_Const)
-			may = may || !literal
+			may = may || !literal && !pl.namesType(n)
 		case *ast.A_Expr:
 			if negativeNumber(n) {
 				return false

@@ -29,10 +29,12 @@ const (
 // A subquery is one that is run again.
 type subquery struct {
 	query *ast.SelectStmt
-	// from, where and end are tokens: of FROM, of WHERE (where it has none, end), and the one behind both; limit is
-	// that of the number behind LIMIT, order that of ORDER, 0 where they do not count.
-	from, where, end, order, limit int
-	exists                         bool
+	// from, where and end are tokens: of FROM, of WHERE (where it has none, end), and the one behind both; order is
+	// that of ORDER, 0 where it does not count.
+	from, where, end, order int
+	// limit is what stands behind LIMIT, offset OFFSET and what stands behind that; empty where there is none.
+	limit, offset span
+	exists        bool
 	tables                         []*source
 	common                         []*relation // queries of a WITH clause among these
 	// test compares the subquery's column with the one in front of IN: only rows that are equal are read.
@@ -100,7 +102,7 @@ func (pl *planner) readsNothing(at link) bool {
 
 // runsSubqueriesAgain reports whether subqueries of the statement may be run a second time.
 func (pl *planner) runsSubqueriesAgain() bool {
-	return pl.part == nil && !pl.masked && !pl.session.Narrow &&
+	return !pl.masked && !pl.session.Narrow &&
 		!pl.rewriter.options.StrictPlans && pl.plan.Session.Cursor == nil
 }
 
@@ -161,7 +163,7 @@ const maxNested = 3
 func (l *looker) look(at link, around []*relation, depth int) (*subquery, bool) {
 	n, ok := at.Subselect.(*ast.SelectStmt)
 	if !ok || depth > maxNested || n.Op != ast.SETOP_NONE || n.WithClause != nil || n.IntoClause != nil ||
-		n.LockingClause != nil || len(nodes(n.ValuesLists)) > 0 || n.LimitOffset != nil || mayFail(n.FromClause) ||
+		n.LockingClause != nil || len(nodes(n.ValuesLists)) > 0 || l.mayFail(n.FromClause) ||
 		hasSubquery(n.TargetList) || hasSubquery(n.GroupClause) || hasSubquery(n.HavingClause) || hasSubquery(n.SortClause) {
 		return nil, false
 	}
@@ -179,7 +181,7 @@ func (l *looker) look(at link, around []*relation, depth int) (*subquery, bool) 
 		return nil, false // the copy comes first, and so would its error
 	}
 	s := seeker{planner: l.planner}
-	if !s.seek(n.WhereClause, span{min(q.where+1, q.end), q.end}, ofAll, nil) || failing(false, n.WhereClause) {
+	if !s.seek(n.WhereClause, span{min(q.where+1, q.end), q.end}, ofAll, nil) || l.failing(false, n.WhereClause) {
 		return nil, false
 	}
 	for _, link := range s.links {
@@ -315,7 +317,7 @@ func (l *looker) reads(sc *scope, at link) bool {
 	for ; sc != nil; sc = sc.up {
 		for _, c := range sc.common {
 			u, err := l.inspect(&ast.SubLink{Subselect: c.def.Ctequery})
-			if err != nil || u.function || u.volatile || locks(c.def.Ctequery) || !toItsEnd && mayFail(c.def.Ctequery) {
+			if err != nil || u.function || u.volatile || locks(c.def.Ctequery) || !toItsEnd && l.mayFail(c.def.Ctequery) {
 				return false
 			}
 		}
@@ -355,10 +357,10 @@ func (q *subquery) own() []*relation {
 // apart.
 func (q *subquery) fixed() bool {
 	n := q.query
-	if n.LimitCount == nil || q.exists {
+	if n.LimitCount == nil && n.LimitOffset == nil || q.exists && n.LimitOffset == nil {
 		return true
 	}
-	if len(q.tables) != 1 || len(q.common) > 0 || n.GroupClause != nil || n.DistinctClause != nil ||
+	if q.exists || len(q.tables) != 1 || len(q.common) > 0 || n.GroupClause != nil || n.DistinctClause != nil ||
 		len(q.tables[0].table.Key) == 0 {
 		return false
 	}
@@ -433,19 +435,46 @@ func (l *looker) place(q *subquery) bool {
 	if st.is(q.where, "WHERE") && q.where < closing {
 		q.end = p.clause(q.where+1, closing)
 	}
-	if q.query.LimitCount == nil {
+	return q.limited(p, closing)
+}
+
+// limited finds the LIMIT and OFFSET of a subquery, which ends before a token.
+func (q *subquery) limited(p *placer, to int) bool {
+	if q.query.LimitCount == nil && q.query.LimitOffset == nil {
 		return true
 	}
-	limit := p.findIn(q.end, closing, "LIMIT")
-	if limit < 0 || limit+1 >= closing || st.toks[limit+1].Kind != pgtoken.Number ||
-		!(limit+2 == closing) {
-		return false
+	if offset := p.findIn(q.end, to, "OFFSET"); offset >= 0 {
+		q.offset = span{offset, to}
+		if !p.aNumber(span{offset + 1, to}) {
+			return false
+		}
+		to = offset
 	}
-	q.limit = limit + 1
-	if order := p.findIn(q.end, closing, "ORDER"); order >= 0 && !q.exists {
+	end := to
+	if limit := p.findIn(q.end, to, "LIMIT"); limit >= 0 {
+		q.limit = span{limit + 1, to}
+		if !p.aNumber(q.limit) {
+			return false
+		}
+		end = limit
+	}
+	if order := p.findIn(q.end, end, "ORDER"); order >= 0 && !q.exists {
 		q.order = order
 	}
-	return true
+	return (q.limit.from > 0) == (q.query.LimitCount != nil) && (q.offset.from > 0) == (q.query.LimitOffset != nil)
+}
+
+// aNumber reports whether a span is a number, or a parameter that is to be one.
+func (st *statement) aNumber(at span) bool {
+	switch {
+	case at.from >= at.to:
+	case at.to == at.from+1 && st.toks[at.from].Kind == pgtoken.Number:
+		return true
+	case st.toks[at.from].Kind != pgtoken.Param:
+	case at.to == at.from+1:
+		return true
+	}
+	return at.to == at.from+3 && slices.Contains([]string{"bigint", "int8", "int", "int4", "integer"}, st.castTo(at.from+1))
 }
 
 // sameWords reports whether as many tokens from two places on are the same but for literals.
@@ -469,9 +498,11 @@ func (st *statement) sameWords(a, b, count int) bool {
 // in the statement. The server takes a parameter's type from where it meets it first.
 func (l *looker) typed(q *subquery) bool {
 	st := l.st
-	for i := q.from; i < q.end; i++ {
-		if st.toks[i].Kind == pgtoken.Param && !st.once(i) {
-			return false
+	for _, at := range []span{{q.from, q.end}, q.limit, q.offset} {
+		for i := at.from; i < at.to; i++ {
+			if st.toks[i].Kind == pgtoken.Param && !st.once(i) {
+				return false
+			}
 		}
 	}
 	return true

@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"strings"
+
 	"github.com/multigres/multigres/go/common/parser/ast"
 )
 
@@ -42,4 +44,15 @@ type column struct {
 	edits   []edit
 	text    string
 	sources []Source
+}
+
+// missing is what a column of so many sources shows in the place of identities that are not shown.
+func (w *write) missing(sources int) string {
+	switch {
+	case w.part == nil:
+		return lacking
+	case sources == 1:
+		return "'" + Lacking + "'"
+	}
+	return "ARRAY['" + Lacking + "'" + strings.Repeat(", NULL", sources-1) + "]::pg_catalog.text[]"
 }
