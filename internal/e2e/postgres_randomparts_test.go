@@ -17,14 +17,27 @@ func (w *postgresWriter) writingWith() string {
 		parts = append([]string{w.oneOf("q AS (SELECT id, a FROM t1)", "q AS (SELECT 2 AS id)",
 			"q AS MATERIALIZED (SELECT k1 AS id FROM t2)")}, parts...)
 		parts = append(parts, w.oneOf("v AS (UPDATE kid SET q = 2 FROM q WHERE q.id = kid.id)",
-			"v AS (DELETE FROM t3 USING q WHERE x = q.id RETURNING *)"))
+			"v AS (DELETE FROM t3 USING q WHERE x = q.id RETURNING *)",
+			"v AS (UPDATE t2 SET v = (SELECT max(id) FROM q) WHERE k1 IN (SELECT id FROM q))",
+			"v AS (INSERT INTO t3 (x) VALUES ((SELECT min(id) FROM q)) RETURNING x, (SELECT count(*) FROM t2))"))
 	}
 	return "WITH " + strings.Join(parts, ", ") + " " + w.afterParts()
 }
 
 // namedPart writes a part that returns a column id and another.
 func (w *postgresWriter) namedPart() string {
-	switch w.n(8) {
+	switch w.n(12) {
+	case 8:
+		return "DELETE FROM t1 WHERE " + w.where1("t1") + w.oneOf(" AND ", " OR ") +
+			"EXISTS (SELECT FROM t2 WHERE k1 = t1.id AND v > " + w.int() + ") RETURNING *"
+	case 9:
+		return "UPDATE t1 SET a = NULL, c = (SELECT max(v) FROM t2 WHERE k1 = t1.id) WHERE id " + w.oneOf("", "NOT ") +
+			"IN (SELECT x FROM t3 WHERE x <= t1.a) RETURNING id, b"
+	case 10:
+		return "INSERT INTO t1 (a, b) SELECT k1 + 50, k2 FROM t2 WHERE v > " + w.int() + w.maybe(2, " ON CONFLICT DO NOTHING") +
+			" RETURNING id, b"
+	case 11:
+		return "INSERT INTO t1 (a, b) SELECT k1 + 60, (SELECT max(b) FROM t1 WHERE id = x) FROM t2 JOIN t3 ON x = k1 RETURNING id, a"
 	case 0:
 		return "DELETE FROM t1 WHERE " + w.where1("t1") + " RETURNING *"
 	case 1:

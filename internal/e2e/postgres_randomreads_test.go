@@ -184,7 +184,13 @@ func (w *postgresWriter) with() string {
 }
 
 func (w *postgresWriter) subquery() string {
-	switch w.n(10) {
+	switch w.n(12) {
+	case 10:
+		return "SELECT id, CASE " + w.oneOf("a", "id + 1", "(SELECT max(v) FROM t2 WHERE k1 = t1.id)") + " WHEN " + w.int() +
+			" THEN (SELECT count(*) FROM t3 WHERE x = t1.id) WHEN 2 THEN 7 ELSE (SELECT max(k2) FROM t2 WHERE v = t1.a)::int END FROM t1"
+	case 11:
+		return "SELECT id FROM t1 WHERE " + w.where1("t1") + " OR EXISTS (SELECT 1 WHERE b IS NULL OR a > " +
+			"(SELECT max(v) FROM t2 WHERE k1 = t1.id AND v < (SELECT max(y) FROM t3)))"
 	case 6:
 		return "SELECT * FROM t1 WHERE " + w.where1("t1") + w.oneOf(" OR ", " OR NOT ") + "EXISTS (SELECT FROM t2 WHERE k1 = t1.id)" +
 			w.maybe(3, " OR a IN (SELECT x FROM t3)")

@@ -36,7 +36,13 @@ func (w *postgresWriter) insert() string {
 }
 
 func (w *postgresWriter) upsert() string {
-	switch w.n(6) {
+	switch w.n(8) {
+	case 5, 6:
+		return "INSERT INTO t1 (id, a, b) VALUES (" + w.int() + ", " + w.oneOf("7", "(SELECT max(v) + 50 FROM t2)",
+			"CASE WHEN 1 > 2 THEN 3 ELSE (SELECT min(y) FROM t3) END") + ", " + w.str() + ") ON CONFLICT (id) DO UPDATE SET a = NULL, " +
+			"c = CASE WHEN t1.b = " + w.str() + " OR (SELECT count(*) FROM t3) > 3 THEN " +
+			"(SELECT max(v) FROM t2 WHERE k1 " + w.oneOf("= t1.id", "< t1.a", "<> EXCLUDED.id") + ") ELSE 1 END" +
+			w.maybe(2, " WHERE t1.id = "+w.int()+" OR EXISTS (SELECT FROM t2 WHERE k1 = t1.id)") + w.returns()
 	case 0:
 		return "INSERT INTO t1 (id, a, b) VALUES (" + w.int() + ", " + w.int() + ", " + w.str() +
 			") ON CONFLICT (id) DO UPDATE SET b = EXCLUDED.b, c = t1.c + 1" + w.returns()
@@ -73,7 +79,20 @@ func (w *postgresWriter) insertSelect() string {
 }
 
 func (w *postgresWriter) update() string {
-	switch w.n(9) {
+	switch w.n(13) {
+	case 9:
+		return "UPDATE t1 SET a = NULL, c = CASE " + w.oneOf("WHEN "+w.where1("t1"), "id WHEN "+w.int(), "a WHEN 10") +
+			" THEN (SELECT max(v) FROM t2 WHERE k1 = t1.id) WHEN " + w.oneOf("1", "2") + " = 2 THEN 7 ELSE " +
+			"(SELECT count(*) FROM t3 WHERE x = t1.a) END" + w.returns()
+	case 10:
+		return "UPDATE t1 SET b = " + w.str() + " WHERE " + w.where1("t1") + w.oneOf(" OR ", " OR NOT ", " AND NOT ") +
+			"(id = " + w.int() + " OR EXISTS (SELECT FROM t2 WHERE k1 = t1.id AND k2 < t1.b))" + w.returns()
+	case 11:
+		return "DELETE FROM t1 WHERE COALESCE(a = " + w.int() + ", (SELECT max(v) FROM t2 WHERE k1 = t1.id) > 1) OR id = " +
+			"(SELECT min(x) FROM t3)" + w.maybe(2, " RETURNING id, (SELECT count(*) FROM t2 WHERE k1 = t1.id)")
+	case 12:
+		return "UPDATE t3 SET y = 5 FROM t1 " + w.oneOf("JOIN", "LEFT JOIN") + " t2 ON k1 = id AND (k2 = 'a' OR EXISTS " +
+			"(SELECT FROM tu WHERE tu.n > t2.v)) WHERE id = x" + w.maybe(2, " RETURNING t3.x, t2.v")
 	case 0, 1:
 		return "UPDATE t1 SET b = " + w.str() + " WHERE " + w.where1("t1") + w.returns()
 	case 2:

@@ -86,7 +86,22 @@ func (q postgresTokens) write(r *rand.Rand, table string, n, id int) (text strin
 // its own; or ON CONFLICT with subqueries in what it assigns and in its condition.
 func (postgresTokens) writeBySubquery(r *rand.Rand, table string, n, id int) string {
 	other := oneOf(r, map[string]string{"a": "b", "b": "a"}[table], "parts")
-	switch r.IntN(4) {
+	switch r.IntN(8) {
+	case 5: // one row hangs on the other table's, by the value that it has before
+		return fmt.Sprintf("UPDATE %s x SET hist = hist || ',%d.' || id, seen = CASE id WHEN %[4]d THEN (SELECT "+
+			"string_agg(y.hist, ';') FROM %[3]s y WHERE y.hist < x.hist) END WHERE id = %[4]d OR id < %[4]d AND "+
+			"(SELECT count(*) FROM %[3]s y WHERE y.id <= x.id) > 9 RETURNING hist || '|' || coalesce(seen, '')", table, n, other, id)
+	case 6: // what RETURNING reads
+		return fmt.Sprintf("UPDATE %s x SET hist = hist || ',%d.' || id WHERE id = %d RETURNING hist || '|' || coalesce("+
+			"(SELECT string_agg(y.hist, ';') FROM %s y WHERE y.id <= x.id), '')", table, n, id, other)
+	case 3: // the part's column is changed, and its subquery goes by it
+		return fmt.Sprintf("WITH u AS (UPDATE %s x SET hist = hist || ',%d.' || id, seen = (SELECT string_agg(y.hist, ';') "+
+			"FROM %s y WHERE y.id %s AND y.hist < x.hist) WHERE id = %d RETURNING hist, seen) "+
+			"SELECT hist || '|' || coalesce(seen, '') FROM u", table, n, other, oneOf(r, "= x.id", "<= x.id", "> 2"), id)
+	case 4: // what an INSERT as a part reads
+		return fmt.Sprintf("WITH u AS (INSERT INTO %[1]s (id, hist, seen) SELECT %[4]d, ',%[2]d.%[4]d', string_agg(y.hist, ';') "+
+			"FROM %[3]s y WHERE y.id >= %[4]d ON CONFLICT DO NOTHING RETURNING hist, seen) "+
+			"SELECT hist || '|' || coalesce(seen, '') FROM u", table, n, other, id)
 	case 0:
 		return fmt.Sprintf("WITH u AS (WITH q AS (SELECT y.id, y.hist FROM %[3]s y WHERE y.id >= %[4]d) UPDATE %[1]s x "+
 			"SET hist = x.hist || ',%[2]d.' || x.id FROM q WHERE q.id = x.id RETURNING x.hist, q.hist AS beside) "+

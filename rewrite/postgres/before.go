@@ -30,7 +30,7 @@ const (
 // ones. Those are of the columns that it assigns and what the server computes of them, and of the system columns.
 func (w *write) renews(at link, q *subquery, assignments []ast.Node) (r renewal) {
 	switch {
-	case q.whole:
+	case q.whole && len(at.tests) == 0:
 		return same
 	case len(assignments) > 0 && w.target.table.UpdateTrigger:
 		return lost
@@ -65,6 +65,17 @@ func (w *write) renews(at link, q *subquery, assignments []ast.Node) (r renewal)
 			}
 			return true
 		}
+	}
+	for _, t := range at.tests {
+		if t.node == nil { // whether a join has found a row
+			continue
+		}
+		if !pgtree.Walk(refers(nil), t.node) || t.ofNode != nil && !pgtree.Walk(refers(nil), t.ofNode) {
+			return lost
+		}
+	}
+	if q.whole {
+		return r
 	}
 	if !pgtree.Walk(refers(nil), at.Testexpr) || !pgtree.Walk(refers(q.relations()), at.Subselect) {
 		return lost
@@ -114,13 +125,21 @@ func (w *write) replacedRow(at link, around []*relation, assignments []ast.Node)
 // oldRow has the columns of OLD that a subquery names.
 func (w *write) oldRow(at link) *replaced {
 	named := make(map[string]bool)
+	parts := []ast.Node{at.SubLink}
+	for _, t := range at.tests {
+		for _, n := range []ast.Node{t.node, t.ofNode} {
+			if n != nil {
+				parts = append(parts, n)
+			}
+		}
+	}
 	if !pgtree.Walk(func(n ast.Node) bool {
 		if ref, ok := n.(*ast.ColumnRef); ok {
 			names := fields(ref)
 			named[names[len(names)-1]] = true
 		}
 		return true
-	}, at.SubLink) {
+	}, parts...) {
 		return nil
 	}
 	var columns []string
@@ -162,7 +181,7 @@ func (w *write) rowOfKey(assignments []ast.Node) *replaced {
 // seesReplaced has the columns of a subquery that names such values see the row as it was.
 func seesReplaced(found []*besides, row *replaced) {
 	for _, c := range found {
-		if !c.chain[0].whole {
+		if !c.chain[0].whole || len(c.chain[0].tests) > 0 || c.unless != nil {
 			c.row = row
 		}
 	}

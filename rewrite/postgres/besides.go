@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -42,7 +41,11 @@ func (s *spelling) where(st *statement, tests []test, otherwise string, spell fu
 		return
 	}
 	t := tests[0]
-	s.text("CASE WHEN " + t.must.before)
+	s.text("CASE ")
+	if t.ofNode != nil {
+		s.copy(st, t.of.from, t.of.to)
+	}
+	s.text(" WHEN " + t.must.before)
 	if t.node != nil {
 		s.copy(st, t.from, t.to)
 	}
@@ -144,8 +147,8 @@ func (c *besides) spell(r *reading, b *block) spelling {
 		s.text(" END")
 		return s
 	}
-	if c.chain[0].whole { // the server runs it once
-		return c.unlessNone(r.st, c.array(r.st))
+	if c.chain[0].whole && (c.unless == nil || c.unless.whole) { // the server runs it once
+		return c.array(r.st)
 	}
 	s.text(boundedFrom)
 	s = append(s, c.array(r.st)...)
@@ -176,7 +179,23 @@ func (c *besides) array(st *statement) (s spelling) {
 	if c.row != nil {
 		s.text(c.row.begin)
 	}
-	s.where(st, c.chain[0].tests, "NULL", func() { c.arrayOf(st, &s) })
+	otherwise := "NULL"
+	switch {
+	case c.row == nil || !c.row.checked:
+	case c.asText:
+		otherwise = "''"
+	default:
+		otherwise = "'{}'::pg_catalog.text[]"
+	}
+	tests := c.chain[0].tests
+	if c.unless != nil {
+		tests = c.unless.tests
+	}
+	s.where(st, tests, otherwise, func() {
+		var array spelling
+		c.arrayOf(st, &array)
+		s = append(s, c.unlessNone(st, array)...)
+	})
 	if c.row != nil {
 		s.text(c.row.end(c.missing()))
 	}
@@ -273,70 +292,4 @@ func (c *besides) source(b *block) Source {
 	}
 	return Source{Table: c.shown.source.Table, Array: true, Limit: limit, Whole: whole, Beside: true, Marked: c.asText,
 		Physical: c.shown.source.Physical}
-}
-
-// lookInto has a statement show, beside each row that it writes, what its subqueries read: those of its condition and
-// of the values that it assigns. It reports whether that is so for all that read tables; others are the rest of the
-// statement. An error is that a query of the WITH clause must stay as it is.
-func (w *write) lookInto(sc *scope, where ast.Node, assignments, others []ast.Node) (bool, error) {
-	again := w.runsSubqueriesAgain()
-	if !again && w.part == nil || slices.ContainsFunc(others, hasSubquery) {
-		return false, nil
-	}
-	if sc == nil {
-		sc = w.seenByPart()
-	}
-	var links []link
-	for _, a := range assignments {
-		t, ok := a.(*ast.ResTarget)
-		if !ok || !certain(t.Val, &links) {
-			return false, nil
-		}
-	}
-	inAssignments := len(links)
-	if !conjuncts(where, &links) {
-		return false, nil
-	}
-	b := &block{rels: w.rels}
-	if w.plan.Kind != history.Insert { // what it inserts is made before there is a row
-		b.rels = append([]*relation{{ref: w.target.ref, base: &w.target}}, w.rels...)
-	}
-	l := looker{reading: w.joined, sc: sc, block: b}
-	if w.joined == nil {
-		l.reading = newReading(w.planner, nil, nil)
-		for _, s := range w.read {
-			b.rels = append(b.rels, &relation{ref: s.ref, base: &s})
-		}
-	}
-	for i, link := range links {
-		l.behind = w.plan.Kind != history.Update || i >= inAssignments // those of an UPDATE come last, behind RETURNING
-		if w.readsNothing(link) || w.locksItself(link, where) {
-			continue
-		}
-		if !again {
-			return false, nil
-		}
-		q, ok := l.look(link, b.rels, 1)
-		if !ok {
-			return false, l.bar
-		}
-		before := len(l.found)
-		l.columns(nil, q)
-		if r := w.renews(link, q, assignments); r != same {
-			row := w.replacedRow(link, b.rels, assignments)
-			if r == lost || row == nil {
-				return false, l.bar
-			}
-			seesReplaced(l.found[before:], row)
-		}
-	}
-	if len(l.found) > maxBesideColumns {
-		return false, nil
-	}
-	for _, c := range l.found {
-		c.asText = w.part != nil
-		s := c.spell(l.reading, b)
-		w.columns = append(w.columns, column{edits: s, text: s.in(w.st), sources: []Source{c.source(b)}})
-	}
-	return true, nil
 }

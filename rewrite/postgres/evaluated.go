@@ -24,6 +24,9 @@ type test struct {
 	span
 	node ast.Node
 	must must
+	// of is what stands behind CASE, where the expression is compared with it: the tokens, and the expression.
+	of     span
+	ofNode ast.Node
 }
 
 // A must is what a test asks of its expression: the condition of a CASE by what stands before it and behind it, and
@@ -42,7 +45,7 @@ var (
 	isMissing = must{"(", ") IS NOT DISTINCT FROM NULL", false} // as COALESCE sees it: a row of NULLs is not
 )
 
-func (t test) queries() bool { return hasSubquery(t.node) }
+func (t test) queries() bool { return hasSubquery(t.node) || t.ofNode != nil && hasSubquery(t.ofNode) }
 
 // A need says what becomes of the value of an expression.
 type need uint8
@@ -70,6 +73,8 @@ type seeker struct {
 	links []link
 	// fails says that what is tested may be such as could fail, so far as the server evaluates it anyway.
 	fails bool
+	// behind says that the server has the types of the parameters when it comes to the copies.
+	behind bool
 }
 
 // conjuncts collects the subqueries of a condition whose parts are all true of a row that it lets pass. It reports
@@ -100,6 +105,9 @@ func (s *seeker) seek(n ast.Node, at span, value need, tests []test) bool {
 	}
 	switch n := bare(n).(type) {
 	case *ast.SubLink:
+		if q := fromless(n); q != nil && (value >= ofAll || !severalQueries(q.WhereClause)) {
+			return s.seek(q.WhereClause, s.conditionOf(q, at), max(value, truth), tests)
+		}
 		s.links = append(s.links, link{SubLink: n, matched: value >= ofAll, tests: tests})
 		return within(n.Testexpr)
 	case *ast.BoolExpr:
@@ -129,6 +137,53 @@ func (s *seeker) seek(n ast.Node, at span, value need, tests []test) bool {
 		}
 	}
 	return !hasSubquery(n)
+}
+
+// fromless returns the query of EXISTS (SELECT ... WHERE ...) without a FROM clause, which says what its condition says;
+// nil where it is another one.
+func fromless(n *ast.SubLink) *ast.SelectStmt {
+	q, ok := n.Subselect.(*ast.SelectStmt)
+	if !ok || n.SubLinkType != ast.EXISTS_SUBLINK || q.Op != ast.SETOP_NONE || len(nodes(q.FromClause)) > 0 ||
+		len(nodes(q.ValuesLists)) > 0 || q.WithClause != nil || q.GroupClause != nil || q.HavingClause != nil ||
+		q.LimitCount != nil || q.LimitOffset != nil || q.LockingClause != nil || hasCall(q.TargetList) ||
+		hasSubquery(q.TargetList) {
+		return nil
+	}
+	return q
+}
+
+// severalQueries reports whether more than one of the parts that AND joins have subqueries: those of a condition the
+// server tests in an order of its own.
+func severalQueries(where ast.Node) bool {
+	if pgtree.Missing(where) {
+		return false
+	}
+	with := 0
+	for _, part := range flat(bare(where), ast.AND_EXPR) {
+		if hasSubquery(part) {
+			with++
+		}
+	}
+	return with > 1
+}
+
+// conditionOf returns the tokens of the condition of a subquery somewhere in a span.
+func (s *seeker) conditionOf(q *ast.SelectStmt, at span) span {
+	if s.planner == nil {
+		return span{}
+	}
+	for i := at.from; i < at.to; i++ {
+		closing := s.st.closing(i)
+		if !s.st.mark(i, "(") || !s.st.is(i+1, "SELECT") || closing < 0 {
+			continue
+		}
+		tree, err := parse(s.readable(s.st.text[s.st.toks[i+1].Start:s.st.toks[closing-1].End]))
+		if err == nil && reflect.DeepEqual(tree, ast.Stmt(q)) {
+			p := placer{statement: s.st}
+			return p.whereClause(i+2, closing)
+		}
+	}
+	return span{}
 }
 
 // list collects the subqueries of the items of a select list.
@@ -208,7 +263,7 @@ func (s *seeker) arms(n *ast.BoolExpr, at span, value need, tests []test) bool {
 			if !s.mayTest(other, spans[k], k < i) {
 				return false
 			}
-			of = append(of, test{spans[k], other, must})
+			of = append(of, test{span: spans[k], node: other, must: must})
 		}
 		if !s.seek(arm, spans[i], value, of) {
 			return false
@@ -230,21 +285,25 @@ func (s *seeker) branches(n *ast.CaseExpr, at span, tests []test) bool {
 		}
 		parts = append(parts, when.Expr, when.Result)
 	}
-	if !pgtree.Missing(n.Arg) { // CASE a WHEN 1: whatever is behind the first comparison need not be evaluated
-		return s.seek(n.Arg, at, anyValue, tests) && s.seek(parts[0], at, anyValue, tests) &&
-			!slices.ContainsFunc(parts[1:], hasSubquery) && (pgtree.Missing(n.Defresult) || !hasSubquery(n.Defresult))
-	}
 	if !pgtree.Missing(n.Defresult) {
 		parts = append(parts, n.Defresult)
 	}
 	spans := s.parts(n, at, "CASE", parts)
+	of, ok := s.compared(n, at, spans, tests)
+	if !ok {
+		return false
+	}
 	for i, part := range parts {
 		isWhen, isElse := i%2 == 0 && i < 2*len(nodes(n.Args)), i == 2*len(nodes(n.Args))
 		if !hasSubquery(part) {
 			continue
 		}
+		value := anyValue
+		if isWhen && pgtree.Missing(n.Arg) {
+			value = truth
+		}
 		if i == 0 {
-			if !s.seek(part, at, truth, tests) {
+			if !s.seek(part, at, value, tests) {
 				return false
 			}
 			continue
@@ -252,7 +311,7 @@ func (s *seeker) branches(n *ast.CaseExpr, at span, tests []test) bool {
 		if spans == nil {
 			return false
 		}
-		of := slices.Clone(tests)
+		hold := slices.Clone(tests)
 		for k := 0; k < i; k += 2 {
 			must := whenNot
 			if k == i-1 && !isWhen && !isElse {
@@ -261,17 +320,32 @@ func (s *seeker) branches(n *ast.CaseExpr, at span, tests []test) bool {
 			if !s.mayTest(parts[k], spans[k], true) {
 				return false
 			}
-			of = append(of, test{spans[k], parts[k], must})
+			hold = append(hold, test{spans[k], parts[k], must, of.of, of.ofNode})
 		}
-		value := anyValue
-		if isWhen {
-			value = truth
-		}
-		if !s.seek(part, spans[i], value, of) {
+		if !s.seek(part, spans[i], value, hold) {
 			return false
 		}
 	}
 	return true
+}
+
+// compared has the tests of a CASE's conditions compare these with what stands behind CASE, if something does. It
+// collects the subqueries there.
+func (s *seeker) compared(n *ast.CaseExpr, at span, spans []span, tests []test) (of test, ok bool) {
+	if pgtree.Missing(n.Arg) {
+		return of, true
+	}
+	if !s.seek(n.Arg, at, anyValue, tests) {
+		return of, false
+	}
+	if spans == nil {
+		return of, true // as long as no test is needed
+	}
+	of.of, of.ofNode = span{spans[0].from - 1, spans[0].from - 1}, n.Arg
+	for of.of.from--; of.of.from > at.from && !s.reads(n.Arg, of.of); {
+		of.of.from--
+	}
+	return of, s.reads(n.Arg, of.of) && s.mayTest(n.Arg, of.of, true)
 }
 
 // arguments collects the subqueries of a COALESCE.
@@ -298,10 +372,10 @@ func (s *seeker) arguments(n *ast.CoalesceExpr, at span, tests []test) bool {
 		if !slices.ContainsFunc(args[i+1:], hasSubquery) {
 			return true
 		}
-		if !s.mayTest(arg, spans[i], true) || s.st.hasParams(spans[i]) {
+		if !s.mayTest(arg, spans[i], true) || s.st.hasParams(spans[i]) && !s.behind {
 			return false // IS NOT DISTINCT FROM NULL would make a parameter a text
 		}
-		of = append(of, test{spans[i], arg, isMissing})
+		of = append(of, test{span: spans[i], node: arg, must: isMissing})
 	}
 	return true
 }
@@ -327,7 +401,7 @@ func (s *seeker) mayTest(n ast.Node, at span, evaluated bool) bool {
 		return false
 	}
 	for i := at.from; i < at.to; i++ {
-		if s.st.toks[i].Kind == pgtoken.Param && !s.st.once(i) {
+		if s.st.toks[i].Kind == pgtoken.Param && !s.behind && !s.st.once(i) {
 			return false // the server takes its type from where it meets it first
 		}
 	}
@@ -388,7 +462,8 @@ func (s *seeker) parts(n ast.Node, at span, word string, parts []ast.Node) []spa
 			continue
 		}
 		if word == "CASE" {
-			return s.matching(s.st.cut(span{i + 2, in.to - 1}, "WHEN", "THEN", "ELSE"), parts)
+			spans := s.st.cut(span{i + 1, in.to - 1}, "WHEN", "THEN", "ELSE")
+			return s.matching(spans[1:], parts) // the first one is what stands behind CASE
 		}
 		return s.matching(s.st.cut(span{i + 2, in.to - 1}, ","), parts)
 	}

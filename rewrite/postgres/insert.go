@@ -21,12 +21,12 @@ func (pl *planner) insert(n *ast.InsertStmt) error {
 		return err
 	}
 	w.around = around
+	inConflict := w.readsInConflict(n)
 	if q, ok := n.SelectStmt.(*ast.SelectStmt); ok && (len(nodes(q.ValuesLists)) > 0 || isRow(q)) {
 		w.readsInValues(n)
 	} else {
 		w.readsInArms(n)
 	}
-	inConflict := w.readsInConflict(n)
 	if err := w.settle(n.SelectStmt, n.OnConflictClause); err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (w *write) readsInValues(n *ast.InsertStmt) {
 		WhereClause: where}}
 	if n.WithClause != nil {
 		w.readsFrom(s)
-	} else if hasSubquery(where) || slices.ContainsFunc(assigned(n), hasSubquery) {
+	} else if hasSubquery(where) || slices.ContainsFunc(append(assigned(n), w.client...), hasSubquery) {
 		w.looked, _ = w.lookInto(nil, where, assigned(n), s.others())
 	}
 }
@@ -113,42 +113,86 @@ type conflicting struct {
 func (w *write) readsInConflict(n *ast.InsertStmt) (found []conflicting) {
 	c := n.OnConflictClause
 	if c == nil || c.Action != ast.ONCONFLICT_UPDATE || !hasSubquery(c.TargetList) && !hasSubquery(c.WhereClause) ||
-		n.WithClause != nil || hasSubquery(n.SelectStmt) || slices.ContainsFunc(w.client, hasSubquery) ||
 		w.target.tagged || !w.runsSubqueriesAgain() {
 		return nil
 	}
-	var links []link
-	for _, a := range nodes(c.TargetList) {
-		if t, ok := a.(*ast.ResTarget); !ok || !certain(t.Val, &links) {
-			return nil
-		}
-	}
-	inAssignments := len(links)
-	if !conjuncts(c.WhereClause, &links) {
+	links, ok := w.linksInConflict(c)
+	if !ok {
 		return nil
 	}
 	target, excluded := &relation{ref: w.target.ref, base: &w.target}, &relation{ref: "excluded", base: &w.target}
 	around := []*relation{target, excluded}
-	l := &looker{reading: newReading(w.planner, nil, nil), behind: true, block: &block{rels: around[:1]}}
-	for i, link := range links {
-		if w.readsNothing(link) {
+	l := &looker{reading: newReading(w.planner, nil, nil), sc: w.seenByPart(), behind: true, block: &block{rels: around[:1]}}
+	for _, link := range links {
+		if w.readsNothing(link.link) {
 			continue
 		}
 		l.found = nil
-		q, ok := l.look(link, around, 1)
-		if !ok || !q.whole && (refersTo(q.query, q.own(), around[1:]) || w.renews(link, q, nodes(c.TargetList)) != same) {
+		q, ok := l.look(link.link, around, 1)
+		if !ok || refersTo(q.query, q.own(), around[1:]) || link.testsRefer(around[1:]) {
 			return nil
 		}
 		l.columns(nil, q)
+		if !w.seesWritten(link.link, q, around[:1], nodes(c.TargetList), l.found) {
+			return nil
+		}
 		for _, column := range l.found {
-			found = append(found, conflicting{column, i >= inAssignments})
+			found = append(found, conflicting{column, link.at == inCondition})
 		}
 	}
 	if len(found) > maxBesideColumns {
 		return nil
 	}
-	w.looked = true
+	w.toldBeside = c
 	return found
+}
+
+// linksInConflict collects the subqueries of an ON CONFLICT clause.
+func (w *write) linksInConflict(c *ast.OnConflictClause) (links []writtenLink, ok bool) {
+	at := w.st.onConflict()
+	s := seeker{planner: w.planner, fails: true, behind: true}
+	add := func(at written) {
+		for _, link := range s.links {
+			links = append(links, writtenLink{link, at})
+		}
+		s.links = nil
+	}
+	for _, a := range nodes(c.TargetList) {
+		if t, ok := a.(*ast.ResTarget); !ok || !s.seek(t.Val, at, anyValue, nil) {
+			return nil, false
+		}
+	}
+	add(inValues)
+	if where := w.st.find(at.from, "WHERE"); where >= 0 {
+		at.from = where + 1
+	}
+	if !s.seek(c.WhereClause, at, ofAll, nil) {
+		return nil, false
+	}
+	add(inCondition)
+	return links, true
+}
+
+// onConflict returns the tokens of DO UPDATE SET and what stands behind it, up to RETURNING.
+func (st *statement) onConflict() span {
+	to := st.find(0, "RETURNING")
+	if to < 0 {
+		to = len(st.toks)
+	}
+	for i := to - 1; i > 0; i-- {
+		if st.is(i, "DO") && st.is(i+1, "UPDATE") && st.is(i+2, "SET") {
+			return span{i + 3, to}
+		}
+	}
+	return span{to, to}
+}
+
+// testsRefer reports whether what is tested for a subquery may name a column of relations.
+func (at *link) testsRefer(rels []*relation) bool {
+	return slices.ContainsFunc(at.tests, func(t test) bool {
+		return t.node != nil && refersTo(&ast.SelectStmt{WhereClause: t.node}, nil, rels) ||
+			t.ofNode != nil && refersTo(&ast.SelectStmt{WhereClause: t.ofNode}, nil, rels)
+	})
 }
 
 // tellConflicting shows what subqueries read that ON CONFLICT evaluates. What it assigns is evaluated for the rows that
@@ -172,7 +216,7 @@ func (w *write) tellConflicting(n *ast.InsertStmt, found []conflicting) {
 		}
 		s.text(" END")
 		shown := c.source(b)
-		shown.Whole = shown.Whole && c.tested
+		shown.Whole = shown.Whole && (c.tested || c.unless != nil)
 		w.columns = append(w.columns, column{edits: s, text: s.in(w.st), sources: []Source{shown}})
 	}
 }

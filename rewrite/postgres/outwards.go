@@ -48,6 +48,9 @@ func (r *reading) lookWithin(b *block, u *usage, sc *scope) bool {
 	if !l.lookAt(s.links) || l.bar != nil {
 		return false
 	}
+	if slices.ContainsFunc(l.found, func(c *besides) bool { return c.unless != nil }) {
+		return false
+	}
 	for _, c := range l.found {
 		s := &sight{source: c.source(b), exprs: []string{""}, types: []string{"pg_catalog.text[]"}, within: n,
 			spelled: c.spell(r, b)}

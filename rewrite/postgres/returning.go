@@ -80,7 +80,7 @@ func (w *write) settleBy(where ast.Node, assignments *ast.NodeList, others ...as
 		return err
 	}
 	if w.joined == nil && !w.looked && w.readsBeside(u) {
-		w.looked, _ = w.lookInto(nil, where, nodes(assignments), parts)
+		w.looked, _ = w.lookInto(nil, where, nodes(assignments), others)
 	}
 	if w.readsBeside(u) && !w.looked {
 		w.downgrade(history.ReasonSubquery)

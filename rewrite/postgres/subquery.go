@@ -35,8 +35,8 @@ type subquery struct {
 	// limit is what stands behind LIMIT, offset OFFSET and what stands behind that; empty where there is none.
 	limit, offset span
 	exists        bool
-	tables                         []*source
-	common                         []*relation // queries of a WITH clause among these
+	tables        []*source
+	common        []*relation // queries of a WITH clause among these
 	// test compares the subquery's column with the one in front of IN: only rows that are equal are read.
 	test string
 	// within are the subqueries in its own WHERE clause.
@@ -148,10 +148,14 @@ func (l *looker) columns(around []*subquery, q *subquery) {
 		}
 	}
 	for _, inner := range q.within {
-		if inner.whole {
-			l.columns(nil, inner) // it is evaluated whether the one around it finds rows or not
-		} else {
+		if !inner.whole {
 			l.columns(chain, inner)
+			continue
+		}
+		before := len(l.found)
+		l.columns(nil, inner)
+		for _, c := range l.found[before:] {
+			c.unless = q // where the one around it finds no row, it need not have been evaluated
 		}
 	}
 }
@@ -189,7 +193,7 @@ func (l *looker) look(at link, around []*relation, depth int) (*subquery, bool) 
 			return nil, false // it may fail for a row that the server would not come to
 		}
 		w, ok := l.look(link, append(inner, around...), depth+1)
-		if !ok || w.whole && len(w.tests) > 0 {
+		if !ok || w.whole && len(w.tests) > 0 || slices.ContainsFunc(w.within, func(v *subquery) bool { return v.whole }) {
 			return nil, false
 		}
 		q.within = append(q.within, w)
@@ -200,6 +204,10 @@ func (l *looker) look(at link, around []*relation, depth int) (*subquery, bool) 
 	l.compare(q, at)
 	if q.whole && (l.block.grouped || l.block.unique) && slices.ContainsFunc(q.tests, test.queries) {
 		return nil, false // nothing would bound what these take
+	}
+	if (l.block.grouped || l.block.unique) && (!q.whole || len(q.tests) > 0) &&
+		slices.ContainsFunc(q.within, func(w *subquery) bool { return w.whole }) {
+		return nil, false // which of the rows it was evaluated for nothing bounds, either
 	}
 	return q, true
 }

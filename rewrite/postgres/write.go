@@ -18,11 +18,13 @@ type write struct {
 	read []source
 	// sights are what queries and views tell that it reads beside, joined the reading that found them in the FROM or
 	// USING clause and changed its queries, provenAs the statement that these are in. Nil: there are none.
-	sights   []*sight
-	joined   *reading
-	provenAs ast.Stmt
-	rels     []*relation // of that clause, if it was looked at
-	looked   bool        // subqueries tell what they read
+	sights     []*sight
+	joined     *reading
+	provenAs   ast.Stmt
+	rels       []*relation   // of that clause, if it was looked at
+	looked     bool          // subqueries tell what they read
+	from       *ast.NodeList // that clause, if there is one
+	toldBeside ast.Node      // a clause whose subqueries are told otherwise
 	// columns are what else the statement shows.
 	columns []column
 	// others is how many items the FROM or USING clause has that are tables, or stand for several; merges says that

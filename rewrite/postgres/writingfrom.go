@@ -41,7 +41,7 @@ func assigned(s ast.Stmt) (values []ast.Node) {
 
 // others returns what of the statement may hold queries beside its condition, the values and the WITH clause.
 func (s writing) others() []ast.Node {
-	others := []ast.Node{s.query.FromClause, s.query.TargetList}
+	var others []ast.Node
 	if n, ok := s.stmt.(*ast.InsertStmt); ok {
 		q := n.SelectStmt.(*ast.SelectStmt)
 		others = append(others, n.OnConflictClause, q.SortClause, q.LimitCount, q.LimitOffset, q.WithClause)
@@ -52,7 +52,8 @@ func (s writing) others() []ast.Node {
 // readsFrom adds what the FROM or USING clause reads. Where it cannot be looked into, its tables are added.
 func (w *write) readsFrom(s writing) {
 	items := nodes(s.query.FromClause)
-	if s.query.WithClause == nil && !slices.ContainsFunc(items, func(n ast.Node) bool {
+	w.from = s.query.FromClause
+	if s.query.WithClause == nil && !slices.ContainsFunc(items, hasSubquery) && !slices.ContainsFunc(items, func(n ast.Node) bool {
 		_, err := w.sourcesOf(n)
 		return err != nil
 	}) {

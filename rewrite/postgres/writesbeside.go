@@ -1,0 +1,177 @@
+package postgres
+
+import (
+	"slices"
+
+	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/pgtree"
+)
+
+// A statement that writes shows, beside each row, what its subqueries read: those of its condition and of the values
+// that it assigns, of what joins the tables of its FROM or USING clause, and of its RETURNING clause. RETURNING is
+// evaluated in the statement's snapshot, which does not have what it writes.
+
+// A place in a writing statement where a subquery stands.
+type written uint8
+
+const (
+	inCondition written = iota
+	inValues            // that are assigned
+	inJoin
+	inReturning
+)
+
+// A writtenLink is a subquery of a statement that writes.
+type writtenLink struct {
+	link
+	at written
+}
+
+// lookInto has a statement show, beside each row that it writes, what its subqueries read. It reports whether that is
+// so for all that read tables; others are the rest of the statement. An error is that a query of the WITH clause must
+// stay as it is.
+func (w *write) lookInto(sc *scope, where ast.Node, assignments, others []ast.Node) (bool, error) {
+	again := w.runsSubqueriesAgain()
+	if !again && w.part == nil || slices.ContainsFunc(others, func(n ast.Node) bool { return n != w.toldBeside && hasSubquery(n) }) {
+		return false, nil
+	}
+	if sc == nil {
+		sc = w.seenByPart()
+	}
+	b := w.beside()
+	links, ok := w.linksOf(b, where, assignments)
+	if !ok {
+		return false, nil
+	}
+	l := looker{reading: w.joined, sc: sc, block: b}
+	if w.joined == nil {
+		l.reading = newReading(w.planner, nil, nil)
+	}
+	for _, link := range links {
+		l.behind = w.plan.Kind != history.Update || link.at != inValues // what an UPDATE assigns comes behind RETURNING
+		if w.readsNothing(link.link) || w.locksItself(link.link, where) {
+			continue
+		}
+		if !again {
+			return false, nil
+		}
+		around := b.rels
+		if link.at == inReturning && w.plan.Kind == history.Insert {
+			around = append([]*relation{{ref: w.target.ref, base: &w.target}}, around...)
+		}
+		q, ok := l.look(link.link, around, 1)
+		if !ok {
+			return false, l.bar
+		}
+		before := len(l.found)
+		l.columns(nil, q)
+		if link.at == inReturning {
+			continue
+		}
+		if ok := w.seesWritten(link.link, q, b.rels, assignments, l.found[before:]); !ok {
+			return false, l.bar
+		}
+	}
+	if len(l.found) > maxBesideColumns {
+		return false, nil
+	}
+	for _, c := range l.found {
+		c.asText = w.part != nil
+		s := c.spell(l.reading, b)
+		w.columns = append(w.columns, column{edits: s, text: s.in(w.st), sources: []Source{c.source(b)}})
+	}
+	return true, nil
+}
+
+// beside is what the subqueries of the statement stand among.
+func (w *write) beside() *block {
+	b := &block{n: &ast.SelectStmt{FromClause: w.from}, rels: w.rels}
+	if w.plan.Kind != history.Insert { // what it inserts is made before there is a row
+		b.rels = append([]*relation{{ref: w.target.ref, base: &w.target}}, w.rels...)
+	}
+	if w.joined == nil {
+		for _, s := range w.read {
+			b.rels = append(b.rels, &relation{ref: s.ref, base: &s})
+		}
+	}
+	return b
+}
+
+// linksOf collects the subqueries of the statement. It reports whether it is known of all when they are evaluated.
+func (w *write) linksOf(b *block, where ast.Node, assignments []ast.Node) (links []writtenLink, ok bool) {
+	s := seeker{planner: w.planner, fails: true}
+	add := func(at written) {
+		for _, link := range s.links {
+			links = append(links, writtenLink{link, at})
+		}
+		s.links = nil
+	}
+	all := span{0, len(w.st.toks)}
+	for _, a := range assignments {
+		s.behind = w.plan.Kind != history.Update
+		t, ok := a.(*ast.ResTarget)
+		if !ok || !s.seek(t.Val, all, anyValue, nil) {
+			return nil, false
+		}
+	}
+	add(inValues)
+	s.behind = true
+	if !s.seek(where, w.st.condition(), ofAll, nil) {
+		return nil, false
+	}
+	add(inCondition)
+	if !s.joins(b, all) {
+		return nil, false
+	}
+	add(inJoin)
+	for _, item := range w.client {
+		t, ok := item.(*ast.ResTarget)
+		if !ok || hasSubquery(item) && (w.merges || w.namesVersions(item)) || !s.seek(t.Val, all, anyValue, nil) {
+			return nil, false
+		}
+	}
+	add(inReturning)
+	return links, true
+}
+
+// namesVersions reports whether something may name the row as it was, or as it is, by the names for these.
+func (w *write) namesVersions(n ast.Node) (names bool) {
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		if ref, ok := n.(*ast.ColumnRef); ok {
+			first := fields(ref)[0]
+			names = names || first == w.versions.old || first == w.versions.new
+		}
+		return !names
+	}, n)
+	return names || !whole
+}
+
+// condition returns the tokens of the statement's condition, or all tokens where it has none.
+func (st *statement) condition() span {
+	from := st.find(0, "WHERE")
+	if from < 0 {
+		return span{0, len(st.toks)}
+	}
+	to := st.find(from, "RETURNING", "ON")
+	if to < 0 {
+		to = len(st.toks)
+	}
+	return span{from + 1, to}
+}
+
+// seesWritten has the columns of a subquery see the row as the subquery saw it. It reports whether they can.
+func (w *write) seesWritten(at link, q *subquery, around []*relation, assignments []ast.Node, found []*besides) bool {
+	r := w.renews(at, q, assignments)
+	if r == same {
+		return true
+	}
+	row := w.replacedRow(at, around, assignments)
+	sometimes := func(c *besides) bool { return c.chain[0].whole }
+	if r == lost || row == nil || row.checked && slices.ContainsFunc(found, sometimes) {
+		return false
+	}
+	seesReplaced(found, row)
+	return true
+}
