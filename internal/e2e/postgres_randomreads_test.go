@@ -58,6 +58,10 @@ func (w *postgresWriter) join() string {
 	case 5:
 		return "SELECT * FROM par p " + join + " kid k USING (id)"
 	case 6:
+		if w.n(2) == 0 {
+			return "SELECT t1.id, t2.k2, t3.y FROM t1 " + join + " (t2 JOIN t3 ON x = k1 AND EXISTS (SELECT FROM tu WHERE n > v)) ON k1 = id " +
+				"AND 0 < (SELECT count(*) FROM kid)"
+		}
 		return "SELECT j.* FROM (t1 " + join + " t2 ON k1 = id) AS j"
 	}
 	return "SELECT t1.id, l.s FROM t1 " + w.oneOf(", LATERAL", "CROSS JOIN LATERAL", "LEFT JOIN LATERAL") +
@@ -184,7 +188,21 @@ func (w *postgresWriter) with() string {
 }
 
 func (w *postgresWriter) subquery() string {
-	switch w.n(12) {
+	switch w.n(16) {
+	case 12:
+		return "SELECT id, b FROM t1 WHERE " + w.oneOf("id", "a", "NOT id") + " IN (SELECT k1 FROM t2 " +
+			w.oneOf("UNION", "UNION ALL", "INTERSECT", "EXCEPT") + " " + w.oneOf("SELECT x FROM t3", "SELECT "+w.int(),
+			"(SELECT x FROM t3 WHERE y > t1.a)") + ")"
+	case 13:
+		return "SELECT id, (SELECT " + w.oneOf("json_agg(q)", "count(*)", "max(v)") + " FROM (SELECT v, k2 FROM t2 " +
+			w.oneOf("", "LEFT JOIN t3 ON x = k1 ", "JOIN t3 ON x = k1 ") + "WHERE k1 = t1.id" +
+			w.maybe(3, " ORDER BY k1, k2") + ") q) FROM t1"
+	case 14:
+		return "SELECT (SELECT max(v) FROM t2 WHERE k1 = t1.id) AS n, count(*), max(b) FROM t1 GROUP BY " +
+			w.oneOf("n", "1", "1, b", "(SELECT count(*) FROM t3 WHERE x = t1.id), 1")
+	case 15:
+		return "SELECT k1, (SELECT max(b) FROM t1 WHERE id = k1), sum((SELECT count(*) FROM t3 WHERE x = v)), " +
+			"(SELECT count(*) FROM t3) FROM t2 GROUP BY k1"
 	case 10:
 		return "SELECT id, CASE " + w.oneOf("a", "id + 1", "(SELECT max(v) FROM t2 WHERE k1 = t1.id)") + " WHEN " + w.int() +
 			" THEN (SELECT count(*) FROM t3 WHERE x = t1.id) WHEN 2 THEN 7 ELSE (SELECT max(k2) FROM t2 WHERE v = t1.a)::int END FROM t1"

@@ -108,9 +108,9 @@ func (l *looker) aPart(n *ast.SelectStmt) bool {
 		grouped && n.GroupClause == nil && extremes(u) {
 		return false // it may read no row, or some only, or the ends of an index
 	}
-	q := &subquery{query: n, whole: true, most: MaxAside}
+	q := &subquery{query: n, whole: true, most: MaxAside, optional: make(map[*source]bool)}
 	for _, item := range nodes(n.FromClause) {
-		if !l.tables(q, item, link{SubLink: &ast.SubLink{Subselect: n}}) {
+		if !l.tables(q, item, link{SubLink: &ast.SubLink{Subselect: n}}, false) {
 			return false
 		}
 	}
@@ -213,12 +213,14 @@ func (l *looker) within(q *subquery, u *usage, grouped bool) bool {
 		if i < len(filters.links) && !at.harmless() {
 			return false // the copy of the condition may come to more rows than the client's
 		}
-		w, ok := l.look(at, rels, 2)
-		if !ok || w.whole && len(w.tests) > 0 || i >= len(filters.links) && grouped && !w.whole ||
-			slices.ContainsFunc(w.within, func(v *subquery) bool { return v.whole }) {
+		all, ok := l.look(at, rels, 2)
+		if !ok || slices.ContainsFunc(all, func(w *subquery) bool {
+			return w.whole && len(w.tests) > 0 || i >= len(filters.links) && grouped && !w.whole ||
+				slices.ContainsFunc(w.within, func(v *subquery) bool { return v.whole })
+		}) {
 			return false // it may have not been run
 		}
-		q.within = append(q.within, w)
+		q.within = append(q.within, all...)
 	}
 	l.asideColumns(q)
 	return true

@@ -22,7 +22,12 @@ type besides struct {
 	row *replaced
 	// asText says that it shows one text instead of an array: as a part of a WITH clause tells what it reads.
 	asText bool
+	// perGroup says that it stands beside a group, and not beside each of the rows that a group is made of.
+	perGroup bool
 }
+
+// collected reports whether the column shows what is read beside each row that a row of the block stands for.
+func (c *besides) collected(b *block) bool { return (b.grouped || b.unique) && !c.perGroup }
 
 // A spelling is what is put into the text, in parts: texts, and copies of the client's bytes.
 type spelling []edit
@@ -41,13 +46,16 @@ func (s *spelling) where(st *statement, tests []test, otherwise string, spell fu
 		return
 	}
 	t := tests[0]
-	s.text("CASE ")
-	if t.ofNode != nil {
+	switch s.text("CASE "); {
+	case t.ofNode != nil:
 		s.copy(st, t.of.from, t.of.to)
-	}
-	s.text(" WHEN " + t.must.before)
-	if t.node != nil {
+		s.text(" ")
+		s.copy(st, t.from-1, t.to) // from WHEN on, where the server finds fault with the comparison
+	case t.node != nil:
+		s.text("WHEN " + t.must.before)
 		s.copy(st, t.from, t.to)
+	default:
+		s.text("WHEN " + t.must.before)
 	}
 	s.text(t.must.behind + " THEN ")
 	if t.must.not {
@@ -133,7 +141,7 @@ func (q *subquery) spellLimit(st *statement, s *spelling) {
 func (c *besides) spell(r *reading, b *block) spelling {
 	var s spelling
 	tests := c.chain[0].tests
-	switch grouped := b.grouped || b.unique; {
+	switch grouped := c.collected(b); {
 	case grouped && !c.chain[0].whole:
 		s.text("pg_catalog.array_agg(CASE WHEN " + intime + " THEN ")
 		s.where(r.st, tests, "NULL", func() { c.element(r.st, &s, c.chain) })
@@ -284,7 +292,7 @@ func (r *reading) appendBesides(b *block) error {
 // array elsewhere.
 func (c *besides) source(b *block) Source {
 	whole, limit := c.chain[0].whole, c.chain[0].atMost()
-	if (b.grouped || b.unique) && !whole {
+	if c.collected(b) && !whole {
 		limit = 0
 	}
 	if c.asText {

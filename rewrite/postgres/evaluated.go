@@ -63,6 +63,10 @@ type link struct {
 	*ast.SubLink
 	matched bool
 	orders  bool // it stands in ORDER BY
+	item    int  // of the select list that it stands in, counted from 1; 0: none
+	inside  bool // it stands in the arguments of an aggregate
+	shown   bool // it is evaluated for a row of the result, where that stands for several rows
+	derived bool // what is looked into is a query in its FROM clause
 	tests   []test
 }
 
@@ -132,9 +136,18 @@ func (s *seeker) seek(n ast.Node, at span, value need, tests []test) bool {
 	case *ast.TypeCast:
 		return within(n.Arg)
 	case *ast.FuncCall:
-		if n.Over == nil && n.AggOrder == nil && n.AggFilter == nil {
-			return within(nodes(n.Args)...)
+		if n.Over != nil || n.AggOrder != nil || n.AggFilter != nil {
+			break
 		}
+		before := len(s.links)
+		if !within(nodes(n.Args)...) {
+			return false
+		}
+		aggregate, known := functions[lastName(n.Funcname)]
+		for i := range s.links[before:] {
+			s.links[before+i].inside = s.links[before+i].inside || aggregate || !known
+		}
+		return true
 	}
 	return !hasSubquery(n)
 }
@@ -205,8 +218,12 @@ func (s *seeker) list(list *ast.NodeList, at span) bool {
 				here.to--
 			}
 		}
+		before := len(s.links)
 		if !s.seek(item.Val, here, anyValue, nil) {
 			return false
+		}
+		for k := range s.links[before:] {
+			s.links[before+k].item = i + 1
 		}
 	}
 	return true

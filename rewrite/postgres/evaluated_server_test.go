@@ -123,6 +123,8 @@ func TestErrorsBehindOrAreTheClients(t *testing.T) {
 		"SELECT i.id FROM item i WHERE i.id = ANY (i.name) OR EXISTS (SELECT FROM orders o WHERE o.item_id = i.id)",
 		"SELECT CASE WHEN i.id = 1 THEN 'x' WHEN i.id + i.name = 2 THEN 'y' ELSE (SELECT max(o.qty) FROM orders o) END FROM item i",
 		"SELECT CASE i.id WHEN 'x' THEN (SELECT max(o.qty) FROM orders o WHERE o.item_id = i.id) END FROM item i",
+		"UPDATE item SET stock = CASE id WHEN 3 THEN (SELECT max(o.qty) FROM orders o WHERE o.item_id = item.id) WHEN 1 = 2 THEN 7 ELSE (SELECT count(*) FROM loose WHERE a = item.id) END",
+		"UPDATE item SET stock = CASE WHEN name THEN 1 ELSE (SELECT max(o.qty) FROM orders o WHERE o.item_id = item.id) END",
 		"SELECT CASE i.nope WHEN 1 THEN (SELECT max(o.qty) FROM orders o WHERE o.item_id = i.id) END FROM item i",
 		"SELECT COALESCE(i.nope, i.name, (SELECT max(o.qty) FROM orders o WHERE o.item_id = i.id)) FROM item i",
 		"SELECT COALESCE(i.name, (SELECT max(o.qty) FROM orders o WHERE o.item_id = i.id)) FROM item i",

@@ -127,17 +127,19 @@ func (w *write) readsInConflict(n *ast.InsertStmt) (found []conflicting) {
 		if w.readsNothing(link.link) {
 			continue
 		}
-		l.found = nil
-		q, ok := l.look(link.link, around, 1)
-		if !ok || refersTo(q.query, q.own(), around[1:]) || link.testsRefer(around[1:]) {
+		all, ok := l.look(link.link, around, 1)
+		if !ok || link.testsRefer(around[1:]) {
 			return nil
 		}
-		l.columns(nil, q)
-		if !w.seesWritten(link.link, q, around[:1], nodes(c.TargetList), l.found) {
-			return nil
-		}
-		for _, column := range l.found {
-			found = append(found, conflicting{column, link.at == inCondition})
+		for _, q := range all {
+			l.found = nil
+			l.columns(nil, q)
+			if refersTo(q.query, q.own(), around[1:]) || !w.seesWritten(link.link, q, around[:1], nodes(c.TargetList), l.found) {
+				return nil
+			}
+			for _, column := range l.found {
+				found = append(found, conflicting{column, link.at == inCondition})
+			}
 		}
 	}
 	if len(found) > maxBesideColumns {

@@ -9,7 +9,7 @@ import (
 )
 
 // What joins tables holds for each row of an inner join, as a condition of the WHERE clause does. Of an outer join it
-// holds for the rows that have one of the optional side. Those that have none hang on no row that a subquery found: it
+// holds for the rows that have one of the optional side, of a full join for those that have one of both. Those that have none hang on no row that a subquery found: it
 // is a matter of the condition, as a row is that WHERE leaves out.
 
 // joins collects the subqueries in the conditions of a block's joins, somewhere in a span.
@@ -36,16 +36,24 @@ func (s *seeker) join(b *block, item ast.Node, at span, optional bool) bool {
 		return true
 	}
 	var tests []test
+	var sides []ast.Node // that surely have a row where the condition held
 	switch {
 	case n.Jointype == ast.JOIN_INNER && !optional:
-	case n.Jointype == ast.JOIN_LEFT, n.Jointype == ast.JOIN_RIGHT:
-		there, ok := b.there(n)
+	case n.Jointype == ast.JOIN_INNER:
+		sides = []ast.Node{n}
+	case n.Jointype == ast.JOIN_LEFT:
+		sides = []ast.Node{n.Rarg}
+	case n.Jointype == ast.JOIN_RIGHT:
+		sides = []ast.Node{n.Larg}
+	default:
+		sides = []ast.Node{n.Larg, n.Rarg}
+	}
+	for _, side := range sides {
+		there, ok := b.there(side)
 		if !ok {
 			return false
 		}
-		tests = []test{{must: must{before: there}}}
-	default:
-		return false
+		tests = append(tests, test{must: must{before: there}})
 	}
 	before := len(s.links)
 	if !s.seek(n.Quals, at, ofAll, tests) {
@@ -54,11 +62,17 @@ func (s *seeker) join(b *block, item ast.Node, at span, optional bool) bool {
 	return !slices.ContainsFunc(s.links[before:], func(l link) bool { return !b.meansTheSame(l) })
 }
 
-// there returns a condition that holds where an outer join has found a row for its optional side, if that is a table.
-func (b *block) there(n *ast.JoinExpr) (condition string, ok bool) {
-	side := bare(n.Rarg)
-	if n.Jointype == ast.JOIN_RIGHT {
-		side = bare(n.Larg)
+// there returns a condition that holds where a side of a join has a row, if it has a table that has one then.
+func (b *block) there(side ast.Node) (condition string, ok bool) {
+	side = bare(side)
+	if n, is := side.(*ast.JoinExpr); is {
+		if n.Alias == nil && (n.Jointype == ast.JOIN_INNER || n.Jointype == ast.JOIN_LEFT) {
+			condition, ok = b.there(n.Larg)
+		}
+		if !ok && n.Alias == nil && (n.Jointype == ast.JOIN_INNER || n.Jointype == ast.JOIN_RIGHT) {
+			condition, ok = b.there(n.Rarg)
+		}
+		return condition, ok
 	}
 	for _, rel := range b.rels {
 		if rel.base != nil && len(rel.sights) > 0 && !rel.looksUp() && rel.node == side {

@@ -37,6 +37,8 @@ type subquery struct {
 	exists        bool
 	tables        []*source
 	common        []*relation // queries of a WITH clause among these
+	// optional are those of the tables of which an outer join may show no row.
+	optional map[*source]bool
 	// test compares the subquery's column with the one in front of IN: only rows that are equal are read.
 	test string
 	// within are the subqueries in its own WHERE clause.
@@ -60,15 +62,14 @@ func (r *reading) lookInto(b *block, u *usage, sc *scope) (bool, error) {
 		beyond(n.SortClause, b.columns()) || beyond(n.GroupClause, b.columns()) {
 		return false, nil
 	}
-	others, err := r.inspect(n.DistinctClause, n.GroupClause, n.HavingClause, n.WindowClause, n.LimitCount,
-		n.LimitOffset)
+	others, err := r.inspect(n.DistinctClause, n.HavingClause, n.WindowClause, n.LimitCount, n.LimitOffset)
 	if err != nil || others.subquery {
 		return false, nil
 	}
 	s := seeker{planner: r.planner, fails: true}
 	at := r.places.queries[n]
-	if !s.list(n.TargetList, span{at.from + 1, at.listEnd + 1}) || !s.order(n, at) || len(s.links) > 0 && (b.grouped || b.unique) ||
-		!s.joins(b, span{at.listEnd + 1, at.to}) || !s.seek(n.WhereClause, r.places.whereClause(at.listEnd+1, at.to), ofAll, nil) {
+	if !s.list(n.TargetList, span{at.from + 1, at.listEnd + 1}) || !s.groups(b, span{at.listEnd + 1, at.to}) ||
+		!s.order(n, at) || !s.joins(b, span{at.listEnd + 1, at.to}) || !s.seek(n.WhereClause, r.places.whereClause(at.listEnd+1, at.to), ofAll, nil) {
 		return false, nil
 	}
 	l := looker{reading: r, sc: sc, block: b}
@@ -85,11 +86,17 @@ func (l *looker) lookAt(links []link) bool {
 		if l.readsNothing(link) {
 			continue
 		}
-		q, ok := l.look(link, l.block.rels, 1)
+		all, ok := l.look(link, l.block.rels, 1)
 		if !ok {
 			return false
 		}
-		l.columns(nil, q)
+		before := len(l.found)
+		for _, q := range all {
+			l.columns(nil, q)
+		}
+		for _, c := range l.found[before:] {
+			c.perGroup = link.shown
+		}
 	}
 	return len(l.found) <= maxBesideColumns
 }
@@ -139,6 +146,9 @@ func (l *looker) columns(around []*subquery, q *subquery) {
 	for _, s := range q.tables {
 		shown, err := sightOf(s)
 		if err == nil {
+			if q.optional[s] {
+				shown.text = "CASE WHEN " + shown.exprs[0] + " IS NOT NULL THEN " + shown.text + " END"
+			}
 			l.found = append(l.found, &besides{chain: chain, shown: shown})
 		}
 	}
@@ -163,21 +173,78 @@ func (l *looker) columns(around []*subquery, q *subquery) {
 // maxNested is how many subqueries may stand in each other.
 const maxNested = 3
 
-// look looks into a subquery that stands among relations.
-func (l *looker) look(at link, around []*relation, depth int) (*subquery, bool) {
+// look looks into a subquery that stands among relations: of a set operation, into each query that it is made of.
+func (l *looker) look(at link, around []*relation, depth int) (found []*subquery, ok bool) {
 	n, ok := at.Subselect.(*ast.SelectStmt)
-	if !ok || depth > maxNested || n.Op != ast.SETOP_NONE || n.WithClause != nil || n.IntoClause != nil ||
+	if !ok || depth > maxNested {
+		return nil, false
+	}
+	if within := allOf(n, at.SubLinkType == ast.EXISTS_SUBLINK); within != nil {
+		if depth > 1 && l.mayFail(n.FromClause) { // all of it is copied with the one around it
+			return nil, false
+		}
+		n, at.matched, at.derived = within, false, true
+	}
+	arms, ok := l.arms(n)
+	for _, arm := range arms {
+		if len(nodes(arm.FromClause)) == 0 && arm.WhereClause == nil && !hasSubquery(arm.TargetList) {
+			continue // a row of no table's
+		}
+		q, ok := l.lookAtQuery(at, arm, around, depth)
+		if !ok {
+			return nil, false
+		}
+		found = append(found, q)
+	}
+	return found, ok
+}
+
+// allOf returns the query that a subquery has in its FROM clause alone, and takes all rows of; nil where it does not.
+func allOf(n *ast.SelectStmt, exists bool) *ast.SelectStmt {
+	from := nodes(n.FromClause)
+	if n.Op != ast.SETOP_NONE || len(from) != 1 || n.WhereClause != nil || n.LimitCount != nil && !exists ||
+		n.LimitOffset != nil || n.WithClause != nil || n.LockingClause != nil || n.IntoClause != nil ||
+		hasSubquery(n.TargetList) || hasSubquery(n.GroupClause) || hasSubquery(n.HavingClause) || hasSubquery(n.SortClause) {
+		return nil
+	}
+	item, ok := bare(from[0]).(*ast.RangeSubselect)
+	if !ok {
+		return nil
+	}
+	query, _ := item.Subquery.(*ast.SelectStmt)
+	return query
+}
+
+// arms returns the queries that a set operation is made of, all rows of which it reads: of INTERSECT and EXCEPT
+// PostgreSQL 18 does not read the second where the first has none.
+func (l *looker) arms(n *ast.SelectStmt) (arms []*ast.SelectStmt, ok bool) {
+	switch {
+	case n.Op == ast.SETOP_NONE:
+		return []*ast.SelectStmt{n}, true
+	case n.WithClause != nil, n.LimitCount != nil, n.LimitOffset != nil, n.LockingClause != nil, hasSubquery(n.SortClause),
+		n.Op != ast.SETOP_UNION && l.session.Version >= 18:
+		return nil, false
+	}
+	left, ok1 := l.arms(n.Larg)
+	right, ok2 := l.arms(n.Rarg)
+	return append(left, right...), ok1 && ok2
+}
+
+// lookAtQuery looks into a query of a subquery.
+func (l *looker) lookAtQuery(at link, n *ast.SelectStmt, around []*relation, depth int) (*subquery, bool) {
+	if depth > maxNested || n.Op != ast.SETOP_NONE || n.WithClause != nil || n.IntoClause != nil ||
 		n.LockingClause != nil || len(nodes(n.ValuesLists)) > 0 || l.mayFail(n.FromClause) ||
 		hasSubquery(n.TargetList) || hasSubquery(n.GroupClause) || hasSubquery(n.HavingClause) || hasSubquery(n.SortClause) {
 		return nil, false
 	}
-	q := &subquery{query: n, exists: at.SubLinkType == ast.EXISTS_SUBLINK, tests: at.tests}
+	q := &subquery{query: n, exists: at.SubLinkType == ast.EXISTS_SUBLINK && !at.derived, tests: at.tests,
+		optional: make(map[*source]bool)}
 	for _, item := range nodes(n.FromClause) {
-		if !l.tables(q, item, at) {
+		if !l.tables(q, item, at, false) {
 			return nil, false
 		}
 	}
-	if !l.place(q) || !l.behind && !l.typed(q) || !q.fixed() || l.session.Serializable && !l.scansAll(q) {
+	if len(nodes(n.FromClause)) == 0 || !l.place(q, at) || !l.behind && !l.typed(q) || !q.fixed() || l.session.Serializable && !l.scansAll(q) {
 		return nil, false
 	}
 	inner := q.relations()
@@ -192,20 +259,23 @@ func (l *looker) look(at link, around []*relation, depth int) (*subquery, bool) 
 		if !link.harmless() {
 			return nil, false // it may fail for a row that the server would not come to
 		}
-		w, ok := l.look(link, append(inner, around...), depth+1)
-		if !ok || w.whole && len(w.tests) > 0 || slices.ContainsFunc(w.within, func(v *subquery) bool { return v.whole }) {
+		all, ok := l.look(link, append(inner, around...), depth+1)
+		if !ok || slices.ContainsFunc(all, func(w *subquery) bool {
+			return w.whole && len(w.tests) > 0 || slices.ContainsFunc(w.within, func(v *subquery) bool { return v.whole })
+		}) {
 			return nil, false
 		}
-		q.within = append(q.within, w)
+		q.within = append(q.within, all...)
 	}
 	if q.whole = !refersTo(n, q.own(), around); q.whole && at.orders {
 		return nil, false // the server need not sort by what is the same for all rows
 	}
 	l.compare(q, at)
-	if q.whole && (l.block.grouped || l.block.unique) && slices.ContainsFunc(q.tests, test.queries) {
+	collects := (l.block.grouped || l.block.unique) && !at.shown
+	if q.whole && collects && slices.ContainsFunc(q.tests, test.queries) {
 		return nil, false // nothing would bound what these take
 	}
-	if (l.block.grouped || l.block.unique) && (!q.whole || len(q.tests) > 0) &&
+	if collects && (!q.whole || len(q.tests) > 0) &&
 		slices.ContainsFunc(q.within, func(w *subquery) bool { return w.whole }) {
 		return nil, false // which of the rows it was evaluated for nothing bounds, either
 	}
@@ -248,6 +318,8 @@ func (at *link) harmless() bool {
 	switch {
 	case !ok || mayFail(n.GroupClause, n.HavingClause):
 		return false
+	case n.Op != ast.SETOP_NONE:
+		return at.SubLinkType != ast.EXPR_SUBLINK && !mayFail(n)
 	case at.SubLinkType == ast.EXISTS_SUBLINK:
 		return true
 	case at.SubLinkType == ast.ANY_SUBLINK, at.SubLinkType == ast.ALL_SUBLINK, at.SubLinkType == ast.ARRAY_SUBLINK:
@@ -267,13 +339,13 @@ func (at *link) harmless() bool {
 	return ok && slices.Contains([]string{"count", "min", "max"}, name.SVal) // one row, whatever there is
 }
 
-// tables adds the tables of an item of the subquery's FROM clause, joined by inner joins. What is none that is observed
-// is the reason to look no further.
-func (l *looker) tables(q *subquery, item ast.Node, at link) bool {
+// tables adds the tables of an item of the subquery's FROM clause. What is none that is observed is the reason to look
+// no further.
+func (l *looker) tables(q *subquery, item ast.Node, at link, optional bool) bool {
 	switch n := bare(item).(type) {
 	case *ast.RangeVar:
 		if c := l.sc.find(n.RelName); c != nil && n.SchemaName == "" {
-			return l.named(q, c, n, at)
+			return !optional && l.named(q, c, n, at)
 		}
 		t, _ := l.table(n)
 		if t == nil {
@@ -284,10 +356,15 @@ func (l *looker) tables(q *subquery, item ast.Node, at link) bool {
 			return false
 		}
 		q.tables = append(q.tables, &s)
+		if optional {
+			q.optional[&s] = true
+		}
 		return true
 	case *ast.JoinExpr:
-		return n.Jointype == ast.JOIN_INNER && !n.IsNatural && n.UsingClause == nil && n.Alias == nil &&
-			l.tables(q, n.Larg, at) && l.tables(q, n.Rarg, at)
+		left, right := n.Jointype == ast.JOIN_RIGHT || n.Jointype == ast.JOIN_FULL,
+			n.Jointype == ast.JOIN_LEFT || n.Jointype == ast.JOIN_FULL
+		return !n.IsNatural && n.UsingClause == nil && n.Alias == nil &&
+			l.tables(q, n.Larg, at, optional || left) && l.tables(q, n.Rarg, at, optional || right)
 	}
 	return false
 }
@@ -405,12 +482,13 @@ func hasCall(n ast.Node) (found bool) {
 	return found || !whole
 }
 
-// place finds the subquery in the text. Of two that differ in literals only it is not certain which one it is: the plan
-// must hold for all texts that differ in these.
-func (l *looker) place(q *subquery) bool {
+// place finds the query of a subquery in the text. Of two that differ in literals only it is not certain which one it
+// is: the plan must hold for all texts that differ in these.
+func (l *looker) place(q *subquery, at link) bool {
 	st, found := l.st, -1
+	whole := at.Subselect.(*ast.SelectStmt)
 	for i := range st.toks {
-		if !st.mark(i, "(") || !st.is(i+1, "SELECT") {
+		if !st.mark(i, "(") || !st.is(i+1, "SELECT") && !st.mark(i+1, "(") {
 			continue
 		}
 		closing := st.closing(i)
@@ -418,7 +496,7 @@ func (l *looker) place(q *subquery) bool {
 			return false
 		}
 		tree, err := parse(l.readable(st.text[st.toks[i+1].Start:st.toks[closing-1].End]))
-		if err != nil || !reflect.DeepEqual(tree, ast.Stmt(q.query)) {
+		if err != nil || !reflect.DeepEqual(tree, ast.Stmt(whole)) {
 			continue
 		}
 		found = i
@@ -429,21 +507,28 @@ func (l *looker) place(q *subquery) bool {
 	}
 	closing := st.closing(found)
 	for i := range st.toks {
-		if i != found && st.mark(i, "(") && st.is(i+1, "SELECT") && st.sameWords(found, i, closing-found+1) {
+		if i != found && st.mark(i, "(") && st.sameWords(found, i, closing-found+1) {
 			return false
 		}
 	}
-	p := &l.places
-	q.from = p.clause(found+2, closing)
-	if !st.is(q.from, "FROM") {
+	p := &placer{statement: st, queries: make(map[*ast.SelectStmt]querySpan)}
+	if p.place(whole, found+1, closing) != nil {
 		return false
 	}
-	q.where = p.clause(q.from+1, closing)
-	q.end = q.where
-	if st.is(q.where, "WHERE") && q.where < closing {
-		q.end = p.clause(q.where+1, closing)
+	here, placed := p.queries[q.query]
+	if !placed || !st.is(here.from, "SELECT") {
+		return false
 	}
-	return q.limited(p, closing)
+	q.from = p.clause(here.from+1, here.to)
+	if !st.is(q.from, "FROM") || q.from >= here.to {
+		return false
+	}
+	q.where = p.clause(q.from+1, here.to)
+	q.end = q.where
+	if st.is(q.where, "WHERE") && q.where < here.to {
+		q.end = p.clause(q.where+1, here.to)
+	}
+	return q.limited(p, here.to)
 }
 
 // limited finds the LIMIT and OFFSET of a subquery, which ends before a token.

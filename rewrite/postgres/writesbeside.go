@@ -61,17 +61,16 @@ func (w *write) lookInto(sc *scope, where ast.Node, assignments, others []ast.No
 		if link.at == inReturning && w.plan.Kind == history.Insert {
 			around = append([]*relation{{ref: w.target.ref, base: &w.target}}, around...)
 		}
-		q, ok := l.look(link.link, around, 1)
+		all, ok := l.look(link.link, around, 1)
 		if !ok {
 			return false, l.bar
 		}
-		before := len(l.found)
-		l.columns(nil, q)
-		if link.at == inReturning {
-			continue
-		}
-		if ok := w.seesWritten(link.link, q, b.rels, assignments, l.found[before:]); !ok {
-			return false, l.bar
+		for _, q := range all {
+			before := len(l.found)
+			l.columns(nil, q)
+			if link.at != inReturning && !w.seesWritten(link.link, q, b.rels, assignments, l.found[before:]) {
+				return false, l.bar
+			}
 		}
 	}
 	if len(l.found) > maxBesideColumns {
