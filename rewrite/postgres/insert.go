@@ -299,7 +299,21 @@ func (w *write) readsInArms(n *ast.InsertStmt) {
 	w.looked = true
 	for _, c := range l.found {
 		c.asText = w.part != nil
-		s := append(spelling{{text: firstRow}}, c.spell(r, l.block)...)
+		s := spelling{{text: firstRow}}
+		limited := c.unless == nil && c.chain[0].query.LimitCount != nil
+		if limited {
+			limit, plain := w.st.limitAt(c.chain[0].query, c.chain[0].end, p.queries[c.chain[0].query].to)
+			if !plain || c.asText {
+				w.looked = false
+				w.columns = nil
+				return
+			}
+			s.unlessMore(w.st, c.chain[0], limit)
+		}
+		s = append(s, c.spell(r, l.block)...)
+		if limited {
+			s.text(" END")
+		}
 		s.text(" END")
 		shown := c.source(l.block)
 		shown.Whole = c.unless != nil || n.OnConflictClause != nil || leavesOut(q) // else nothing is read where no row is
@@ -325,7 +339,23 @@ func (l *looker) insertedBy(n *ast.SelectStmt) bool {
 	within := slices.DeleteFunc(slices.Clone(l.found[before:]),
 		func(c *besides) bool { return len(c.chain) == 1 && c.unless == nil })
 	l.found = append(l.found[:before], within...)
-	return n.LimitCount == nil || !slices.ContainsFunc(within, func(c *besides) bool { return c.unless == nil })
+	return true
+}
+
+// unlessMore begins what is shown of an INSERT's query with a LIMIT only if that leaves out no row.
+func (s *spelling) unlessMore(st *statement, q *subquery, limit int) {
+	most := func() {
+		s.text("LEAST(" + strconv.Itoa(MaxAside) + ", ")
+		s.copy(st, limit, limit+1)
+		s.text(")")
+	}
+	s.text("CASE WHEN (SELECT pg_catalog.count(*) FROM (SELECT ")
+	s.copy(st, q.from, q.end)
+	s.text(" LIMIT 1 OPERATOR(pg_catalog.+) ")
+	most()
+	s.text(") AS isotap_counted) OPERATOR(pg_catalog.>) ")
+	most()
+	s.text(" THEN " + lacking + " ELSE ")
 }
 
 // inserted returns the tokens of the query of an INSERT, which begins at token from; -1 where they are not found.

@@ -94,7 +94,7 @@ func TestInsertSelectTellsTheRowsThatItReads(t *testing.T) {
 		{"INSERT INTO loose SELECT generate_series(1, 5), name FROM item LIMIT 3", map[string]string{}, history.Inexact},
 		{"INSERT INTO loose SELECT id, name FROM item WHERE 6 / (id + 1) < 5", map[string]string{}, history.Inexact},
 		{"INSERT INTO loose SELECT id, (SELECT max(k) FROM kv WHERE k <> i.name) FROM item i WHERE i.id = 1 LIMIT 1",
-			map[string]string{"item": "id = 1"}, history.Inexact},
+			map[string]string{"item": "id = 1", "kv": all}, history.Exact},
 		{"INSERT INTO loose SELECT id, name FROM item OFFSET 1", map[string]string{}, history.Inexact},
 		{"INSERT INTO loose SELECT id, (SELECT max(k) FROM kv WHERE 1 / i.id > 0) FROM item i WHERE i.id = 1",
 			map[string]string{"item": "id = 1"}, history.Inexact},
@@ -144,13 +144,15 @@ func TestWhatInsertSelectReadsIsShownOnce(t *testing.T) {
 func TestALimitThatLeavesRowsOutIsTold(t *testing.T) {
 	tw := newTwins(t)
 	for text, lacks := range map[string]bool{
-		"INSERT INTO loose SELECT id, name FROM item ORDER BY id LIMIT 1":                    true,
-		"INSERT INTO loose SELECT id, name FROM item LIMIT 2":                                true,
-		"INSERT INTO loose SELECT id, name FROM item LIMIT 3":                                false,
-		"INSERT INTO loose SELECT id, name FROM item WHERE id > 1 LIMIT 9223372036854775807": false,
+		"INSERT INTO loose SELECT id, name FROM item ORDER BY id LIMIT 1":                                                          true,
+		"INSERT INTO loose SELECT id, name FROM item LIMIT 2":                                                                      true,
+		"INSERT INTO loose SELECT id, name FROM item LIMIT 3":                                                                      false,
+		"INSERT INTO loose SELECT id, name FROM item WHERE id > 1 LIMIT 9223372036854775807":                                       false,
+		"INSERT INTO loose SELECT id, (SELECT max(o.qty) FROM orders o WHERE o.item_id = i.id) FROM item i WHERE i.id > 1 LIMIT 1": true,
 	} {
 		_, reason, seen := tw.sources(text)
-		if got := slices.Contains(seen["item"], Lacking); got != lacks {
+		if got := slices.Contains(seen["item"], Lacking); got != lacks ||
+			seen["orders"] != nil && !slices.Contains(seen["orders"], Lacking) {
 			t.Errorf("%s tells %q (%s)", text, seen["item"], reason)
 		}
 	}
