@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/isotap/isotap/history"
 )
 
@@ -169,5 +171,39 @@ func TestTheFirstErrorOfAnInsertIsTheClients(t *testing.T) {
 		if d := tw.difference(text); d != "" {
 			t.Error(d)
 		}
+	}
+}
+
+// TestWhatALockingInsertReadsIsToldWhereASnapshotLasts has the query of an INSERT lock its rows: at READ COMMITTED it
+// may have waited, and inserted of a later version than the statement's snapshot has.
+func TestWhatALockingInsertReadsIsToldWhereASnapshotLasts(t *testing.T) {
+	tw := newTwins(t)
+	for _, c := range []struct {
+		text, level string
+		known       bool
+	}{
+		{"INSERT INTO loose SELECT id, name FROM item WHERE id < 3 FOR UPDATE", "REPEATABLE READ", true},
+		{"INSERT INTO loose SELECT i.id, i.name FROM item i JOIN orders o ON o.item_id = i.id AND o.id = 3 FOR SHARE OF i NOWAIT", "SERIALIZABLE", true},
+		{"WITH q AS (INSERT INTO loose SELECT id, name FROM item WHERE id < 3 FOR NO KEY UPDATE RETURNING a) SELECT a FROM q ORDER BY 1", "REPEATABLE READ", true},
+		{"INSERT INTO loose SELECT id, name FROM item WHERE id < 3 FOR UPDATE", "READ COMMITTED", false},
+	} {
+		want := tw.ask("SELECT " + identityOf["item"] + " FROM item WHERE " + map[bool]string{true: "id = 2", false: "id < 3"}[c.level == "SERIALIZABLE"])
+		for _, conn := range []*pgconn.PgConn{tw.original, tw.proxied} {
+			run(t, conn, "BEGIN ISOLATION LEVEL "+c.level)
+		}
+		plans, hidden := tw.both(c.text)
+		at := slices.IndexFunc(plans[0].Result.Sources, func(s Source) bool { return s.Table == "public.item" })
+		if plans[0].Observation != history.Exact || at < 0 {
+			t.Fatalf("%s: %s", c.text, plans[0].Reason)
+		}
+		if got := told(plans[0], hidden[0], at); c.known != slices.Equal(got, want) || !c.known && !slices.Equal(got, []string{Lacking}) {
+			t.Errorf("at %s %s tells %q, not %q", c.level, c.text, got, want)
+		}
+		for _, conn := range []*pgconn.PgConn{tw.original, tw.proxied} {
+			run(t, conn, "ROLLBACK")
+		}
+	}
+	if plan := tw.rewriter.Plan("INSERT INTO loose SELECT id, name FROM item FOR UPDATE SKIP LOCKED", tw.session).Statements[0]; plan.Observation == history.Exact {
+		t.Error("one that passes rows over is exact")
 	}
 }
