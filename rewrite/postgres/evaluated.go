@@ -152,8 +152,8 @@ func (s *seeker) seek(n ast.Node, at span, value need, tests []test) bool {
 	return !hasSubquery(n)
 }
 
-// fromless returns the query of EXISTS (SELECT ... WHERE ...) without a FROM clause, which says what its condition says;
-// nil where it is another one.
+// fromless returns the query of EXISTS (SELECT ... WHERE ...) without a FROM clause, which says what its condition
+// says; nil where it is another one.
 func fromless(n *ast.SubLink) *ast.SelectStmt {
 	q, ok := n.Subselect.(*ast.SelectStmt)
 	if !ok || n.SubLinkType != ast.EXISTS_SUBLINK || q.Op != ast.SETOP_NONE || len(nodes(q.FromClause)) > 0 ||

@@ -398,8 +398,9 @@ func (w *write) arms(q *ast.SelectStmt, p *placer, conflict bool) {
 	}
 }
 
-// A query that locks rows inserts of the versions that it locks. Where the transaction goes by one snapshot these are the
-// snapshot's, which the copy reads: were one of them replaced, that would be an error. At READ COMMITTED it is not known.
+// A query that locks rows inserts of the versions that it locks. Where the transaction goes by one snapshot these are
+// the snapshot's, which the copy reads: were one of them replaced, that would be an error. At READ COMMITTED it is not
+// known.
 
 // passesOver reports whether a query may leave out rows that others have locked.
 func passesOver(q *ast.SelectStmt) bool {

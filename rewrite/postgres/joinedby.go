@@ -9,8 +9,8 @@ import (
 )
 
 // What joins tables holds for each row of an inner join, as a condition of the WHERE clause does. Of an outer join it
-// holds for the rows that have one of the optional side, of a full join for those that have one of both. Those that have none hang on no row that a subquery found: it
-// is a matter of the condition, as a row is that WHERE leaves out.
+// holds for the rows that have one of the optional side, of a full join for those that have one of both. Those that
+// have none hang on no row that a subquery found: it is a matter of the condition, as a row is that WHERE leaves out.
 
 // joins collects the subqueries in the conditions of a block's joins, somewhere in a span.
 func (s *seeker) joins(b *block, at span) bool {

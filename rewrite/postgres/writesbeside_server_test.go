@@ -6,8 +6,8 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// TestSubqueriesAroundTheValuesOfWritesTellTheirRows has them behind OR, in CASE and COALESCE, in the conditions of joins, in RETURNING
-// and with LIMITs.
+// TestSubqueriesAroundTheValuesOfWritesTellTheirRows has them behind OR, in CASE and COALESCE, in the conditions of
+// joins, in RETURNING and with LIMITs.
 func TestSubqueriesAroundTheValuesOfWritesTellTheirRows(t *testing.T) {
 	tw := newTwins(t)
 	type rows = map[string]string
