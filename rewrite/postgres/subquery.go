@@ -393,8 +393,9 @@ func (l *looker) named(q *subquery, c *common, n *ast.RangeVar, at link) bool {
 	return true
 }
 
-// reads reports whether the queries of the WITH clauses do nothing but read, and cannot fail where a subquery that
-// names them need not come to their end.
+// reads reports whether the queries of the WITH clauses do nothing but read what was there before, and cannot fail
+// where a subquery that names them need not come to their end. Who reads what a part returned, by such a query, changes
+// when the part writes.
 func (l *looker) reads(sc *scope, at link) bool {
 	n, ok := at.Subselect.(*ast.SelectStmt)
 	toItsEnd := ok && n.LimitCount == nil &&
@@ -402,7 +403,8 @@ func (l *looker) reads(sc *scope, at link) bool {
 	for ; sc != nil; sc = sc.up {
 		for _, c := range sc.common {
 			u, err := l.inspect(&ast.SubLink{Subselect: c.def.Ctequery})
-			if err != nil || u.function || u.volatile || locks(c.def.Ctequery) || !toItsEnd && l.mayFail(c.def.Ctequery) {
+			written := func(name string) bool { return name != c.def.Ctename && mentions(c.def.Ctequery, name) > 0 }
+			if err != nil || u.function || u.volatile || slices.ContainsFunc(l.silent, written) || locks(c.def.Ctequery) || !toItsEnd && l.mayFail(c.def.Ctequery) {
 				return false
 			}
 		}
