@@ -32,7 +32,7 @@ const (
 type Conn struct {
 	target dsn.Target
 	config *pgconn.Config
-	stays  func() bool // whether clients are in the database
+	stays  func() bool // whether clients are in the database; set before the first use
 	leave  *time.Timer // calls goUnused
 
 	mu       sync.Mutex
@@ -64,6 +64,7 @@ func NewConn(target dsn.Target, database string) (*Conn, error) {
 	catalog.BoundPostgreSQL(config)
 	c := &Conn{target: target, config: config, prepares: true, stays: func() bool { return false }}
 	c.leave = time.AfterFunc(linger, c.goUnused)
+	c.leave.Stop() // until the connection is used: before that the caller may say who else is in the database
 	return c, nil
 }
 

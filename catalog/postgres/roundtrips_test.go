@@ -81,12 +81,16 @@ func TestSimpleTablesCostOneQuestion(t *testing.T) {
 	to := target(t)
 	turns := testdb.CountRoundTrips(t, to.Address)
 	to.Address = turns.Addr
-	c, err := Load(t.Context(), to, database)
+	conn, err := NewConn(to, database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.stays = func() bool { return true }
+	c, err := loadOver(t.Context(), conn)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	c.conn.stays = func() bool { return true }
 	c.waits = true
 	planner := sqlpostgres.New(c, sqlpostgres.Options{})
 	for _, of := range []struct {
