@@ -280,6 +280,9 @@ func TestNoLevelIsSatisfiedByWhatWasNotSeen(t *testing.T) {
 			"57.6% of the statements were not observed exactly"},
 		{"rows without identity", func(c *analyzer.Coverage) { c.Reasons = map[history.Reason]int{history.ReasonNoIdentity: 3} },
 			"3 statements met rows without identity"},
+		{"rows that were changed and nobody knows which", func(c *analyzer.Coverage) {
+			c.Reasons = map[history.Reason]int{history.ReasonKey: 2, history.ReasonKeyChanged: 1}
+		}, "of 3 statements it is not known which rows they changed (key)"},
 		{"transactions of one statement", func(c *analyzer.Coverage) { c.Several = 0 },
 			"no transaction had two statements that read or write rows"},
 		{"conditions without a test", func(c *analyzer.Coverage) { c.Untested = 2 },
@@ -357,7 +360,7 @@ func TestTheSummaryHasTenLines(t *testing.T) {
 	c.OldTags = 10
 	c.Log.Left = 9
 	c.Several, c.Exact, c.Inexact, r.Baseline = 0, 1000, 4208, "accepted.json"
-	c.Reasons = map[history.Reason]int{history.ReasonNoIdentity: 3}
+	c.Reasons = map[history.Reason]int{history.ReasonNoIdentity: 3, history.ReasonKey: 11}
 	var b strings.Builder
 	if err := Summary(&b, r, "report.html"); err != nil {
 		t.Fatal(err)

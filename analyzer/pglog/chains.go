@@ -34,8 +34,11 @@ type node struct {
 	table  string // as the log has it
 	before int32  // the version that it replaced; none
 	after  int32  // the one that replaced it for good; none
-	// row is what recorded accesses call its row; empty: none was seen of it.
-	row history.Row
+	// row is what recorded accesses call its row, where hasRow says that one was seen of it. One without a key has no
+	// ID, and first, the number of the first of its versions, tells it from others.
+	row    history.Row
+	hasRow bool
+	first  int32
 	// seen reports whether a recorded access names the version's row; torn, whether the name is in doubt.
 	seen, torn bool
 	// left reports whether a recorded write left the version. deletedBy is the last recorded transaction that was seen
@@ -171,6 +174,7 @@ func (r *Resolver) find(x *run, database int32, leaf, xid uint32, ctid uint64, a
 		return n
 	}
 	if at < x.info.Log[max(x.firstStretch(), 0)].From || !x.preceded(xid) {
+		r.misplace(x, database, leaf, ctid)
 		return none
 	}
 	n, ok := r.roots[rootKey{x.info.Run, database, leaf, ctid}]
@@ -193,7 +197,7 @@ func (r *Resolver) see(n *node, row history.Row) {
 	if n.seen && n.row.ID != row.ID {
 		n.torn = true
 	}
-	n.seen, n.row = true, row
+	n.seen, n.hasRow, n.row = true, true, row
 }
 
 // nameRows names the rows of versions that nobody saw after the versions around them.
@@ -219,6 +223,7 @@ func (r *Resolver) nameChain(chain []int32) {
 	known := int32(none) // the last that is seen
 	for i, at := range chain {
 		n := &r.nodes[at]
+		n.first = chain[0]
 		if !n.seen || n.torn {
 			continue
 		}
@@ -228,14 +233,14 @@ func (r *Resolver) nameChain(chain []int32) {
 		}
 		if known == none || r.nodes[chain[known]].row.ID == n.row.ID {
 			for _, between := range chain[from:i] {
-				r.nodes[between].row = n.row
+				r.nodes[between].row, r.nodes[between].hasRow = n.row, true
 			}
 		}
 		known = int32(i)
 	}
 	if known != none {
 		for _, behind := range chain[known+1:] {
-			r.nodes[behind].row = r.nodes[chain[known]].row
+			r.nodes[behind].row, r.nodes[behind].hasRow = r.nodes[chain[known]].row, true
 		}
 	}
 }

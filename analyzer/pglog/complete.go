@@ -66,14 +66,14 @@ func (r *Resolver) leaveOutMoved() {
 }
 
 // named reports whether it is known which row a version is of.
-func (n *node) named() bool { return n.row.ID != "" && !n.torn }
+func (n *node) named() bool { return n.hasRow && !n.torn }
 
 // makePast makes a transaction of what nobody recorded did. Its statements are not known: what it did to one table in a
 // row counts as one, and a second write of a row as another.
 func (r *Resolver) makePast(l *logged, who history.Runner) {
 	t := &history.Txn{ID: history.MakeTxnID(l.run.number, uint32(len(r.past)+1)),
 		Session: history.SessionID(len(r.past) + 1), Status: history.Committed, Runner: who}
-	var rows map[history.Row]bool
+	var rows map[tableRow]bool
 	for i, at := range l.nodes {
 		n := &r.nodes[at]
 		if !n.named() {
@@ -82,12 +82,12 @@ func (r *Resolver) makePast(l *logged, who history.Runner) {
 		a, p := r.access(l, int32(i))
 		last := len(t.Stmts) - 1
 		if last < 0 || t.Stmts[last].Accesses[0].Op != a.Op || t.Stmts[last].Accesses[0].Row.Table != a.Row.Table ||
-			rows[a.Row] {
+			rows[n.tableRow()] {
 			t.Stmts = append(t.Stmts, statement(uint32(len(t.Stmts)+1), &a, who.String()))
-			rows = make(map[history.Row]bool)
+			rows = make(map[tableRow]bool)
 			last++
 		}
-		rows[a.Row] = true
+		rows[n.tableRow()] = true
 		s := &t.Stmts[last]
 		s.Accesses, s.TupleIDs = append(s.Accesses, a), append(s.TupleIDs, p)
 	}

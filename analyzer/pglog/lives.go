@@ -10,9 +10,17 @@ type tableRow struct {
 	in   inDatabase
 	leaf uint32
 	id   string
+	// first is the row's first version, where it has no key; none.
+	first int32
 }
 
-func (n *node) tableRow() tableRow { return tableRow{n.in, n.leaf, n.row.ID} }
+func (n *node) tableRow() tableRow {
+	k := tableRow{n.in, n.leaf, n.row.ID, none}
+	if k.id == "" {
+		k.first = n.first
+	}
+	return k
+}
 
 // A life is of those versions of a chain that bear one row's name: from the first write to where the last of them was
 // there still, as writes that replaced or deleted it tell.

@@ -110,6 +110,20 @@ var rules = []mutants.Mutant{
 	{"what came later is another's", "places.go", "r.writeOf(n).TupleID.LSN <= lsn", "true"},
 	{"who has an id keeps it", "places.go", "p.NewXID == 0 && p.NewID != 0", "p.NewID != 0"},
 
+	{"beside a write that tells its row by its key alone something is open", "keyless.go",
+		"known && a.Row.ID == \"\" && p.XID != 0", "known && p.XID != 0"},
+	{"what replaced something unknown is not exact", "keyless.go",
+		"known && a.Row.ID == \"\" && p.XID != 0", "known && a.Row.ID == \"\""},
+	{"other reasons stay", "keyless.go", " && s.Reason == history.ReasonKey {", " {"},
+	{"a version that two may be is neither", "keyless.go", "case old.torn:\n\t\treturn 0, 0", "case false:"},
+	{"who wrote what nobody saw does not matter", "keyless.go", "case r.unmet(x, old):", "case false:"},
+	{"it may be known of another run", "keyless.go", "x.server.runs == 1 && ", ""},
+	{"or have been seen before the log was read", "keyless.go", "!r.unplaced[k] && ", "!(false && r.unplaced[k]) && "},
+	{"or where a table is not told", "keyless.go", " && !r.leafless", ""},
+	{"or behind a gap", "keyless.go", "ok && &r.nodes[at] == n && ", ""},
+	{"what was left before the log may have been replaced", "owners.go", "\t\tr.misplace(x, database, p.Leaf, p.NewID)\n", ""},
+	{"rows without a key are as many as their chains", "lives.go", "k.first = n.first", ""},
+
 	{"what was undone went nowhere", "complete.go",
 		"case !l.committed || l.owner == ambiguous:", "case l.owner == ambiguous:"},
 	{"what seems to be two transactions is left out", "complete.go", "case !l.committed || l.owner == ambiguous:",
@@ -120,7 +134,7 @@ var rules = []mutants.Mutant{
 		"_, _, _ = tables, w, in"},
 	{"tables in several files are left out", "complete.go",
 		"anew := r.files[tableKey{l.run.server.number, l.database, w.TupleID.Leaf}] == 0", "anew := false"},
-	{"a second write of a row is another statement", "complete.go", " ||\n\t\t\trows[a.Row] {", " {"},
+	{"a second write of a row is another statement", "complete.go", " ||\n\t\t\trows[n.tableRow()] {", " {"},
 	{"it ended when the log says", "complete.go", "t.End = l.to", ""},
 }
 

@@ -145,6 +145,7 @@ func (r *Resolver) observe(x *run, database int32, t *history.Txn, stmt int32, i
 	a, p := &s.Accesses[i], &s.TupleIDs[i]
 	r.own(x, p.NewXID, t.ID)
 	if p.Leaf == 0 { // which table it was is not told
+		r.leafless = true
 		r.lose(t, a)
 		return
 	}
@@ -178,6 +179,7 @@ func (r *Resolver) observe(x *run, database int32, t *history.Txn, stmt int32, i
 	}
 	n, ok := r.version(x, database, p.Leaf, xid, p.NewID)
 	if !ok {
+		r.misplace(x, database, p.Leaf, p.NewID)
 		r.lose(t, a)
 	}
 	switch {

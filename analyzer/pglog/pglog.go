@@ -20,7 +20,8 @@
 // pglog.go takes in what there is, chains.go makes the chains, lives.go takes from them the names that
 // other rows took, owners.go tells whose a transaction of the log is, outcomes.go how one of unknown end ended,
 // complete.go makes the transactions past isotap, effects.go finds what recorded ones wrote unseen, meetings.go where
-// among their statements, and places.go who wrote what tells its place alone.
+// among their statements, places.go who wrote what tells its place alone, and keyless.go what a write of a row without
+// a key replaced.
 package pglog
 
 import (
@@ -77,6 +78,10 @@ type Resolver struct {
 	// files is where the tables are that the log has writes of: 0 for those that were written anew while the log was
 	// read. Such a copy looks as if it had been written row by row, and places become those of other versions.
 	files map[tableKey]uint32
+	// unplaced are places at which recorded statements met versions that are not known to be the log's, or those that
+	// were there when it began; leafless says that of some the table is not told.
+	unplaced map[rootKey]bool
+	leafless bool
 }
 
 // A tableKey names a table of a server.
@@ -120,6 +125,7 @@ type serverKey struct {
 type server struct {
 	number int32
 	seen   map[uint64]bool // positions of transactions that were taken in
+	runs   int
 }
 
 type sessionKey struct {
@@ -183,6 +189,7 @@ func (r *Resolver) AddRun(info history.Info) {
 		s = &server{number: int32(len(r.servers)), seen: make(map[uint64]bool)}
 		r.servers[k] = s
 	}
+	s.runs++
 	x := &run{info: info, number: r.first + history.Run(len(r.runs)), server: s, moved: make(map[string]bool)}
 	for _, table := range info.Rewritten {
 		x.moved[table] = true

@@ -46,7 +46,8 @@ func (r *Resolver) writeOf(n int32) *history.LoggedWrite {
 	return &r.logged[of.logged].writes[of.write]
 }
 
-// identify gives the writes of a recorded transaction that tell the place of what they left the id that wrote it.
+// identify gives the writes of a recorded transaction that tell the place of what they left the id that wrote it, and
+// those of rows without a key what they replaced.
 func (r *Resolver) identify(t *history.Txn) {
 	x := r.runs[t.ID.Run()]
 	if x == nil {
@@ -63,5 +64,6 @@ func (r *Resolver) identify(t *history.Txn) {
 				p.NewXID = r.writerAt(x, database, t, p)
 			}
 		}
+		r.tellReplaced(x, database, s)
 	}
 }

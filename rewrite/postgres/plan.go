@@ -414,9 +414,10 @@ func opaque(p *Plan, reason history.Reason) {
 	p.Result.Reply, p.Result.Sources = rewrite.Unchanged, nil
 }
 
-// downgrade makes the plan inexact; the first reason stays.
+// downgrade makes the plan inexact; the first reason stays, but for that of a key: the server's log may tell what that
+// leaves open, and nothing else must be open then.
 func (pl *planner) downgrade(reason history.Reason) {
-	if pl.plan.Observation == history.Exact {
+	if pl.plan.Observation == history.Exact || pl.plan.Observation == history.Inexact && pl.plan.Reason == history.ReasonKey {
 		pl.plan.Observation, pl.plan.Reason = history.Inexact, reason
 	}
 }
