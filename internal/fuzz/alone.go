@@ -31,6 +31,7 @@ func Oracles() []Oracle { return []Oracle{Graph, Alone} }
 
 // A Mismatch is a difference that an oracle found and no earlier round had.
 type Mismatch struct {
+	Oracle     Oracle
 	Key        string // what makes it another one: oracle, aspect, kind of statement, outcomes
 	Level      workload.Isolation
 	Seed       uint64
@@ -50,19 +51,24 @@ const alonePerRound = 10
 // aloneRound judges a few random transactions, each by itself.
 func (h *fuzzer) aloneRound(ctx context.Context, seed uint64, level workload.Isolation) error {
 	s := h.aloneScript(seed, level)
-	v, err := h.alone(ctx, s, level)
+	return h.judgeScript(ctx, Alone, s, h.aloneGenerator(seed, level), seed, level)
+}
+
+// judgeScript has an oracle judge a round's script, and takes stock of it.
+func (h *fuzzer) judgeScript(ctx context.Context, by Oracle, s oracle.Script, g *random.Generator, seed uint64,
+	level workload.Isolation) error {
+	v, err := h.verdict(ctx, by, s, level)
 	if err != nil {
 		if ctx.Err() != nil {
 			return err
 		}
-		return h.broken(ctx, &round{generator: h.aloneGenerator(seed, level), level: level, seed: seed}, err)
+		return h.broken(ctx, &round{generator: g, level: level, seed: seed}, err)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	at := h.tally.Levels[level]
-	at.Alone.add(v)
+	h.tally.Levels[level].judged(by).add(v)
 	for _, d := range v.Differences {
-		if err := h.mismatch(s, seed, level, d); err != nil {
+		if err := h.mismatch(by, s, seed, level, d); err != nil {
 			return err
 		}
 	}
@@ -97,21 +103,30 @@ func (h *fuzzer) aloneScript(seed uint64, level workload.Isolation) oracle.Scrip
 	return oracle.Script{Scenario: s, Tables: g.Tables(), Closed: true}
 }
 
-func (h *fuzzer) alone(ctx context.Context, s oracle.Script, level workload.Isolation) (*oracle.Verdict, error) {
+// verdict has an oracle judge a script.
+func (h *fuzzer) verdict(ctx context.Context, by Oracle, s oracle.Script, level workload.Isolation) (*oracle.Verdict,
+	error) {
 	play := h.play
 	if play == nil {
 		play = h.runner.Direct
 	}
-	return oracle.Alone(ctx, play, h.runner.Server, s, level.Level)
+	switch by {
+	case Alone:
+		return oracle.Alone(ctx, play, h.runner.Server, s, level.Level)
+	}
+	return nil, fmt.Errorf("the oracle %q judges no scripts", by)
 }
 
 // keyOfDifference returns what tells differences apart.
-func keyOfDifference(d *oracle.Difference, level workload.Isolation) string {
+func keyOfDifference(by Oracle, d *oracle.Difference, level workload.Isolation) string {
+	if d.Known != "" {
+		return fmt.Sprintf("%s at %s: %s", by, level, d.Known)
+	}
 	kind, _, _ := strings.Cut(d.SQL, " ")
 	if d.Aspect == oracle.Table {
 		kind = "table"
 	}
-	key := fmt.Sprintf("alone at %s: %s of %s", level, d.Aspect, kind)
+	key := fmt.Sprintf("%s at %s: %s of %s", by, level, d.Aspect, kind)
 	if d.Aspect == oracle.Outcome || d.Aspect == oracle.Warnings {
 		key += fmt.Sprintf(": %s, alone %s", d.Got, d.Want)
 	}
@@ -119,9 +134,9 @@ func keyOfDifference(d *oracle.Difference, level workload.Isolation) string {
 }
 
 // mismatch keeps a difference if it is new.
-func (h *fuzzer) mismatch(s oracle.Script, seed uint64, level workload.Isolation, d oracle.Difference) error {
-	h.tally.Levels[level].Alone.Differences++
-	key := keyOfDifference(&d, level)
+func (h *fuzzer) mismatch(by Oracle, s oracle.Script, seed uint64, level workload.Isolation, d oracle.Difference) error {
+	h.tally.Levels[level].judged(by).Differences++
+	key := keyOfDifference(by, &d, level)
 	i := slices.IndexFunc(h.tally.Mismatches, func(m *Mismatch) bool { return m.Key == key })
 	if i >= 0 {
 		if m := h.tally.Mismatches[i]; m.last != seed {
@@ -129,13 +144,13 @@ func (h *fuzzer) mismatch(s oracle.Script, seed uint64, level workload.Isolation
 		}
 		return nil
 	}
-	m := &Mismatch{Key: key, Level: level, Seed: seed, Seen: 1, Difference: d, Scenario: s.Scenario, last: seed}
+	m := &Mismatch{Oracle: by, Key: key, Level: level, Seed: seed, Seen: 1, Difference: d, Scenario: s.Scenario, last: seed}
 	h.tally.Mismatches = append(h.tally.Mismatches, m)
 	h.say("seed %d: %s", seed, key)
 	if h.Dir == "" {
 		return nil
 	}
-	m.File = filepath.Join(h.Dir, fmt.Sprintf("alone-%02d.yaml", len(h.tally.Mismatches)))
+	m.File = filepath.Join(h.Dir, fmt.Sprintf("%s-%02d.yaml", by, len(h.tally.Mismatches)))
 	return write(m.File, m.Scenario)
 }
 
@@ -143,7 +158,7 @@ func (h *fuzzer) mismatch(s oracle.Script, seed uint64, level workload.Isolation
 func (h *fuzzer) reduceMismatches(ctx context.Context) error {
 	for _, m := range h.tally.Mismatches {
 		shows := func(ctx context.Context, s *scenario.Scenario) (bool, error) {
-			v, err := h.alone(ctx, oracle.Script{Scenario: s, Closed: true}, m.Level)
+			v, err := h.verdict(ctx, m.Oracle, oracle.Script{Scenario: s, Closed: true}, m.Level)
 			if err != nil {
 				if ctx.Err() != nil {
 					return false, context.Cause(ctx)
@@ -151,7 +166,7 @@ func (h *fuzzer) reduceMismatches(ctx context.Context) error {
 				return false, h.alive(ctx) // what was left out was needed
 			}
 			i := slices.IndexFunc(v.Differences, func(d oracle.Difference) bool {
-				return keyOfDifference(&d, m.Level) == m.Key
+				return keyOfDifference(m.Oracle, &d, m.Level) == m.Key
 			})
 			if i >= 0 {
 				m.Difference = v.Differences[i]
@@ -179,15 +194,22 @@ func (h *fuzzer) reduceMismatches(ctx context.Context) error {
 	return nil
 }
 
-// An AloneTally counts what [Alone] judged at one level.
-type AloneTally struct {
+// A JudgedTally counts what an oracle judged at one level that plays scripts.
+type JudgedTally struct {
 	Transactions, Statements int
 	Differences              int // that may not be
 	ByDesign                 int
+	NotJudged                map[string]int // statements, by why
 }
 
-func (t *AloneTally) add(v *oracle.Verdict) {
+func (t *JudgedTally) add(v *oracle.Verdict) {
 	t.Transactions += v.Transactions
 	t.Statements += v.Statements
 	t.ByDesign += len(v.ByDesign)
+	for why, n := range v.NotJudged {
+		if t.NotJudged == nil {
+			t.NotJudged = make(map[string]int)
+		}
+		t.NotJudged[why] += n
+	}
 }

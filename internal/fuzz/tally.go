@@ -37,7 +37,18 @@ type Tally struct {
 type LevelTally struct {
 	Rounds, Transactions int
 	Violations, Hazards  map[analyzer.Anomaly]*Found
-	Alone                AloneTally
+	Judged               map[Oracle]*JudgedTally // of oracles that play scripts
+}
+
+// judged returns what an oracle that plays scripts judged.
+func (t *LevelTally) judged(by Oracle) *JudgedTally {
+	if t.Judged == nil {
+		t.Judged = make(map[Oracle]*JudgedTally)
+	}
+	if t.Judged[by] == nil {
+		t.Judged[by] = &JudgedTally{}
+	}
+	return t.Judged[by]
 }
 
 // Found says how often an anomaly was found.

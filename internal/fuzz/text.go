@@ -32,12 +32,15 @@ func (t *Tally) Failed() bool {
 // error is w's.
 func (t *Tally) Text(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	if t.Rounds > 0 || !t.hasAlone() {
+	if t.Rounds > 0 || !slices.ContainsFunc(Oracles(), t.hasJudged) {
 		t.run(b)
 		t.coverage(b)
 		t.table(b)
 	}
-	t.alone(b)
+	for _, by := range Oracles() {
+		t.judged(b, by)
+	}
+	t.mismatches(b)
 	if t.Aggregated.Times+t.Aborted.Times > 0 {
 		fmt.Fprintf(b, "among them through aggregates: %s, by aborted writes: %s\n", &t.Aggregated, &t.Aborted)
 	}
@@ -59,29 +62,43 @@ func (t *Tally) Text(w io.Writer) error {
 	return nil
 }
 
-// hasAlone reports whether transactions were held against themselves.
-func (t *Tally) hasAlone() bool {
+// hasJudged reports whether an oracle that plays scripts judged any.
+func (t *Tally) hasJudged(by Oracle) bool {
 	for _, l := range t.Levels {
-		if l.Alone.Statements > 0 {
+		if l.Judged[by] != nil {
 			return true
 		}
 	}
 	return false
 }
 
-// alone writes what came of transactions that were held against themselves.
-func (t *Tally) alone(w io.Writer) {
-	if !t.hasAlone() {
+// does says what oracles that play scripts do.
+var does = map[Oracle]string{Alone: "each transaction against its own statements in autocommit"}
+
+// judged writes what came of the scripts that an oracle judged.
+func (t *Tally) judged(w io.Writer, by Oracle) {
+	if !t.hasJudged(by) {
 		return
 	}
-	fmt.Fprintf(w, "%s %s, each transaction against its own statements in autocommit:\n", t.Server.Engine, t.Server.Version)
+	fmt.Fprintf(w, "%s %s, %s:\n", t.Server.Engine, t.Server.Version, does[by])
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "\ttransactions\tstatements\tdifferences\tby design\t")
+	notJudged := make(map[string]int)
 	for _, l := range slices.SortedFunc(maps.Keys(t.Levels), workload.Isolation.Compare) {
-		a := t.Levels[l].Alone
+		a := t.Levels[l].judged(by)
 		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t\n", l, a.Transactions, a.Statements, a.Differences, a.ByDesign)
+		for why, n := range a.NotJudged {
+			notJudged[why] += n
+		}
 	}
 	_ = table.Flush() // w is a buffer, which keeps the error
+	for _, why := range slices.Sorted(maps.Keys(notJudged)) {
+		fmt.Fprintf(w, "  not judged: %d statements: %s\n", notJudged[why], why)
+	}
+}
+
+// mismatches writes the differences that oracles found.
+func (t *Tally) mismatches(w io.Writer) {
 	for _, m := range t.Mismatches {
 		fmt.Fprintf(w, "  %s; in %d rounds, first with seed %d", m.Key, m.Seen, m.Seed)
 		if m.Replays > 0 {

@@ -46,6 +46,9 @@ type Difference struct {
 	Aspect Aspect
 	// Got is what came of it in the transaction, Want where it has to be the same.
 	Got, Want string
+	// By says what Want comes of, where that is not the same statement in autocommit; Known names a published bug that
+	// explains Got.
+	By, Known string
 }
 
 // String returns the two answers side by side.
@@ -53,6 +56,13 @@ func (d Difference) String() string {
 	where := fmt.Sprintf("step %d", d.Step)
 	if d.Step == 0 {
 		where = "at the end"
+	}
+	if d.By != "" {
+		known := ""
+		if d.Known != "" {
+			known = " (" + d.Known + ")"
+		}
+		return fmt.Sprintf("%s, %s: the server said %s; %s it is %s%s: %s", where, d.Aspect, d.Got, d.By, d.Want, known, d.SQL)
 	}
 	return fmt.Sprintf("%s, %s: %s in the transaction, %s alone: %s", where, d.Aspect, d.Got, d.Want, d.SQL)
 }
@@ -64,6 +74,8 @@ type Verdict struct {
 	ByDesign []string
 	// Transactions and Statements are how many were judged.
 	Transactions, Statements int
+	// NotJudged counts statements by why they were not.
+	NotJudged map[string]int
 }
 
 // Wrong reports whether there is a difference that may not be.
