@@ -23,6 +23,7 @@ type coverageCount struct {
 	imageless   map[string]int
 	without     [noConditions]int
 	wide        [noConditions]int
+	doubtful    doubtfulReads
 }
 
 // A shapeObserved is a shape whose statements were observed so well.
@@ -36,12 +37,13 @@ func newCoverageCount() *coverageCount {
 		Causes: make(map[history.Reason]Observed)},
 		families: make(map[history.Run]dbms.Family), causes: make(map[shapeObserved]NoCondition),
 		tagged:      make(map[history.Run]bool),
-		conditioned: make(map[string]bool), imageless: make(map[string]int)}
+		conditioned: make(map[string]bool), imageless: make(map[string]int), doubtful: newDoubtfulReads()}
 }
 
 // began takes in a run, before its transactions.
 func (c *coverageCount) began(info *history.Info) {
 	c.tagged[info.Run] = info.Server.Engine.Family() == dbms.MySQLFamily
+	c.doubtful.logged[info.Run] = slices.ContainsFunc(info.Log, func(s history.LogStretch) bool { return !s.Empty() })
 	if info.Mode == "predicates" {
 		c.families[info.Run] = info.Server.Engine.Family()
 	}
@@ -184,6 +186,9 @@ func (c *coverageCount) count(t *history.Txn) {
 		c.countImageless(t)
 	case insertsUnfound(t):
 		c.LookedAndInserted++
+	}
+	if c.tagged[t.ID.Run()] {
+		c.doubtful.note(t)
 	}
 	for i := range t.Stmts {
 		if t.Stmts[i].Unseen {

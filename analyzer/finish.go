@@ -176,6 +176,14 @@ func Analyze(infos []history.Info, txns []*history.Txn) (*Result, error) {
 	if err := a.addOrders(versions); err != nil {
 		return nil, err
 	}
+	for _, t := range txns {
+		if !a.Doubtful() {
+			break
+		}
+		if err := a.Recount(t); err != nil {
+			return nil, err
+		}
+	}
 	return a.Finish()
 }
 

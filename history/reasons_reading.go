@@ -288,6 +288,20 @@ var (
 			"isotap adds would stand in the plan that it prints",
 		hint: hintAnalyze,
 	})
+	ReasonUndone = reading.declare(cause{
+		text: "undone writes",
+		means: "at READ UNCOMMITTED, beside somebody who may have written rows that isotap did not observe and undid it: what was " +
+			"read of these has the tag of the version before, and leaves no trace ([ADR " +
+			"63](adr/0063-the-servers-own-log.md)). The analysis says so of a statement that was recorded as exact",
+		hint: "Read at READ COMMITTED in the test, or have no statement write there that isotap cannot observe.",
+	})
+	ReasonOldTag = reading.declare(cause{
+		text: "old tag",
+		means: "a statement that isotap did not observe may have left the rows under the tags that they had: they may have " +
+			"been other versions than told. The analysis says so of a statement that was recorded as exact, where no log of the " +
+			"server's was read",
+		hint: "See why the UPDATE before it was not observed: what it leaves cannot be told from what it replaced.",
+	})
 	ReasonAnalyzeStatement = reading.declare(cause{
 		text:  "ANALYZE",
 		means: "ANALYZE or EXPLAIN ANALYZE: the server runs the statement and keeps its rows to itself",

@@ -18,7 +18,7 @@ func (r *Resolver) tellReplaced(x *run, database int32, s *history.Stmt) {
 		if a.Row.ID == "" && p.XID == 0 {
 			p.XID, p.CTID = r.replaced(x, database, p)
 		}
-		known = known && a.Row.ID == "" && p.XID != 0
+		known = known && p.XID != 0
 	}
 	if known && s.Kind == history.Update && s.Observation == history.Inexact && s.Reason == history.ReasonKey {
 		s.Observation, s.Reason = history.Exact, history.Reason{}

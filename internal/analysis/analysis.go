@@ -97,6 +97,14 @@ func (s *sources) analyze(ctx context.Context, o analyzer.Options, then func(*an
 			return nil, fmt.Errorf("analyze %s: %w", s.list[i].dir, err)
 		}
 	}
+	for i := range s.list {
+		if !a.Doubtful() {
+			break
+		}
+		if err := s.each(ctx, &s.list[i], s.resolve, a.Recount); err != nil {
+			return nil, fmt.Errorf("analyze %s: %w", s.list[i].dir, err)
+		}
+	}
 	if err := s.addWriters(a); err != nil {
 		return nil, fmt.Errorf("analyze: %w", err)
 	}

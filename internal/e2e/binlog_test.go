@@ -12,6 +12,7 @@ import (
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/catalog"
 	catalogmysql "github.com/isotap/isotap/catalog/mysql"
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/proxyserver"
 	"github.com/isotap/isotap/internal/testdb"
@@ -81,6 +82,7 @@ func TestWritesPastIsotapAreKnownByTheLog(t *testing.T) {
 	const table, rows = "CREATE TABLE acc (id INT PRIMARY KEY, v INT)", "INSERT INTO acc VALUES (1, 100), (2, 100)"
 	// Longer than the server is not asked where its log ends: what comes after it is known to have come after.
 	pause := func() { time.Sleep(100 * time.Millisecond) }
+	const undone = "by a procedure, undone and read before"
 	for _, tt := range []struct {
 		name string
 		run  func(b *bench, x, y *sql.Conn)
@@ -132,6 +134,12 @@ func TestWritesPastIsotapAreKnownByTheLog(t *testing.T) {
 			b.exec(x, "BEGIN", "SELECT v FROM acc WHERE id = 1", "CALL bump()", "SELECT v FROM acc WHERE id = 1",
 				"UPDATE acc SET v = 9 WHERE id = 1", "COMMIT", "CALL bump()", "SELECT v FROM acc WHERE id = 1")
 		}, nil, -1},
+		{undone, func(b *bench, x, y *sql.Conn) {
+			b.exec(x, "BEGIN", "CALL bump()")
+			b.exec(y, "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED", "SELECT v FROM acc WHERE id = 1")
+			b.exec(x, "ROLLBACK")
+			b.exec(y, "SELECT v FROM acc WHERE id = 1")
+		}, nil, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBinlogBench(t, server, "logged", table, rows, "CREATE TABLE sums (id INT PRIMARY KEY, v INT)",
@@ -161,6 +169,9 @@ func TestWritesPastIsotapAreKnownByTheLog(t *testing.T) {
 			}
 			if tt.unseen >= 0 && r.Coverage.UnseenOrigins != tt.unseen {
 				t.Errorf("of %d reads it is open what they saw", r.Coverage.UnseenOrigins)
+			}
+			if n := r.Coverage.Reasons[history.ReasonUndone]; (n == 1) != (tt.name == undone) || n > 1 {
+				t.Errorf("%d reads may have met what was undone", n)
 			}
 		})
 	}

@@ -445,7 +445,7 @@ func TestTiDBsSerializableIsNone(t *testing.T) {
 }
 
 // TestUnseenVersionsUnderOldTagsAreCountedOnTiDB has a client read what an UPDATE left whose text does not tell what it
-// stores. The version before is all that rows tell, and coverage says so.
+// stores. The version before is all that rows tell, and coverage says so of both.
 func TestUnseenVersionsUnderOldTagsAreCountedOnTiDB(t *testing.T) {
 	b := newTiDBBench(t, nil, "CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 1), (2, 1)")
 	x, y := b.conn(b.through), b.conn(b.through)
@@ -467,7 +467,7 @@ func TestUnseenVersionsUnderOldTagsAreCountedOnTiDB(t *testing.T) {
 	if told != wrote || wrote.Initial() {
 		t.Errorf("the SELECT is told to have met %v, where %v is the version before", told, wrote)
 	}
-	if c := b.analyze().Coverage; c.OldTags != 1 || c.Opaque != 1 {
-		t.Errorf("%d statements are counted, %d opaque", c.OldTags, c.Opaque)
+	if c := b.analyze().Coverage; c.OldTags != 1 || c.Opaque != 1 || c.Inexact != 1 || c.Reasons[history.ReasonOldTag] != 1 {
+		t.Errorf("%d statements are counted, %d opaque, %d inexact: %v", c.OldTags, c.Opaque, c.Inexact, c.Reasons)
 	}
 }
