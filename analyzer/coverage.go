@@ -23,7 +23,9 @@ type coverageCount struct {
 	imageless   map[string]int
 	without     [noConditions]int
 	wide        [noConditions]int
-	doubtful    doubtfulReads
+	// tellsCascades are the runs whose server's log tells what foreign keys changed, as PostgreSQL's does.
+	tellsCascades map[history.Run]bool
+	doubtful      doubtfulReads
 }
 
 // A shapeObserved is a shape whose statements were observed so well.
@@ -37,13 +39,16 @@ func newCoverageCount() *coverageCount {
 		Causes: make(map[history.Reason]Observed)},
 		families: make(map[history.Run]dbms.Family), causes: make(map[shapeObserved]NoCondition),
 		tagged:      make(map[history.Run]bool),
-		conditioned: make(map[string]bool), imageless: make(map[string]int), doubtful: newDoubtfulReads()}
+		conditioned: make(map[string]bool), imageless: make(map[string]int), doubtful: newDoubtfulReads(),
+		tellsCascades: make(map[history.Run]bool)}
 }
 
 // began takes in a run, before its transactions.
 func (c *coverageCount) began(info *history.Info) {
 	c.tagged[info.Run] = info.Server.Engine.Family() == dbms.MySQLFamily
-	c.doubtful.logged[info.Run] = slices.ContainsFunc(info.Log, func(s history.LogStretch) bool { return !s.Empty() })
+	logged := slices.ContainsFunc(info.Log, func(s history.LogStretch) bool { return !s.Empty() })
+	c.doubtful.logged[info.Run] = logged
+	c.tellsCascades[info.Run] = logged && info.Server.Engine.Family() != dbms.MySQLFamily
 	if info.Mode == "predicates" {
 		c.families[info.Run] = info.Server.Engine.Family()
 	}
@@ -195,6 +200,9 @@ func (c *coverageCount) count(t *history.Txn) {
 			continue
 		}
 		c.countStmt(&t.Stmts[i])
+		if !c.tellsCascades[t.ID.Run()] && t.Status != history.Aborted && t.Stmts[i].Reason == history.ReasonCascade {
+			c.Cascades++
+		}
 		if c.tagged[t.ID.Run()] && t.Status != history.Aborted && keepsTags(&t.Stmts[i]) {
 			c.OldTags++
 		}

@@ -196,6 +196,8 @@ type Coverage struct {
 	// OldTags are statements of the MySQL family's that isotap did not observe, and whose rows kept the tags that they
 	// had: what is read of these rows later is told as the version before, as long as nobody else writes them.
 	OldTags int
+	// Cascades are statements that changed rows by foreign keys, where neither they nor the server's log tell which.
+	Cascades int
 	// PutBack are the rows of the MySQL family's of which a version came back that had been replaced: somebody put
 	// them back past isotap, or the server lost what replaced it. What was there before is held against nothing behind
 	// it.

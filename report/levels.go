@@ -90,6 +90,9 @@ func doubts(c *analyzer.Coverage) []string {
 	if n := c.Reasons[history.ReasonNoIdentity]; n > 0 {
 		why = append(why, plural(n, "statement")+" met rows without identity, which were written past isotap")
 	}
+	if n := c.Cascades; n > 0 {
+		why = append(why, plural(n, "statement")+" changed rows by foreign keys, and which is not known (cascade)")
+	}
 	if n := c.Reasons[history.ReasonKey] + c.Reasons[history.ReasonKeyChanged]; n > 0 {
 		why = append(why, "of "+plural(n, "statement")+" it is not known which rows they changed (key)")
 	}

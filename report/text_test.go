@@ -283,6 +283,8 @@ func TestNoLevelIsSatisfiedByWhatWasNotSeen(t *testing.T) {
 		{"rows that were changed and nobody knows which", func(c *analyzer.Coverage) {
 			c.Reasons = map[history.Reason]int{history.ReasonKey: 2, history.ReasonKeyChanged: 1}
 		}, "of 3 statements it is not known which rows they changed (key)"},
+		{"rows that foreign keys changed", func(c *analyzer.Coverage) { c.Cascades = 2 },
+			"2 statements changed rows by foreign keys, and which is not known (cascade)"},
 		{"transactions of one statement", func(c *analyzer.Coverage) { c.Several = 0 },
 			"no transaction had two statements that read or write rows"},
 		{"conditions without a test", func(c *analyzer.Coverage) { c.Untested = 2 },
@@ -357,7 +359,7 @@ func TestTheSummaryHasTenLines(t *testing.T) {
 	r := clean()
 	c := &r.Coverage
 	c.UnseenOrigins, c.Log.Past, c.Log.Unlogged, c.Log.Either, c.PutBack, c.Untested, c.Imageless, c.Unrecorded = 1, 2, 3, 4, 5, 6, 7, 8
-	c.OldTags = 10
+	c.OldTags, c.Cascades = 10, 12
 	c.Log.Left = 9
 	c.Several, c.Exact, c.Inexact, r.Baseline = 0, 1000, 4208, "accepted.json"
 	c.Reasons = map[history.Reason]int{history.ReasonNoIdentity: 3, history.ReasonKey: 11}

@@ -82,6 +82,7 @@ func TestWritesPastIsotapAreKnownByTheLog(t *testing.T) {
 	const table, rows = "CREATE TABLE acc (id INT PRIMARY KEY, v INT)", "INSERT INTO acc VALUES (1, 100), (2, 100)"
 	// Longer than the server is not asked where its log ends: what comes after it is known to have come after.
 	pause := func() { time.Sleep(100 * time.Millisecond) }
+	const cascade = "write skew over a cascade"
 	const undone = "by a procedure, undone and read before"
 	for _, tt := range []struct {
 		name string
@@ -134,6 +135,11 @@ func TestWritesPastIsotapAreKnownByTheLog(t *testing.T) {
 			b.exec(x, "BEGIN", "SELECT v FROM acc WHERE id = 1", "CALL bump()", "SELECT v FROM acc WHERE id = 1",
 				"UPDATE acc SET v = 9 WHERE id = 1", "COMMIT", "CALL bump()", "SELECT v FROM acc WHERE id = 1")
 		}, nil, -1},
+		{cascade, func(b *bench, x, y *sql.Conn) {
+			b.exec(x, "BEGIN", "SELECT v FROM child WHERE parent = 1")
+			b.exec(y, "BEGIN", "SELECT v FROM acc WHERE id = 1", "DELETE FROM parent WHERE id = 1", "COMMIT")
+			b.exec(x, "UPDATE acc SET v = 9 WHERE id = 1", "COMMIT")
+		}, nil, 0},
 		{undone, func(b *bench, x, y *sql.Conn) {
 			b.exec(x, "BEGIN", "CALL bump()")
 			b.exec(y, "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED", "SELECT v FROM acc WHERE id = 1")
@@ -145,6 +151,9 @@ func TestWritesPastIsotapAreKnownByTheLog(t *testing.T) {
 			b := newBinlogBench(t, server, "logged", table, rows, "CREATE TABLE sums (id INT PRIMARY KEY, v INT)",
 				"INSERT INTO sums VALUES (1, 0)",
 				"CREATE TABLE moves (id INT PRIMARY KEY)",
+				"CREATE TABLE parent (id INT PRIMARY KEY)", "INSERT INTO parent VALUES (1)",
+				"CREATE TABLE child (id INT PRIMARY KEY, v INT, parent INT, FOREIGN KEY (parent) REFERENCES parent (id) ON DELETE CASCADE)",
+				"INSERT INTO child VALUES (1, 1, 1)",
 				"CREATE TRIGGER tr AFTER INSERT ON moves FOR EACH ROW UPDATE sums SET v = v + 1 WHERE id = 1",
 				"CREATE PROCEDURE bump() UPDATE acc SET v = v + 1 WHERE id = 1")
 			direct, err := sql.Open("mysql", server.DSN("logged")+"?multiStatements=true")
@@ -169,6 +178,9 @@ func TestWritesPastIsotapAreKnownByTheLog(t *testing.T) {
 			}
 			if tt.unseen >= 0 && r.Coverage.UnseenOrigins != tt.unseen {
 				t.Errorf("of %d reads it is open what they saw", r.Coverage.UnseenOrigins)
+			}
+			if n := r.Coverage.Cascades; (n == 1) != (tt.name == cascade) || n > 1 {
+				t.Errorf("%d statements changed rows by foreign keys", n)
 			}
 			if n := r.Coverage.Reasons[history.ReasonUndone]; (n == 1) != (tt.name == undone) || n > 1 {
 				t.Errorf("%d reads may have met what was undone", n)
