@@ -3,6 +3,7 @@ package postgres
 import (
 	"iter"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -238,6 +239,10 @@ func leftOut(statements []statement) iter.Seq2[literalPlace, shape.Mark] {
 				if by && (st.is(i-1, "BY") || st.mark(i-1, ",") || st.mark(i-1, "(")) {
 					continue
 				}
+				// What asks for the time is known up to the server's precision only.
+				if st.mark(i-1, "(") && st.is(i-2, "CURRENT_TIMESTAMP", "CURRENT_TIME", "LOCALTIMESTAMP", "LOCALTIME") {
+					continue
+				}
 				if mark := st.literalMark(i); mark != shape.NoMark && !yield(literalPlace{n, i}, mark) {
 					return
 				}
@@ -250,7 +255,13 @@ func leftOut(statements []statement) iter.Seq2[literalPlace, shape.Mark] {
 func (st *statement) literalMark(i int) shape.Mark {
 	switch st.toks[i].Kind {
 	case pgtoken.Number:
-		return shape.MarkOfNumber(st.tok(i))
+		mark := shape.MarkOfNumber(st.tok(i))
+		if mark == shape.IntegerMark {
+			if _, err := strconv.ParseInt(st.tok(i), 10, 32); err != nil {
+				return shape.LargeMark // the grammar has integers where it does not take others: float(24), timestamp(3)
+			}
+		}
+		return mark
 	case pgtoken.String:
 		return shape.MarkOfString(st.tok(i))
 	}

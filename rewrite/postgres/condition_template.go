@@ -37,6 +37,8 @@ func standInFor(i int, mark shape.Mark) string {
 	switch mark {
 	case shape.IntegerMark:
 		return number
+	case shape.LargeMark:
+		return number + "000000"
 	case shape.DecimalMark:
 		return number + ".5"
 	}

@@ -10,6 +10,7 @@ const (
 	IntegerMark Mark = 0x01
 	DecimalMark Mark = 0x02
 	StringMark  Mark = 0x03
+	LargeMark   Mark = 0x04 // an integer that does not fit 32 bits, where that makes it another kind
 )
 
 // maxPlainNumber is how many bytes a plain number has at most: such a number fits every type that a
