@@ -26,7 +26,8 @@ The server is a throw-away one of --engine, or the one at --upstream; both may b
 happens in databases (on PostgreSQL: schemas) that are dropped afterwards.
 
 With --oracle alone each session's transactions are also held against their own statements in autocommit, without
-the others: what they answer has to be the same.
+the others: what they answer has to be the same. With --oracle views each statement is run once more by itself, on tables
+that hold what its level lets it see.
 
 Exit status:
   0   everything was played; with --expect: and all came as the files expect it
@@ -91,7 +92,8 @@ func replayCommand() *cobra.Command {
 		"set a variable of the server in every session, as tidb_txn_mode=optimistic; may be repeated")
 	f.StringVar(&o.oracles, "oracle", string(fuzz.Graph),
 		"what judges the scripts, separated by commas, or all: graph says what is found when they are played, alone "+
-			"holds each transaction against its own statements in autocommit")
+			"holds each transaction against its own statements in autocommit, views each statement against itself on "+
+			"what it has to see")
 	c.MarkFlagsMutuallyExclusive("matrix", "compare", "direct")
 	for _, form := range []string{"matrix", "compare", "json", "junit", "format"} {
 		c.MarkFlagsMutuallyExclusive(form, "oracle")
@@ -245,6 +247,8 @@ func (o *replaying) playAt(c *cobra.Command, s *runner.Runner, sc *scenario.Scen
 				differs, err = o.perform(c, s, sc, level)
 			case fuzz.Alone:
 				err = o.alone(c, s, sc, level)
+			case fuzz.Views:
+				err = o.views(c, s, sc, level)
 			}
 			if err != nil {
 				return unexpected, err

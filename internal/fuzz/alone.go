@@ -24,10 +24,12 @@ const (
 	Graph Oracle = "graph"
 	// Alone holds single transactions against their statements in autocommit ([oracle.Alone]).
 	Alone Oracle = "alone"
+	// Views holds statements against themselves on what they have to see ([oracle.Views]).
+	Views Oracle = "views"
 )
 
 // Oracles are all that there are.
-func Oracles() []Oracle { return []Oracle{Graph, Alone} }
+func Oracles() []Oracle { return []Oracle{Graph, Alone, Views} }
 
 // A Mismatch is a difference that an oracle found and no earlier round had.
 type Mismatch struct {
@@ -113,6 +115,8 @@ func (h *fuzzer) verdict(ctx context.Context, by Oracle, s oracle.Script, level 
 	switch by {
 	case Alone:
 		return oracle.Alone(ctx, play, h.runner.Server, s, level.Level)
+	case Views:
+		return oracle.Views(ctx, play, h.runner.Scratch, h.runner.Server, s, level.Level)
 	}
 	return nil, fmt.Errorf("the oracle %q judges no scripts", by)
 }
@@ -120,7 +124,8 @@ func (h *fuzzer) verdict(ctx context.Context, by Oracle, s oracle.Script, level 
 // keyOfDifference returns what tells differences apart.
 func keyOfDifference(by Oracle, d *oracle.Difference, level workload.Isolation) string {
 	if d.Known != "" {
-		return fmt.Sprintf("%s at %s: %s", by, level, d.Known)
+		name, _, _ := strings.Cut(d.Known, ":")
+		return fmt.Sprintf("%s at %s: %s", by, level, name)
 	}
 	kind, _, _ := strings.Cut(d.SQL, " ")
 	if d.Aspect == oracle.Table {
@@ -199,6 +204,7 @@ type JudgedTally struct {
 	Transactions, Statements int
 	Differences              int // that may not be
 	ByDesign                 int
+	Known                    int            // differences that published bugs explain
 	NotJudged                map[string]int // statements, by why
 }
 
@@ -206,6 +212,11 @@ func (t *JudgedTally) add(v *oracle.Verdict) {
 	t.Transactions += v.Transactions
 	t.Statements += v.Statements
 	t.ByDesign += len(v.ByDesign)
+	for _, d := range v.Differences {
+		if d.Known != "" {
+			t.Known++
+		}
+	}
 	for why, n := range v.NotJudged {
 		if t.NotJudged == nil {
 			t.NotJudged = make(map[string]int)

@@ -56,7 +56,7 @@ type fuzzer struct {
 	log    sync.Mutex   // for Log
 	over   atomic.Bool  // there is no server any more
 	next   atomic.Int64 // how many rounds have begun
-	// play plays what [Alone] judges in place of the runner, if it is not nil.
+	// play plays what [Alone] and [Views] judge in place of the runner, if it is not nil.
 	play oracle.Play
 }
 
@@ -165,6 +165,8 @@ func (h *fuzzer) judge(ctx context.Context, seed uint64, level workload.Isolatio
 			err = h.round(ctx, h.newRound(seed, level))
 		case Alone:
 			err = h.aloneRound(ctx, seed, level)
+		case Views:
+			err = h.viewsRound(ctx, seed, level)
 		}
 		if err != nil {
 			return err

@@ -73,7 +73,8 @@ func (t *Tally) hasJudged(by Oracle) bool {
 }
 
 // does says what oracles that play scripts do.
-var does = map[Oracle]string{Alone: "each transaction against its own statements in autocommit"}
+var does = map[Oracle]string{Alone: "each transaction against its own statements in autocommit",
+	Views: "each statement against itself on what it has to see"}
 
 // judged writes what came of the scripts that an oracle judged.
 func (t *Tally) judged(w io.Writer, by Oracle) {
@@ -82,11 +83,11 @@ func (t *Tally) judged(w io.Writer, by Oracle) {
 	}
 	fmt.Fprintf(w, "%s %s, %s:\n", t.Server.Engine, t.Server.Version, does[by])
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "\ttransactions\tstatements\tdifferences\tby design\t")
+	fmt.Fprintln(table, "\ttransactions\tstatements\tdifferences\tof known bugs\tby design\t")
 	notJudged := make(map[string]int)
 	for _, l := range slices.SortedFunc(maps.Keys(t.Levels), workload.Isolation.Compare) {
 		a := t.Levels[l].judged(by)
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t\n", l, a.Transactions, a.Statements, a.Differences, a.ByDesign)
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t\n", l, a.Transactions, a.Statements, a.Differences, a.Known, a.ByDesign)
 		for why, n := range a.NotJudged {
 			notJudged[why] += n
 		}

@@ -3,6 +3,11 @@
 //
 // [Alone] holds transactions against their own statements in autocommit. alone.go makes the two forms, compare.go
 // compares what came of them, exemption.go lists what differs by design.
+//
+// [Views] holds each statement of concurrent transactions against itself on what it has to see: views.go goes through
+// what happened, views_rules.go has what statements see, views_model.go the versions, views_scenes.go what one statement
+// may see. views_judge.go compares, views_bench.go is the database where statements are tried, and views_statement.go
+// reads what a statement is about.
 package oracle
 
 import (
@@ -30,10 +35,11 @@ const (
 	Key                    // which number the server gave a row
 	Warnings               // the codes of the warnings
 	Table                  // what is in a table at the end
+	Waiting                // that a statement has to wait
 )
 
 var aspects = [...]string{"outcome", "rows changed", "rows", "order of the rows", "generated key", "warnings",
-	"table at the end"}
+	"table at the end", "waiting"}
 
 // String returns the aspect in words.
 func (a Aspect) String() string { return aspects[a] }

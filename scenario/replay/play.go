@@ -94,17 +94,21 @@ func (p *play) session(ctx context.Context, name string) (*session, error) {
 
 // beginnings are the statements that a session at a level begins with.
 func (p *play) beginnings(session string, level history.Level) []string {
-	all, d := []string{p.runner.dialect.setLevel(level)}, p.runner.dialect
 	settings := []scenario.Settings{p.options.Settings}
 	if s := p.scenario.Session(session); s != nil {
 		settings = append(settings, s.Settings)
 	}
+	return append(beginnings(p.runner.dialect, level, settings...), p.options.Session...)
+}
+
+func beginnings(d dialect, level history.Level, settings ...scenario.Settings) []string {
+	all := []string{d.setLevel(level)}
 	for _, s := range settings {
 		for _, variable := range slices.Sorted(maps.Keys(s)) {
 			all = append(all, d.set(variable, s[variable]))
 		}
 	}
-	return append(all, p.options.Session...)
+	return all
 }
 
 // levelOf returns the level of a session's transactions: its own, or the run's.

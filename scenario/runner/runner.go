@@ -97,6 +97,11 @@ func (s *Runner) Direct(ctx context.Context, sc *scenario.Scenario, level histor
 	return s.runner.Run(ctx, s.direct, sc, level, replay.Options{Settings: s.options.Settings})
 }
 
+// Scratch makes a database on the server itself for statements that are in no scenario. The caller closes it.
+func (s *Runner) Scratch(context.Context) (*replay.Scratch, error) {
+	return s.runner.Scratch(s.direct, s.options.Settings)
+}
+
 // Play plays a scenario at a level through isotap, and analyzes what was recorded.
 func (s *Runner) Play(ctx context.Context, sc *scenario.Scenario, level history.Level) (p *Result, err error) {
 	p = &Result{Scenario: sc, Server: s.Server, Level: level, Settings: s.options.Settings}
