@@ -96,7 +96,7 @@ func (l *liar) forget() {
 	}
 }
 
-// said is what clients can see of a trace.
+// saidOf is what clients can see of a trace.
 func saidOf(t replay.Trace) (all [][]any) {
 	for i := range t.Results {
 		r := &t.Results[i]

@@ -1,13 +1,13 @@
-// Package oracle judges what a server answers by what it must have answered, with neither rows' versions nor orders of
-// transactions: it plays a script, plays it again in another form that has to come to the same, and compares.
+// Package oracle judges what a server answers by what it must have answered, with neither rows' versions nor orders
+// of transactions: it plays a script, plays it again in another form that has to come to the same, and compares.
 //
 // [Alone] holds transactions against their own statements in autocommit. alone.go makes the two forms, compare.go
 // compares what came of them, exemption.go lists what differs by design.
 //
-// [Views] holds each statement of concurrent transactions against itself on what it has to see: views.go goes through
-// what happened, views_rules.go has what statements see, views_model.go the versions, views_scenes.go what one statement
-// may see. views_judge.go compares, views_bench.go is the database where statements are tried, and views_statement.go
-// reads what a statement is about.
+// [Views] holds each statement of concurrent transactions against itself on what it has to see: views.go goes
+// through what happened, views_rules.go has what statements see, views_model.go the versions, views_scenes.go what
+// one statement may see. views_judge.go compares, views_bench.go is the database where statements are tried, and
+// views_statement.go reads what a statement is about.
 package oracle
 
 import (
@@ -52,8 +52,8 @@ type Difference struct {
 	Aspect Aspect
 	// Got is what came of it in the transaction, Want where it has to be the same.
 	Got, Want string
-	// By says what Want comes of, where that is not the same statement in autocommit; Known names a published bug that
-	// explains Got.
+	// By says what Want comes of, where that is not the same statement in autocommit; Known names a published bug
+	// that explains Got.
 	By, Known string
 }
 

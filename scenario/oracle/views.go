@@ -17,13 +17,13 @@ import (
 // reader is the session that reads the tables at the end.
 const reader = "isotap_reader"
 
-// Views holds the statements of concurrent transactions against themselves, each on a table that holds what it has to
-// see: the versions of rows that its level lets it see in the order of things that the server chose (Troc, ICSE 2023).
-// Open makes a scratch database for these tables. Replies have to be the same, and so have the tables at the end; who
-// writes a row that another transaction has written has to wait for its end.
+// Views holds the statements of concurrent transactions against themselves, each on a table that holds what it has
+// to see: the versions of rows that its level lets it see in the order of things that the server chose (Troc, ICSE
+// 2023). Open makes a scratch database for these tables. Replies have to be the same, and so have the tables at the
+// end; who writes a row that another transaction has written has to wait for its end.
 //
-// What the order of things and the rules leave open is accepted in each form; what they do not tell is counted as not
-// judged, with the reason.
+// What the order of things and the rules leave open is accepted in each form; what they do not tell is counted as
+// not judged, with the reason.
 func Views(ctx context.Context, play Play, open func(context.Context) (*replay.Scratch, error), server history.Server,
 	s Script, level history.Level) (verdict *Verdict, err error) {
 	v := &viewing{script: s, family: server.Engine.Family(), engine: server.Engine, level: level,
@@ -103,8 +103,8 @@ func (v *viewing) walk() error {
 	return nil
 }
 
-// order finds out when steps began and ended. The victims of a deadlock come before those that ended together with them
-// since they waited: the others went on because these were gone.
+// order finds out when steps began and ended. The victims of a deadlock come before those that ended together with
+// them since they waited: the others went on because these were gone.
 func (v *viewing) order() {
 	last := make(map[string]int) // the event of each session's last end
 	waits := make(map[int]int)   // the event by which each step waits
@@ -143,8 +143,8 @@ func (v *viewing) order() {
 	slices.SortStableFunc(v.ends, func(a, b ending) int { return cmp.Or(a.batch-b.batch, at(a)-at(b)) })
 }
 
-// unclear finds the moments in which a write in autocommit that had waited went on beside statements of others: which of
-// them came first nobody can tell, and it is committed at once.
+// unclear finds the moments in which a write in autocommit that had waited went on beside statements of others:
+// which of them came first nobody can tell, and it is committed at once.
 func (v *viewing) unclear() map[int]bool {
 	first, sessions := make(map[int]int), make(map[int]map[string]bool)
 	for _, e := range v.ends {

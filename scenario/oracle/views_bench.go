@@ -15,9 +15,9 @@ import (
 	"github.com/isotap/isotap/scenario/replay"
 )
 
-// numberColumn is the column by which the bench knows the rows of its tables. Statements do not see it: on PostgreSQL the
-// tables have other names, and statements get views of them. In the MySQL family it is an invisible column of tables
-// without a primary key; rows of the others are known by that.
+// numberColumn is the column by which the bench knows the rows of its tables. Statements do not see it: on
+// PostgreSQL the tables have other names, and statements get views of them. In the MySQL family it is an invisible
+// column of tables without a primary key; rows of the others are known by that.
 const numberColumn = "isotap_row"
 
 // benchPrefix is what the names of tables behind views begin with.
@@ -151,8 +151,8 @@ func (b *bench) quote(name string) string {
 	return q + strings.ReplaceAll(name, q, q+q) + q
 }
 
-// What the bench asks about its tables: the tables, their columns with whether they can be given a value and whether the
-// server gives numbers for them, and those of the primary keys.
+// What the bench asks about its tables: the tables, their columns with whether they can be given a value and whether
+// the server gives numbers for them, and those of the primary keys.
 const (
 	mysqlTables = `SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND
 		TABLE_TYPE = 'BASE TABLE' ORDER BY 1`
@@ -477,7 +477,8 @@ func (b *bench) choose(t *trial, s *statement, ask func(string) (*replay.Result,
 	return nil
 }
 
-// compare finds out what a statement has changed, and on PostgreSQL what it has locked of the tables that it is about.
+// compare finds out what a statement has changed, and on PostgreSQL what it has locked of the tables that it is
+// about.
 func (b *bench) compare(c *replay.Connection, s *statement, t *trial, before map[*benchTable][]found) error {
 	for _, table := range b.tables {
 		after, err := b.dump(c, table)

@@ -190,7 +190,8 @@ func (j *judging) differences(t *trial, want string) []Difference {
 	return all
 }
 
-// mustWait returns the open transaction that holds a row which the statement writes or locks; nil where there is none.
+// mustWait returns the open transaction that holds a row which the statement writes or locks; nil where there is
+// none.
 func (j *judging) mustWait(t *trial) *actor {
 	if !t.known || j.verb == locks && j.anywhere("KEY") || j.verb == inserts {
 		return nil
@@ -222,8 +223,8 @@ func (j *judging) settle(scenes []scene, fits scene) {
 	j.of.unsure = !j.rule(j.got.Session).early && !j.mustRead()
 }
 
-// mustRead reports whether the statement has read a row of a table for sure: a condition that is never true is decided
-// without.
+// mustRead reports whether the statement has read a row of a table for sure: a condition that is never true is
+// decided without.
 func (j *judging) mustRead() bool {
 	return len(j.tables()) == 1 && !j.anywhere("WHERE") && !j.anywhere("HAVING") && !j.anywhere("LIMIT") && !j.grouped ||
 		len(j.got.Rows) > 0 && j.verb == selects && j.at("WHERE") >= 0 && !j.grouped && !aggregates(j.statement)

@@ -82,8 +82,8 @@ func (l look) values() map[int][]replay.Value {
 	return all
 }
 
-// look returns what a transaction sees of a table: its own versions, and of others those committed with an event up to
-// the given one; with dirty all. Own versions that changed nothing are left out where that is asked for.
+// look returns what a transaction sees of a table: its own versions, and of others those committed with an event up
+// to the given one; with dirty all. Own versions that changed nothing are left out where that is asked for.
 func (s *store) look(t *benchTable, of *actor, from sight, upTo int, without bool) look {
 	all := make(look)
 	for _, c := range s.tables[t] {

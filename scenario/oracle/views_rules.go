@@ -42,11 +42,12 @@ type viewRule struct {
 	// alone is a SELECT that is a transaction by itself.
 	alone sight
 	main  sight // what a locking SELECT locks, and an UPDATE or DELETE writes
-	// nested are the queries within a locking SELECT; source is what an UPDATE, or an INSERT ... SELECT, reads beside its
-	// target, and sourceOfDelete what a DELETE and an INSERT of values do.
+	// nested are the queries within a locking SELECT; source is what an UPDATE, or an INSERT ... SELECT, reads
+	// beside its target, and sourceOfDelete what a DELETE and an INSERT of values do.
 	nested, source, sourceOfDelete sight
 	meets                          meeting
-	// early says that a transaction's first statement takes its snapshot, whatever it is; else its first plain read does.
+	// early says that a transaction's first statement takes its snapshot, whatever it is; else its first plain read
+	// does.
 	early bool
 	// anytime says that any statement, and COMMIT, may fail to be serialized.
 	anytime bool
@@ -129,9 +130,9 @@ type deviation struct {
 	says string
 }
 
-// An overlook is what a deviation makes views of: the row versions, by number of row, that there were when the statement
-// began and at each commit while it waited, and those that it has to see. Order has the numbers of the rows in the order
-// of a scan.
+// An overlook is what a deviation makes views of: the row versions, by number of row, that there were when the
+// statement began and at each commit while it waited, and those that it has to see. Order has the numbers of the
+// rows in the order of a scan.
 type overlook struct {
 	began []look
 	due   look

@@ -83,8 +83,8 @@ func (j *judging) committedSince(event int) []int {
 	return all
 }
 
-// nows are the events up to which a statement that has waited may have seen what was committed: those that were behind
-// it when it went on, and what else ended in the same moment.
+// nows are the events up to which a statement that has waited may have seen what was committed: those that were
+// behind it when it went on, and what else ended in the same moment.
 func (j *judging) nows() []int {
 	if !j.got.Blocked || j.engine == dbms.PostgreSQL {
 		return []int{j.event}

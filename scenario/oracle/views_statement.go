@@ -224,8 +224,8 @@ func (s *statement) readsItsTarget() bool {
 	})
 }
 
-// chosen returns the FROM, and what is behind it, of a query for the rows that an UPDATE, DELETE or locking SELECT of one
-// table chooses, in the MySQL family; empty where its text does not tell.
+// chosen returns the FROM, and what is behind it, of a query for the rows that an UPDATE, DELETE or locking SELECT
+// of one table chooses, in the MySQL family; empty where its text does not tell.
 func (s *statement) chosen() string {
 	if s.joined || s.grouped || s.returning || s.skips {
 		return ""
