@@ -228,3 +228,17 @@ func equalReplies(a, b []any) bool {
 	return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && slices.EqualFunc(a[3].([][]replay.Value), b[3].([][]replay.Value),
 		func(x, y []replay.Value) bool { return slices.Equal(x, y) })
 }
+
+// A hunt's end may come while a round makes its scratch database.
+func TestViewsEndWithTheirContext(t *testing.T) {
+	h := &fuzzer{runner: openStage(t, testdb.Current(t).URL())}
+	ctx, cancel := context.WithCancel(t.Context())
+	open := func(ctx context.Context) (*replay.Scratch, error) {
+		defer cancel()
+		return h.runner.Scratch(ctx)
+	}
+	s := h.viewsScript(1, workload.Isolation{Level: history.ReadCommitted})
+	if _, err := oracle.Views(ctx, h.runner.Direct, open, h.runner.Server, s, history.ReadCommitted); err == nil {
+		t.Error("no error")
+	}
+}

@@ -83,41 +83,44 @@ func (t *benchTable) numberOf(identity []replay.Value) int {
 
 // openBench makes one, with the script's set-up and a connection for each of its sessions.
 func openBench(ctx context.Context, open func(context.Context) (*replay.Scratch, error), engine dbms.Engine,
-	s *scenario.Scenario) (b *bench, err error) {
-	b = &bench{ctx: ctx, engine: engine, twins: make(map[string]*replay.Connection)}
-	if b.scratch, err = open(ctx); err != nil {
+	s *scenario.Scenario) (*bench, error) {
+	scratch, err := open(ctx)
+	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, b.scratch.Close())
-		}
-	}()
-	if b.fill, err = b.scratch.Connect(ctx, history.ReadCommitted, nil); err != nil {
-		return nil, err
+	b := &bench{ctx: ctx, engine: engine, scratch: scratch, twins: make(map[string]*replay.Connection)}
+	if err := b.prepare(s); err != nil {
+		return nil, errors.Join(err, scratch.Close())
+	}
+	return b, nil
+}
+
+func (b *bench) prepare(s *scenario.Scenario) (err error) {
+	if b.fill, err = b.scratch.Connect(b.ctx, history.ReadCommitted, nil); err != nil {
+		return err
 	}
 	if err := b.do(s.Setup...); err != nil {
-		return nil, err
+		return err
 	}
 	if err := b.look(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := b.number(); err != nil {
-		return nil, err
+		return err
 	}
 	for _, x := range s.Sessions {
-		c, err := b.scratch.Connect(ctx, history.ReadCommitted, x.Settings)
+		c, err := b.scratch.Connect(b.ctx, history.ReadCommitted, x.Settings)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, sql := range x.Setup {
 			if r, err := c.Ask(sql); err != nil || r.Status != replay.OK {
-				return nil, errors.Join(err, fmt.Errorf("session %s: %s fails", x.Name, sql))
+				return errors.Join(err, fmt.Errorf("session %s: %s fails", x.Name, sql))
 			}
 		}
 		b.twins[x.Name] = c
 	}
-	return b, nil
+	return nil
 }
 
 func (b *bench) close() error { return b.scratch.Close() }
