@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,8 +29,9 @@ The server is a throw-away one of --engine, or the one at --upstream; both may b
 happens in databases (on PostgreSQL: schemas) that are dropped afterwards.
 
 With --oracle alone each session's transactions are also held against their own statements in autocommit, without
-the others: what they answer has to be the same. With --oracle views each statement is run once more by itself, on tables
-that hold what its level lets it see.
+the others: what they answer has to be the same. With --oracle serial those of all sessions are held together against
+their statements in autocommit, one behind the other, in orders that their dependencies allow. With --oracle views each
+statement is run once more by itself, on tables that hold what its level lets it see.
 
 Exit status:
   0   everything was played; with --expect: and all came as the files expect it
@@ -92,8 +96,8 @@ func replayCommand() *cobra.Command {
 		"set a variable of the server in every session, as tidb_txn_mode=optimistic; may be repeated")
 	f.StringVar(&o.oracles, "oracle", string(fuzz.Graph),
 		"what judges the scripts, separated by commas, or all: graph says what is found when they are played, alone "+
-			"holds each transaction against its own statements in autocommit, views each statement against itself on "+
-			"what it has to see")
+			"holds each transaction against its own statements in autocommit, serial all of them against those, in orders "+
+			"that their dependencies allow, views each statement against itself on what it has to see")
 	c.MarkFlagsMutuallyExclusive("matrix", "compare", "direct")
 	for _, form := range []string{"matrix", "compare", "json", "junit", "format"} {
 		c.MarkFlagsMutuallyExclusive(form, "oracle")
@@ -247,6 +251,8 @@ func (o *replaying) playAt(c *cobra.Command, s *runner.Runner, sc *scenario.Scen
 				differs, err = o.perform(c, s, sc, level)
 			case fuzz.Alone:
 				err = o.alone(c, s, sc, level)
+			case fuzz.Serial:
+				err = o.serial(c, s, sc, level)
 			case fuzz.Views:
 				err = o.views(c, s, sc, level)
 			}
@@ -265,21 +271,41 @@ func (o *replaying) alone(c *cobra.Command, s *runner.Runner, sc *scenario.Scena
 	if err != nil {
 		return err
 	}
+	o.tell(c, v, fmt.Sprintf("%s at %s on %s %s, each transaction against its own statements in autocommit", sc.Name, level,
+		s.Server.Engine, s.Server.Version))
+	return nil
+}
+
+// serial holds a scenario's transactions against their statements in other orders, and says what came of it.
+func (o *replaying) serial(c *cobra.Command, s *runner.Runner, sc *scenario.Scenario, level history.Level) error {
+	j := &oracle.Serial{Play: s.Direct, Record: s.Record, Server: s.Server, Random: rand.New(rand.NewPCG(1, 0))}
+	v, err := j.Judge(c.Context(), oracle.Script{Scenario: sc}, level)
+	if err != nil {
+		return err
+	}
+	o.tell(c, v, fmt.Sprintf("%s at %s on %s %s, transactions against their statements in autocommit, in orders that their "+
+		"dependencies allow", sc.Name, level, s.Server.Engine, s.Server.Version))
+	return nil
+}
+
+// tell says what an oracle says of a script.
+func (o *replaying) tell(c *cobra.Command, v *oracle.Verdict, title string) {
 	o.wrong = o.wrong || v.Wrong()
 	w := c.OutOrStdout()
-	fmt.Fprintf(w, "%s at %s on %s %s, each transaction against its own statements in autocommit: "+
-		"%d transactions, %d statements\n", sc.Name, level, s.Server.Engine, s.Server.Version, v.Transactions, v.Statements)
+	fmt.Fprintf(w, "%s: %d transactions, %d statements\n", title, v.Transactions, v.Statements)
 	for _, d := range v.Differences {
 		fmt.Fprintln(w, "wrong:", d)
 	}
 	for _, d := range v.ByDesign {
 		fmt.Fprintln(w, "by design:", d)
 	}
+	for _, why := range slices.Sorted(maps.Keys(v.NotJudged)) {
+		fmt.Fprintf(w, "not judged: %d statements: %s\n", v.NotJudged[why], why)
+	}
 	if !v.Wrong() {
 		fmt.Fprintln(w, "no difference")
 	}
 	fmt.Fprintln(w)
-	return nil
 }
 
 // levelsOf returns the levels that a scenario is played at: where none are asked for its sessions' own, or all if they

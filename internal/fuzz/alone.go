@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,12 +25,14 @@ const (
 	Graph Oracle = "graph"
 	// Alone holds single transactions against their statements in autocommit ([oracle.Alone]).
 	Alone Oracle = "alone"
+	// Serial holds concurrent transactions against their statements in autocommit ([oracle.Serial]).
+	Serial Oracle = "serial"
 	// Views holds statements against themselves on what they have to see ([oracle.Views]).
 	Views Oracle = "views"
 )
 
 // Oracles are all that there are.
-func Oracles() []Oracle { return []Oracle{Graph, Alone, Views} }
+func Oracles() []Oracle { return []Oracle{Graph, Alone, Serial, Views} }
 
 // A Mismatch is a difference that an oracle found and no earlier round had.
 type Mismatch struct {
@@ -108,13 +111,20 @@ func (h *fuzzer) aloneScript(seed uint64, level workload.Isolation) oracle.Scrip
 // verdict has an oracle judge a script.
 func (h *fuzzer) verdict(ctx context.Context, by Oracle, s oracle.Script, level workload.Isolation) (*oracle.Verdict,
 	error) {
-	play := h.play
+	play, record := h.play, h.record
 	if play == nil {
 		play = h.runner.Direct
+	}
+	if record == nil && h.runner != nil {
+		record = h.runner.Record
 	}
 	switch by {
 	case Alone:
 		return oracle.Alone(ctx, play, h.runner.Server, s, level.Level)
+	case Serial:
+		j := &oracle.Serial{Play: play, Record: record, Server: h.runner.Server,
+			Random: rand.New(rand.NewPCG(h.Seed, 0))} // the same for the same script
+		return j.Judge(ctx, s, level.Level)
 	case Views:
 		return oracle.Views(ctx, play, h.runner.Scratch, h.runner.Server, s, level.Level)
 	}

@@ -56,8 +56,9 @@ type fuzzer struct {
 	log    sync.Mutex   // for Log
 	over   atomic.Bool  // there is no server any more
 	next   atomic.Int64 // how many rounds have begun
-	// play plays what [Alone] and [Views] judge in place of the runner, if it is not nil.
-	play oracle.Play
+	// play and record play what [Alone], [Serial] and [Views] judge in place of the runner, if they are not nil.
+	play   oracle.Play
+	record oracle.Record
 }
 
 // Run looks for anomalies on a runner's server until the duration is over, the rounds are, the server is gone for good,
@@ -165,6 +166,8 @@ func (h *fuzzer) judge(ctx context.Context, seed uint64, level workload.Isolatio
 			err = h.round(ctx, h.newRound(seed, level))
 		case Alone:
 			err = h.aloneRound(ctx, seed, level)
+		case Serial:
+			err = h.serialRound(ctx, seed, level)
 		case Views:
 			err = h.viewsRound(ctx, seed, level)
 		}

@@ -73,8 +73,11 @@ func (t *Tally) hasJudged(by Oracle) bool {
 }
 
 // does says what oracles that play scripts do.
-var does = map[Oracle]string{Alone: "each transaction against its own statements in autocommit",
-	Views: "each statement against itself on what it has to see"}
+var does = map[Oracle]string{
+	Alone:  "each transaction against its own statements in autocommit",
+	Serial: "concurrent transactions against their statements in autocommit, in orders that their dependencies allow",
+	Views:  "each statement against itself on what it has to see",
+}
 
 // judged writes what came of the scripts that an oracle judged.
 func (t *Tally) judged(w io.Writer, by Oracle) {

@@ -4,6 +4,10 @@
 // [Alone] holds transactions against their own statements in autocommit. alone.go makes the two forms, compare.go
 // compares what came of them, exemption.go lists what differs by design.
 //
+// [Serial] does so with concurrent ones: serial.go has their statements played in orders that a graph of them allows
+// (package sdg), observe.go sees what the graph is made of, looks.go which tables a statement looks at; notjudged.go
+// says what is not judged.
+//
 // [Views] holds each statement of concurrent transactions against itself on what it has to see: views.go goes
 // through what happened, views_rules.go has what statements see, views_model.go the versions, views_scenes.go what
 // one statement may see. views_judge.go compares, views_bench.go is the database where statements are tried, and

@@ -127,6 +127,23 @@ func (s *Runner) Play(ctx context.Context, sc *scenario.Scenario, level history.
 	return p, nil
 }
 
+// Record plays a scenario at a level through isotap, and returns what was recorded: see [analysis.Resolved].
+func (s *Runner) Record(ctx context.Context, sc *scenario.Scenario, level history.Level) (t replay.Trace,
+	txns []*history.Txn, err error) {
+	dir, err := os.MkdirTemp("", "isotap-replay-")
+	if err != nil {
+		return t, nil, fmt.Errorf("make a directory for the recording: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	p := &Result{Scenario: sc, Server: s.Server, Level: level, Settings: s.options.Settings}
+	recording := filepath.Join(dir, "recording")
+	if _, err := s.record(ctx, p, recording); err != nil {
+		return t, nil, err
+	}
+	_, txns, err = analysis.Resolved(ctx, recording)
+	return p.Trace, txns, err
+}
+
 // drain is how long isotap may go on with sessions whose client has left: it may still be asking what a write did.
 const drain = 10 * time.Second
 

@@ -1,0 +1,70 @@
+package oracle
+
+import (
+	"github.com/isotap/isotap/dbms"
+	"github.com/isotap/isotap/history"
+)
+
+// A notJudged is why [Serial] leaves statements of a script out.
+type notJudged uint8
+
+// The reasons.
+const (
+	unread        notJudged = iota // what tables they look at cannot be told
+	undetermined                   // they may answer one thing or another: SKIP LOCKED, numbers that the server gives
+	undoing                        // savepoints of their transaction
+	endedByOthers                  // the server ended their transaction for what others did, or they waited without end
+	alwaysWaits                    // in each order that was tried some step waited for another session
+	disturbed                      // isotap's reads beside them changed what was answered
+	unseen                         // isotap did not see what they wrote
+	readUndone                     // they went by what was undone
+	unplaced                       // the order of a row's versions could not be told
+	newestWritten                  // by the engine's design they wrote what their transaction did not see
+	inCycle                        // they depend on each other: no order has all of them
+	numNotJudged
+)
+
+var reasonsNotJudged = [numNotJudged]string{
+	"it cannot be told which tables they look at",
+	"they may answer one thing or another (SKIP LOCKED, NOWAIT, numbers that the server gives)",
+	"their transactions have savepoints",
+	"the server ended their transactions for what others did, or they waited without end",
+	"in each order that was tried one of them waits for another session",
+	"isotap's reads beside them changed what was answered",
+	"what they looked at or wrote was not seen",
+	"they went by what was undone",
+	"the order of a row's versions could not be told",
+	"by the engine's design they go by newer versions than their transactions see",
+	"they depend on each other: no order has all of them",
+}
+
+// leaveOut counts statements that are not judged.
+func (v *Verdict) leaveOut(why notJudged, n int) {
+	if n == 0 {
+		return
+	}
+	if v.NotJudged == nil {
+		v.NotJudged = make(map[string]int)
+	}
+	v.NotJudged[reasonsNotJudged[why]] += n
+}
+
+// A newestRule is an engine's level at which writes and locking reads go by the newest committed versions, and plain
+// reads by a snapshot.
+type newestRule struct {
+	engine dbms.Engine
+	level  history.Level
+	source string
+}
+
+// newestElsewhere is what is known of writes whose subqueries go by the newest versions of tables that they do not
+// write: no manual says so of them.
+const newestElsewhere = "a write's subquery reads newer versions than its transaction sees: MDEV-29565, MySQL bug 108528"
+
+// newest are all such levels. InnoDB's READ COMMITTED is none: there both see the newest versions.
+var newest = []newestRule{
+	{dbms.MariaDB, history.RepeatableRead, "MariaDB's manual, InnoDB Lock Modes and SET TRANSACTION; innodb_snapshot_isolation " +
+		"refuses such writes"},
+	{dbms.MySQL, history.RepeatableRead, "MySQL's manual, 17.7.2.3 Consistent Nonlocking Reads"},
+	{dbms.TiDB, history.RepeatableRead, "TiDB's manual, TiDB Pessimistic Transaction Mode"},
+}

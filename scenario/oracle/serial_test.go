@@ -1,0 +1,132 @@
+package oracle_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
+	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/scenario"
+	"github.com/isotap/isotap/scenario/library"
+	"github.com/isotap/isotap/scenario/oracle"
+	"github.com/isotap/isotap/scenario/runner"
+)
+
+func TestMain(m *testing.M) { testdb.Main(m, testdb.PostgreSQLs...) }
+
+func open(t *testing.T, url string) *runner.Runner {
+	t.Helper()
+	target, err := dsn.Parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := runner.Open(t.Context(), target, runner.Options{Columns: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+func serialOf(r *runner.Runner, seed uint64) *oracle.Serial {
+	return &oracle.Serial{Play: r.Direct, Record: r.Record, Server: r.Server, Random: rand.New(rand.NewPCG(seed, 0))}
+}
+
+func scenarioOf(t *testing.T, file string) *scenario.Scenario {
+	t.Helper()
+	f, err := library.Files.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	all, err := scenario.ReadFile(f, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all[0].At()
+}
+
+// MDEV-29565, figure 1 of the paper: the UPDATE changes two rows, in an order of the statements one.
+func TestFigure1IsToldAsAKnownBug(t *testing.T) {
+	s := scenarioOf(t, "bugs/mdev-29565.yaml")
+	for name, c := range map[string]struct {
+		url   string
+		wrong bool
+	}{"mariadb": {testdb.MariaDB(t).URL(), true}, "postgresql": {testdb.PostgreSQL(t).URL(), false}} {
+		t.Run(name, func(t *testing.T) {
+			v, err := serialOf(open(t, c.url), 1).Judge(t.Context(), oracle.Script{Scenario: s}, history.RepeatableRead)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v.Wrong() != c.wrong || v.Transactions != 2 || v.Statements != 5 || len(v.NotJudged) > 0 {
+				t.Errorf("%d transactions, %d statements, not judged %v:\n%s", v.Transactions, v.Statements, v.NotJudged, v)
+			}
+			if !v.Wrong() {
+				return
+			}
+			d := v.Differences[0]
+			if d.SQL[:6] != "UPDATE" || d.Aspect != oracle.Affected || d.Got != "2" || d.Want != "1" ||
+				!strings.Contains(d.Known, "MDEV-29565") {
+				t.Errorf("%s", d)
+			}
+		})
+	}
+}
+
+// What cannot be judged is left out, and the rest is judged.
+func TestWhatIsNotJudgedIsSaid(t *testing.T) {
+	r := open(t, testdb.MariaDB(t).URL())
+	for _, c := range []struct {
+		name       string
+		steps      []string // "session: SQL"
+		level      history.Level
+		statements int
+		notJudged  string
+	}{
+		{"lost update", []string{"a: BEGIN", "a: SELECT v FROM t WHERE id = 1", "b: UPDATE t SET v = 5 WHERE id = 1",
+			"a: UPDATE t SET v = 6 WHERE id = 1", "a: COMMIT"}, history.ReadCommitted, 3, ""},
+		{"writes that do not see each other", []string{"a: BEGIN", "b: BEGIN", "a: UPDATE t SET v = 5 WHERE id = 1",
+			"b: UPDATE t SET v = 5 WHERE id = 2", "a: COMMIT", "b: COMMIT"}, history.ReadCommitted, 1, "they depend on each other"},
+		{"write of what the snapshot lacks", []string{"a: BEGIN", "a: SELECT * FROM t", "b: UPDATE t SET v = 5 WHERE id = 1",
+			"a: UPDATE t SET v = 6 WHERE v = 5", "a: COMMIT"}, history.RepeatableRead, 2, "by the engine's design"},
+		{"dirty read", []string{"a: BEGIN", "a: UPDATE t SET v = 5 WHERE id = 1", "b: SELECT * FROM t", "a: ROLLBACK"},
+			history.ReadUncommitted, 0, "what was undone"},
+		{"deadlock", []string{"a: BEGIN", "b: BEGIN", "a: UPDATE t SET v = 5 WHERE id = 1", "b: UPDATE t SET v = 5 WHERE id = 2",
+			"a: UPDATE t SET v = 6 WHERE id = 2", "b: UPDATE t SET v = 6 WHERE id = 1", "a: COMMIT", "b: COMMIT"},
+			history.ReadCommitted, 2, "ended their transactions"},
+		{"waits", []string{"a: BEGIN", "a: UPDATE t SET v = 5 WHERE id = 1", "b: UPDATE t SET v = 6 WHERE id = 1", "a: COMMIT"},
+			history.ReadCommitted, 2, ""},
+		{"savepoint", []string{"a: BEGIN", "a: SAVEPOINT s", "a: UPDATE t SET v = 5", "a: COMMIT", "b: SELECT * FROM t"},
+			history.ReadCommitted, 1, "savepoints"},
+		{"no table of the set-up", []string{"a: SELECT * FROM information_schema.tables", "b: SELECT * FROM t"},
+			history.ReadCommitted, 1, "it cannot be told"},
+		{"rows that are locked", []string{"a: SELECT * FROM t FOR UPDATE SKIP LOCKED", "b: SELECT * FROM t"},
+			history.ReadCommitted, 1, "one thing or another"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &scenario.Scenario{Name: c.name, Setup: []string{"CREATE TABLE t (id INT PRIMARY KEY, v INT)",
+				"INSERT INTO t VALUES (1, 1), (2, 2)"}, Sessions: []scenario.Session{{Name: "a"}, {Name: "b"}}}
+			for _, x := range c.steps {
+				session, sql, _ := strings.Cut(x, ": ")
+				s.Steps = append(s.Steps, scenario.Step{Session: session, SQL: sql})
+			}
+			v, err := serialOf(r, 1).Judge(t.Context(), oracle.Script{Scenario: s}, c.level)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := len(v.NotJudged) == 0
+			for why := range v.NotJudged {
+				said = strings.Contains(why, c.notJudged) && c.notJudged != ""
+			}
+			if v.Wrong() || v.Statements != c.statements || !said || len(v.NotJudged) == 0 != (c.notJudged == "") {
+				t.Errorf("%d statements judged, not judged %v:\n%s", v.Statements, v.NotJudged, v)
+			}
+		})
+	}
+}
