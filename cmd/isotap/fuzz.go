@@ -31,8 +31,10 @@ The server is a throw-away one of --engine, or the one at --upstream, where it m
 named isotap_fuzz, isotap_fuzz_2 and so on: those names that are free when a round begins.
 
 With --oracle alone there is nobody beside a transaction: what it answers has to be what its statements answer in
-autocommit, in a fresh database like its own. It is played on the server itself. With --oracle views each statement of
-concurrent transactions is run once more by itself, on tables that hold what its level lets it see.
+autocommit, in a fresh database like its own. It is played on the server itself. With --oracle serial concurrent
+transactions have to answer what their statements do in autocommit, in orders that their dependencies allow. With
+--oracle views each statement of concurrent transactions is run once more by itself, on tables that hold what its level
+lets it see.
 
 Exit status:
   0   no violation was found: nothing that the level, as the server documents it, forbids
@@ -58,6 +60,7 @@ func fuzzCommand() *cobra.Command {
 		"levels, separated by commas, or all that the server has: they take turns; OPTIMISTIC behind one is for TiDB")
 	f.StringVar(&oracles, "oracle", string(fuzz.Graph), "what tells that the server is wrong, separated by commas, or all: graph finds "+
 		"anomalies among concurrent transactions; alone holds each transaction against its own statements in autocommit; "+
+		"serial holds concurrent ones against those, in orders that their dependencies allow; "+
 		"views holds each statement against itself on what it has to see")
 	f.DurationVar(&o.Duration, "duration", o.Duration,
 		"how long to hunt, whatever the profile says; reducing what was found takes its own time")

@@ -199,9 +199,6 @@ func (t *serial) scenario(steps []int) *scenario.Scenario {
 	return &s
 }
 
-// reader is the session that reads the tables at the end.
-const reader = "isotap at the end"
-
 // graph plays what is left of the script, and returns its graph if it has an order; else, or when something cannot be
 // judged, less is left. The trace is of the script as it is.
 func (t *serial) graph() (*sdg.Graph, *replay.Trace, error) {

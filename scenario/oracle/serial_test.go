@@ -52,7 +52,7 @@ func scenarioOf(t *testing.T, file string) *scenario.Scenario {
 	return all[0].At()
 }
 
-// MDEV-29565, figure 1 of the paper: the UPDATE changes two rows, in an order of the statements one.
+// Figure 1 of the paper is MDEV-29565: the UPDATE changes two rows, in an order of the statements one.
 func TestFigure1IsToldAsAKnownBug(t *testing.T) {
 	s := scenarioOf(t, "bugs/mdev-29565.yaml")
 	for name, c := range map[string]struct {
