@@ -155,16 +155,30 @@ func rowTable(row history.Row) string {
 	return strings.ToLower(name)
 }
 
-// origin names a read of a table beside a step, as a comment that isotap records says it (sqlcommenter).
+// origin names a step, or a read of a table beside it, as a comment that isotap records says it (sqlcommenter).
 type origin struct {
 	step  int
-	after bool
-	table string
+	read  read
+	table string // of a read
 }
 
-func (o origin) String() string { return fmt.Sprintf("step-%d-%t-%s", o.step, o.after, o.table) }
+// A read is that of a table beside a step; itself is none.
+type read string
+
+const (
+	itself read = "itself"
+	before read = "before"
+	after  read = "after"
+)
+
+func (o origin) String() string { return fmt.Sprintf("step-%d-%s-%s", o.step, o.read, o.table) }
+
+// on returns a statement with the comment behind it.
+func (o origin) on(sql string) string {
+	return fmt.Sprintf("%s /*file='%s'*/", strings.TrimRight(sql, "; \n"), o)
+}
 
 // sql is the read.
 func (o origin) sql(engine dbms.Engine) string {
-	return fmt.Sprintf("SELECT * FROM %s /*file='%s'*/", quoted(engine, o.table), o)
+	return o.on("SELECT * FROM " + quoted(engine, o.table))
 }

@@ -23,15 +23,15 @@ func (t *serial) observe(plain *replay.Trace) (*sdg.History, error) {
 	at := make([]int, len(t.steps)) // the places of the script's steps
 	for n, i := range t.steps {
 		session := t.script.Steps[i].Session
-		read := func(after bool, tables []string) {
+		look := func(when read, tables []string) {
 			for _, table := range tables {
-				s.Steps = append(s.Steps, scenario.Step{Session: session, SQL: origin{i, after, table}.sql(t.Server.Engine)})
+				s.Steps = append(s.Steps, scenario.Step{Session: session, SQL: origin{i, when, table}.sql(t.Server.Engine)})
 			}
 		}
-		read(false, t.looks[i].tables)
+		look(before, t.looks[i].tables)
 		at[n] = len(s.Steps)
-		s.Steps = append(s.Steps, scenario.Step{Session: session, SQL: t.script.Steps[i].SQL})
-		read(true, t.looks[i].writes)
+		s.Steps = append(s.Steps, scenario.Step{Session: session, SQL: origin{step: i, read: itself}.on(t.script.Steps[i].SQL)})
+		look(after, t.looks[i].writes)
 	}
 	trace, txns, err := t.Record(t.ctx, &s, t.level)
 	if err != nil {
@@ -39,6 +39,7 @@ func (t *serial) observe(plain *replay.Trace) (*sdg.History, error) {
 	}
 	for n := range t.steps {
 		got, want := &trace.Results[at[n]], &plain.Results[n]
+		got.SQL = want.SQL // without the comment
 		all := differences(0, answer{Result: got}, answer{Result: want}, t.script.Closed)
 		if got.Blocked || got.Queued || len(all) > 0 || got.InsertID != want.InsertID {
 			t.verdict.leaveOut(disturbed, len(t.statements()))
@@ -115,14 +116,21 @@ func (o *observation) committed() map[int]bool {
 func (o *observation) statement(step, txn int) (sdg.Statement, error) {
 	l := o.looks[step]
 	s := sdg.Statement{Txn: txn, Tables: lower(l.tables), Values: lower(l.values), Items: make(map[history.Row]bool)}
+	if x := o.seen[origin{step: step, read: itself}.String()]; x != nil {
+		for i := range x.Accesses {
+			if a := &x.Accesses[i]; !a.Absent {
+				s.Items[history.Row{Table: rowTable(a.Row), ID: a.Row.ID}] = true
+			}
+		}
+	}
 	var err error
-	if s.Before, err = o.rows(step, false, l.tables); err != nil {
+	if s.Before, err = o.rows(step, before, l.tables); err != nil {
 		return s, err
 	}
 	if len(l.writes) == 0 {
 		return s, nil
 	}
-	if s.After, err = o.rows(step, true, l.writes); err != nil {
+	if s.After, err = o.rows(step, after, l.writes); err != nil {
 		return s, err
 	}
 	s.Written = lower(l.writes)
@@ -136,20 +144,20 @@ func (o *observation) statement(step, txn int) (sdg.Statement, error) {
 
 // seesWrites reports whether the rows of a table that a statement changed have other versions behind it.
 func (o *observation) seesWrites(step int, table string) bool {
-	before, after := origin{step, false, table}, origin{step, true, table}
-	if o.shown[before.sql(o.Server.Engine)] == o.shown[after.sql(o.Server.Engine)] {
+	was, is := origin{step, before, table}.sql(o.Server.Engine), origin{step, after, table}.sql(o.Server.Engine)
+	if o.shown[was] == o.shown[is] {
 		return true
 	}
-	was, err := o.rows(step, false, []string{table})
-	is, err2 := o.rows(step, true, []string{table})
-	return err == nil && err2 == nil && !maps.Equal(was, is)
+	from, err := o.rows(step, before, []string{table})
+	to, err2 := o.rows(step, after, []string{table})
+	return err == nil && err2 == nil && !maps.Equal(from, to)
 }
 
 // rows returns what the reads beside a statement showed.
-func (o *observation) rows(step int, after bool, tables []string) (sdg.Rows, error) {
+func (o *observation) rows(step int, when read, tables []string) (sdg.Rows, error) {
 	rows := make(sdg.Rows)
 	for _, table := range tables {
-		x := o.seen[origin{step, after, table}.String()]
+		x := o.seen[origin{step, when, table}.String()]
 		if x == nil || x.Observation != history.Exact {
 			return nil, fmt.Errorf("step %d: its read of %s was not seen", step+1, table)
 		}

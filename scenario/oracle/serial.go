@@ -38,7 +38,7 @@ const serialOrders = 3
 // other in orders that follow the statement-dependency graph: each has to answer as it did in its transaction, and the
 // tables have to be the same at the end (theorem 1).
 //
-// What cannot be judged is left out of the script, and the rest is judged: see [Verdict.LeftOut].
+// What cannot be judged is left out of the script, and the rest is judged: see [Verdict].NotJudged.
 func (j *Serial) Judge(ctx context.Context, s Script, level history.Level) (*Verdict, error) {
 	t := &serial{Serial: j, ctx: ctx, level: level, script: s, verdict: &Verdict{}}
 	for i := range s.Steps {
