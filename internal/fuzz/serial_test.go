@@ -70,7 +70,8 @@ func (l liar) change(t *replay.Trace) {
 	}
 	n := 0
 	for i := range t.Results {
-		if r := &t.Results[i]; r.Session == l.session && r.SQL == l.sql {
+		r := &t.Results[i]
+		if sql, _, _ := strings.Cut(r.SQL, " /*"); r.Session == l.session && sql == l.sql {
 			if n++; n == l.nth {
 				l.lie(r)
 			}
