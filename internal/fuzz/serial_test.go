@@ -57,14 +57,14 @@ func TestConcurrentTransactionsAreNotAccused(t *testing.T) {
 	}
 }
 
-// A liar changes what a server answers in transactions, not in autocommit.
-type liar struct {
+// A teller of lies changes what a server answers in transactions, not in autocommit.
+type teller struct {
 	session, sql string // the step
 	nth          int    // of its like
 	lie          func(*replay.Result)
 }
 
-func (l liar) change(t *replay.Trace) {
+func (l teller) change(t *replay.Trace) {
 	if !slices.ContainsFunc(t.Results, func(r replay.Result) bool { return reduce.Bounds(r.SQL) }) {
 		return
 	}
@@ -101,7 +101,7 @@ func TestLiesAboutConcurrentTransactionsAreTold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, l := range lies(script.Scenario, &trace, seed) {
+		for _, l := range liesAbout(script.Scenario, &trace, seed) {
 			h.play = func(ctx context.Context, sc *scenario.Scenario, level history.Level) (replay.Trace, error) {
 				trace, err := s.Direct(ctx, sc, level)
 				l.change(&trace)
@@ -124,8 +124,8 @@ func TestLiesAboutConcurrentTransactionsAreTold(t *testing.T) {
 	t.Logf("%d lies", told)
 }
 
-// lies returns a few that can be told about a script: about statements of transactions that commit.
-func lies(s *scenario.Scenario, trace *replay.Trace, seed uint64) (all []liar) {
+// liesAbout returns a few that can be told about a script: about statements of transactions that commit.
+func liesAbout(s *scenario.Scenario, trace *replay.Trace, seed uint64) (all []teller) {
 	seen := make(map[string]int)
 	committed := make(map[int]bool)
 	for _, steps := range reduce.Transactions(s.Steps) {
@@ -140,7 +140,7 @@ func lies(s *scenario.Scenario, trace *replay.Trace, seed uint64) (all []liar) {
 		if seen[key]++; !committed[i] || r.Status != replay.OK {
 			continue
 		}
-		l := liar{session: r.Session, sql: r.SQL, nth: seen[key]}
+		l := teller{session: r.Session, sql: r.SQL, nth: seen[key]}
 		switch {
 		case len(r.Rows) > 0 && (uint64(i)+seed)%2 == 0:
 			l.lie = func(r *replay.Result) { r.Rows = r.Rows[1:] }

@@ -158,20 +158,20 @@ func rowTable(row history.Row) string {
 // origin names a step, or a read of a table beside it, as a comment that isotap records says it (sqlcommenter).
 type origin struct {
 	step  int
-	read  read
+	at    moment
 	table string // of a read
 }
 
-// A read is that of a table beside a step; itself is none.
-type read string
+// A moment is when a table is read beside a step; itself is the step.
+type moment string
 
 const (
-	itself read = "itself"
-	before read = "before"
-	after  read = "after"
+	itself moment = "itself"
+	before moment = "before"
+	after  moment = "after"
 )
 
-func (o origin) String() string { return fmt.Sprintf("step-%d-%s-%s", o.step, o.read, o.table) }
+func (o origin) String() string { return fmt.Sprintf("step-%d-%s-%s", o.step, o.at, o.table) }
 
 // on returns a statement with the comment behind it.
 func (o origin) on(sql string) string {

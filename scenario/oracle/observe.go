@@ -23,14 +23,14 @@ func (t *serial) observe(plain *replay.Trace) (*sdg.History, error) {
 	at := make([]int, len(t.steps)) // the places of the script's steps
 	for n, i := range t.steps {
 		session := t.script.Steps[i].Session
-		look := func(when read, tables []string) {
+		look := func(when moment, tables []string) {
 			for _, table := range tables {
 				s.Steps = append(s.Steps, scenario.Step{Session: session, SQL: origin{i, when, table}.sql(t.Server.Engine)})
 			}
 		}
 		look(before, t.looks[i].tables)
 		at[n] = len(s.Steps)
-		s.Steps = append(s.Steps, scenario.Step{Session: session, SQL: origin{step: i, read: itself}.on(t.script.Steps[i].SQL)})
+		s.Steps = append(s.Steps, scenario.Step{Session: session, SQL: origin{step: i, at: itself}.on(t.script.Steps[i].SQL)})
 		look(after, t.looks[i].writes)
 	}
 	trace, txns, err := t.Record(t.ctx, &s, t.level)
@@ -116,7 +116,7 @@ func (o *observation) committed() map[int]bool {
 func (o *observation) statement(step, txn int) (sdg.Statement, error) {
 	l := o.looks[step]
 	s := sdg.Statement{Txn: txn, Tables: lower(l.tables), Values: lower(l.values), Items: make(map[history.Row]bool)}
-	if x := o.seen[origin{step: step, read: itself}.String()]; x != nil {
+	if x := o.seen[origin{step: step, at: itself}.String()]; x != nil {
 		for i := range x.Accesses {
 			if a := &x.Accesses[i]; !a.Absent {
 				s.Items[history.Row{Table: rowTable(a.Row), ID: a.Row.ID}] = true
@@ -154,7 +154,7 @@ func (o *observation) seesWrites(step int, table string) bool {
 }
 
 // rows returns what the reads beside a statement showed.
-func (o *observation) rows(step int, when read, tables []string) (sdg.Rows, error) {
+func (o *observation) rows(step int, when moment, tables []string) (sdg.Rows, error) {
 	rows := make(sdg.Rows)
 	for _, table := range tables {
 		x := o.seen[origin{step, when, table}.String()]
