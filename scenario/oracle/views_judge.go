@@ -80,6 +80,8 @@ func (j *judging) judge() (why string, err error) {
 		return "a query within it locks, beside other transactions", nil
 	case j.tokens[0].Is("REPLACE") && !j.bench.postgresql() && j.keyless():
 		return "REPLACE into a table without a primary key", nil
+	case j.readsDirty() && j.racing():
+		return "a dirty read beside a statement that waits", nil
 	case j.limited && j.writes() && !j.script.Closed:
 		return "a write with a LIMIT that may leave rows open", nil
 	}
@@ -88,6 +90,29 @@ func (j *judging) judge() (why string, err error) {
 		return why, nil
 	}
 	return j.hold(scenes)
+}
+
+// readsDirty reports whether the statement sees what is not committed.
+func (j *judging) readsDirty() bool {
+	for p, from := range j.sights() {
+		if from == dirty && len(j.named[p]) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// racing reports whether a statement of another session waits meanwhile, or was seen to go on later: what it has written
+// by now nobody can tell.
+func (j *judging) racing() bool {
+	for step, began := range j.start {
+		r := &j.trace.Results[step-1]
+		over := slices.ContainsFunc(j.ends, func(e ending) bool { return e.step == step && e.event < j.event })
+		if r.Blocked && r.Session != j.got.Session && began < j.event && !over {
+			return true
+		}
+	}
+	return false
 }
 
 // hold holds the statement against itself on each scene. Where several fit that have it write different things, the
