@@ -59,6 +59,11 @@ func (j *judging) fail() {
 		j.rollback(j.of)
 	case j.family == dbms.PostgreSQLFamily:
 		j.of.failed = true
+		kept := 0
+		if n := len(j.of.savepoints); n > 0 {
+			kept = j.of.savepoints[n-1].seq
+		}
+		j.store.undo(j.of, kept)
 	case c != nil && c.undoes:
 		j.rollback(j.of)
 	}

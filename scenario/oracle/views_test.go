@@ -105,3 +105,26 @@ func TestVersionsAreSeen(t *testing.T) {
 		t.Error("what was undone is still there")
 	}
 }
+
+// On PostgreSQL an error gives up what a transaction has written, since its last savepoint, before its ROLLBACK comes.
+func TestErrorsGiveUpWhatWasWritten(t *testing.T) {
+	for _, c := range []struct {
+		savepoint bool
+		want      string
+	}{{false, "0"}, {true, "1"}} {
+		table := &benchTable{name: "t", rows: map[int][]replay.Value{1: {{Text: "0"}}}}
+		s := newStore(&bench{engine: dbms.PostgreSQL, tables: []*benchTable{table}, next: 1})
+		of := &actor{}
+		s.write(s.chain(1), version{by: of, values: []replay.Value{{Text: "1"}}})
+		if c.savepoint {
+			of.savepoints = []savepoint{{"s", s.seq}}
+		}
+		s.write(s.chain(1), version{by: of, values: []replay.Value{{Text: "2"}}})
+		j := &judging{viewing: &viewing{family: dbms.PostgreSQLFamily, store: s}, of: of,
+			got: &replay.Result{Status: replay.Failed, State: "40001"}}
+		j.fail()
+		if got := s.chain(1).newest().values[0].Text; got != c.want || !of.failed {
+			t.Errorf("savepoint %t: the newest version is %s, want %s; failed %t", c.savepoint, got, c.want, of.failed)
+		}
+	}
+}
