@@ -278,6 +278,13 @@ func (v *viewing) bound(e ending, r *replay.Result, s *statement) {
 		v.rollback(t)
 	case s.verb == saves && ok:
 		t.savepoints = append(t.savepoints, savepoint{s.name, v.store.seq})
+	case s.verb == releases && ok:
+		for i, x := range slices.Backward(t.savepoints) {
+			if x.name == s.name {
+				t.savepoints = t.savepoints[:i]
+				break
+			}
+		}
 	case s.verb == undoesTo && ok:
 		for i, x := range slices.Backward(t.savepoints) {
 			if x.name == s.name {
