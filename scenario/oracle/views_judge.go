@@ -107,8 +107,8 @@ func (j *judging) readsDirty() bool {
 	return false
 }
 
-// racing reports whether a statement of another session waits meanwhile, or was seen to go on later: what it has written
-// by now nobody can tell.
+// racing reports whether a statement of another session waits meanwhile, or was seen to go on later: what it has
+// written by now nobody can tell.
 func (j *judging) racing() bool {
 	for step, began := range j.start {
 		r := &j.trace.Results[step-1]

@@ -106,7 +106,8 @@ func TestVersionsAreSeen(t *testing.T) {
 	}
 }
 
-// On PostgreSQL an error gives up what a transaction has written, since its last savepoint, before its ROLLBACK comes.
+// On PostgreSQL an error gives up what a transaction has written, since its last savepoint, before its ROLLBACK
+// comes.
 func TestErrorsGiveUpWhatWasWritten(t *testing.T) {
 	for _, c := range []struct {
 		savepoint bool
