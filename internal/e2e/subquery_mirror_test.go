@@ -35,7 +35,7 @@ func TestSubqueriesAreAnsweredAsByTheServer(t *testing.T) {
 		}
 		for range 12 {
 			statements = append(statements, drawParameters(rt, rapid.OneOf(rapid.Custom(drawSubqueries),
-				rapid.Custom(drawDistinct), rapid.Custom(drawViews)).Draw(rt, "text")))
+				rapid.Custom(drawDistinct), rapid.Custom(drawViews), rapid.Custom(drawWritesOfSubqueries)).Draw(rt, "text")))
 		}
 		for _, s := range statements {
 			if diff := r.run(s); diff != "" {
@@ -95,6 +95,26 @@ func drawSubqueries(t *rapid.T) string {
 	}
 	return "SELECT " + shown + " FROM " + from + " WHERE " + test() + one("", " AND "+test(), " AND t1.id < 14", " OR t1.b = 'one'") + order +
 		one("", "", "", " FOR UPDATE", " LOCK IN SHARE MODE")
+}
+
+// drawWritesOfSubqueries draws an INSERT ... SELECT, a REPLACE or a DELETE with subqueries.
+func drawWritesOfSubqueries(t *rapid.T) string {
+	one := func(of ...string) string { return rapid.SampledFrom(of).Draw(t, "part") }
+	id := one("t1.id", "11")
+	inner := func(list string) string {
+		return "(SELECT " + list + " FROM t2 WHERE " + one("v > 1", "k2 = 'p'", "k2 = 'p' AND v > 1", "k1 = "+id, "k1 = 12", "f IS NULL") + ")"
+	}
+	test := one("EXISTS "+inner("1"), "NOT EXISTS "+inner("*"), id+" IN "+inner("k1"), id+" NOT IN "+inner("k1"), "2 < "+inner("COUNT(*)"),
+		id+" > "+inner("MAX(v)"), id+" = "+inner("k1"))
+	value := one("1", inner("COUNT(*)"), inner("MIN(k1)"), "EXISTS "+inner("1"), inner("SUM(v)"))
+	switch {
+	case rapid.IntRange(0, 2).Draw(t, "kind") == 0:
+		return "DELETE FROM " + one("t1 WHERE ", "t1 WHERE t1.id < 14 AND ") +
+			strings.ReplaceAll(test, "11", "t1.id")
+	case id == "11":
+		return one("INSERT INTO ", "INSERT IGNORE INTO ", "REPLACE INTO ") + "t3 (x, y) SELECT " + id + ", " + value + one("", " FROM DUAL") + " WHERE " + test
+	}
+	return one("INSERT INTO ", "REPLACE INTO ") + "t3 (x, y) SELECT " + id + ", " + value + " FROM t1 WHERE " + one("", "t1.b = 'p' AND ") + test
 }
 
 // drawDistinct draws a SELECT DISTINCT that needs a column that is in no index. What an index answers alone the server

@@ -32,6 +32,8 @@ const (
 	entryBytes = 512
 	// imageEntries is as how many entries an image counts.
 	imageEntries = 8
+	// besideEntries is as how many entries the array of what a subquery read counts.
+	besideEntries = 8
 	// readWithin bounds how long ended transactions of a busy session wait for their entries, in
 	// nanoseconds. A session that is quiet reads them sooner, see Idle.
 	readWithin = 100e6
@@ -58,6 +60,7 @@ func (c *captures) due(plan *sqlmysql.Plan, now int64, maxPacket int, durable bo
 func (c *captures) await(o *pendingStatement, failed bool, insertID, increment uint64) {
 	o.awaitsEntries = !failed && o.mayHaveEntries()
 	rows := max(o.matched, o.affected)
+	rows *= uint64(1 + besideEntries*len(o.plan.Writes.Beside))
 	if images := !failed && o.mayHaveImages(); images {
 		o.insertID, o.increment = insertID, increment
 		rows *= imageEntries

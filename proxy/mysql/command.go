@@ -204,9 +204,11 @@ func (s *Session) planSafely(text []byte) (p *sqlmysql.Plan) {
 	}()
 	env := s.settings.env
 	env.Repeats = s.readsAgain()
+	env.WriteReads = s.writesRead()
 	env.Lasts = s.txn.inTrans && s.txn.open != nil && s.txn.open.Level == history.RepeatableRead
-	if p = s.cfg.Planner.Plan(text, env); p.Upstream.Repeats && s.cfg.Planner.AreSubqueriesTooLarge(p.Shape) {
-		env.Repeats = false
+	p = s.cfg.Planner.Plan(text, env)
+	if (p.Upstream.Repeats || p.Upstream.Shows) && s.cfg.Planner.AreSubqueriesTooLarge(p.Shape) {
+		env.Repeats, env.WriteReads = false, sqlmysql.NotAgain
 		p = s.cfg.Planner.Plan(text, env)
 	}
 	if !p.Writes.Images.Empty() && !s.refused[weak.Make(p)].IsZero() {
@@ -220,6 +222,31 @@ func (s *Session) planSafely(text []byte) (p *sqlmysql.Plan) {
 // that it read for the client, which sql_select_limit may keep from some.
 func (s *Session) readsAgain() bool {
 	return s.txn.readsSnapshot(s.settings.level) && !s.settings.selectLimit
+}
+
+// writesRead returns how a write reads the tables of its subqueries, if these can be read again: sql_select_limit may
+// keep rows from some.
+func (s *Session) writesRead() sqlmysql.WriteReads {
+	if s.settings.selectLimit {
+		return sqlmysql.NotAgain
+	}
+	reads := s.txn.writesRead(s.settings.level)
+	if s.settings.logsStatements && (reads == sqlmysql.ReadLocked || s.dialect == sqlmysql.MariaDB) {
+		return sqlmysql.NotAgain // of LIMIT and SYSDATE() the server warns
+	}
+	return reads
+}
+
+// withholds returns why a write does not show what its subqueries read; empty where it does, or has none to show. One
+// that was prepared may run at another level.
+func (s *Session) withholds(o *pendingStatement) history.Reason {
+	up := &o.plan.Upstream
+	reads := s.writesRead()
+	may := reads == sqlmysql.ReadSnapshot && o.plan.Kind != history.Delete || up.SameLocks && reads == sqlmysql.ReadLocked
+	if o.rewritten && up.Shows && (!may || s.cfg.Planner.AreSubqueriesTooLarge(o.plan.Shape)) {
+		return history.ReasonSubquery
+	}
+	return history.Reason{}
 }
 
 // query sends a statement of the text protocol.
@@ -259,6 +286,7 @@ func (s *Session) run(plan *sqlmysql.Plan, payload []byte) {
 			s.original = append(s.original[:0], payload...)
 		}
 		o.rewritten = true
+		o.withhold(s.withholds(o))
 		payload = s.rewritten(o)
 	}
 	x := s.statement(o)
@@ -334,7 +362,7 @@ func (s *Session) rewritten(o *pendingStatement) []byte {
 func (s *Session) values(o *pendingStatement) sqlmysql.Values {
 	var v sqlmysql.Values
 	s.counts.fill(&v)
-	v.Deprecates = s.conditions.cleared
+	v.Deprecates, v.Withheld = s.conditions.cleared, o.withheld
 	if o.txn != nil {
 		v.Tag = o.tag()
 	}

@@ -97,12 +97,15 @@ func (s *Session) access(o *pendingStatement, x *exchange) {
 	o.takeCounts(&x.reply, s.caps&gomysql.CLIENT_FOUND_ROWS != 0)
 	o.constant, o.insertID = s.settings.constant(o), x.ok.lastInsertID
 	o.addInserted(&s.txn.unrecorded)
+	if o.showsNothing() && !o.mayHaveEntries() {
+		o.downgrade(history.Inexact, history.ReasonSubquery)
+	}
 }
 
 // takeIdentities gives a statement the rows whose identities came out of its reply. Those of its kind that read too
 // much for an array are left alone from then on.
 func (s *Session) takeIdentities(o *pendingStatement, warned bool) {
-	if s.identities.cut {
+	if s.identities.cut && !o.withheld {
 		s.cfg.Planner.SubqueriesTooLarge(o.plan.Shape)
 	}
 	if s.identities.judgeArrays(o, warned) {

@@ -179,9 +179,11 @@ func (s *Session) bind(o *pendingStatement, p *prepared, payload []byte) ([]byte
 	if !o.rewritten {
 		id, hidden = p.originalID, nil
 	}
-	if o.withheld = o.rewritten && p.plan.Upstream.Repeats && !p.readsFit(values, nulls); o.withheld {
-		o.downgrade(history.Inexact, history.ReasonParameterType)
+	why := s.withholds(o)
+	if up := &p.plan.Upstream; o.rewritten && (up.Repeats || up.Shows) && !p.readsFit(values, nulls) {
+		why = history.ReasonParameterType
 	}
+	o.withhold(why)
 	b := append(s.scratch[:0], head...)
 	binary.LittleEndian.PutUint32(b[1:], id)
 	s.scratch = p.appendParams(b, nulls, values, hidden, s.values(o), o.withheld)
@@ -199,7 +201,7 @@ func (s *Session) leavesPrepared(p *prepared) history.Reason {
 		return history.ReasonMalformedParameters
 	case !p.rewritten && splices(p.plan):
 		return history.ReasonPreparedUnchanged
-	case p.rewritten && len(p.plan.Upstream.Copies) > 0 && (!p.plan.Upstream.Repeats || p.plan.Upstream.FitsOnly) && slices.Contains(p.long, true):
+	case p.rewritten && p.mustFit() && slices.Contains(p.long, true):
 		return history.ReasonLongData
 	case p.rewritten && !s.planHolds(p):
 		return history.ReasonPreparedBefore

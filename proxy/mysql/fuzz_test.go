@@ -147,10 +147,10 @@ func messages() (all []string) {
 // its sender, its sequence number and its length; a capital sender sends it as a packet, a small one as
 // bare bytes. Nothing may panic, and the session may not answer with much more than it was given.
 func FuzzSession(f *testing.F) {
-	settings := []string{"S1\x09", "S2def", "S3def", "S4def", "S5def", "S6def", "S7def", "S8def", "S9def", "S:def",
-		"S;\xfe\x00\x00\x02\x00",
-		"S<\x0fREPEATABLE-READ\x00\x04utf8\x01d\x041024\x041024\x1418446744073709551615\x010\x010",
-		"S=\xfe\x00\x00\x02\x00"}
+	settings := []string{"S1\x0a", "S2def", "S3def", "S4def", "S5def", "S6def", "S7def", "S8def", "S9def", "S:def",
+		"S;def", "S<\xfe\x00\x00\x02\x00",
+		"S=\x0fREPEATABLE-READ\x00\x04utf8\x01d\x041024\x041024\x1418446744073709551615\x03ROW\x010\x010",
+		"S>\xfe\x00\x00\x02\x00"}
 	f.Add(script(append([]string{"C0\x03s 1"}, append(settings, "S1\x03", "S2def", "S3def", "S4def",
 		"S5\xfe\x00\x00\x03\x00",
 		"S6\x011\x02a1\x010", "S7\xfe\x00\x00\x03\x00", "C0\x01")...)...), uint32(0))

@@ -138,11 +138,12 @@ func (s *rowIdentities) take(o *pendingStatement) {
 	text := string(s.arena)
 	tags := make([]history.Tag, 0, len(s.list)+strings.Count(text, ","))
 	accesses := slices.Grow(o.stmt.Accesses, len(s.list))
-	op, start := history.Read, 0
-	if o.plan.Kind == history.Delete {
-		op = history.DeleteRow
-	}
+	start := 0
 	for _, seen := range s.list {
+		op := history.Read
+		if o.plan.Kind == history.Delete && !o.plan.Result.Sources[seen.source].Beside {
+			op = history.DeleteRow
+		}
 		rowID, wList := text[start:seen.rowID], text[seen.rowID:seen.wList]
 		start = seen.wList
 		table := o.plan.Target

@@ -130,7 +130,7 @@ func (p *prepared) appendParams(b, nulls []byte, values [][]byte, hidden []sqlmy
 // whatever they are: see readsFit.
 func (p *prepared) fits(payload []byte) bool {
 	up := &p.plan.Upstream
-	if len(up.Copies) == 0 || up.Repeats && !up.FitsOnly {
+	if !p.mustFit() {
 		return true
 	}
 	r := reader{b: payload}
@@ -152,6 +152,13 @@ func (p *prepared) fits(payload []byte) bool {
 	return !slices.ContainsFunc(up.Copies, func(c sqlmysql.Copy) bool {
 		return nulls[c.Param/8]&(1<<(c.Param%8)) == 0 && !copies(types[2*c.Param], c.Integer)
 	})
+}
+
+// mustFit reports whether the statement goes as the client wrote it where parameters are not of the types of the
+// copies. One that reads again goes with NULLs in these.
+func (p *prepared) mustFit() bool {
+	up := &p.plan.Upstream
+	return len(up.Copies) > 0 && !up.Shows && (!up.Repeats || up.FitsOnly)
 }
 
 // readsFit reports whether a statement that reads rows again may do so by the parameters' values: the server warns of

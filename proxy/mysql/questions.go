@@ -71,6 +71,11 @@ func (s *Session) takeCaptures(batch []*pendingStatement, r *reader) error {
 		return fmt.Errorf("parse captured entries: %w", r.err)
 	}
 	takeEntries(batch, collected)
+	for _, o := range batch {
+		if o.tooMuchBeside && !o.withheld {
+			s.cfg.Planner.SubqueriesTooLarge(o.plan.Shape)
+		}
+	}
 	if s.cfg.Predicates {
 		if err := takeImages(batch, r.lenencBytes()); err != nil {
 			s.note("%v", err)
@@ -121,7 +126,7 @@ func (s *Session) restoreConditions(plan *sqlmysql.Plan) (wait bool) {
 // askSettings asks the server for the session's settings.
 func (s *Session) askSettings() {
 	query := settingsQuery{dialect: s.dialect, version: s.version, conflicts: s.cfg.AsksConflicts,
-		literals: s.cfg.Predicates}
+		literals: s.cfg.Predicates, binlog: s.dialect == sqlmysql.MariaDB}
 	s.settings.ask()
 	s.keepConditions()
 	var unread error

@@ -29,7 +29,10 @@ type settings struct {
 	conflicts history.Conflicts
 	// selectLimit says that sql_select_limit cuts results without a LIMIT.
 	selectLimit bool
-	literals    literalSettings
+	// logsStatements says that the binary log has the texts of writes, or that this is not known: the server warns of
+	// those that another server may run in another way.
+	logsStatements bool
+	literals       literalSettings
 	// told is the last second that the server told as the session's time, since the settings were asked for; empty:
 	// none.
 	told string
@@ -44,6 +47,8 @@ type settingsQuery struct {
 	// conflicts says that the server has the settings that history.Conflicts rests on, literals that those are asked
 	// for which literals are read under.
 	conflicts, literals bool
+	// binlog says that the server is asked for the form of its binary log. MySQL warns of that question.
+	binlog bool
 }
 
 // reset forgets what RESET CONNECTION and CHANGE USER undo. Where statements are looked at, all is asked for anew.
@@ -84,7 +89,14 @@ func (q settingsQuery) sql() string {
 	return "SELECT CAST(" + level + " AS BINARY), CAST(@@sql_mode AS BINARY), " +
 		"CAST(@@character_set_client AS BINARY), CAST(DATABASE() AS BINARY), CAST(@@max_allowed_packet AS BINARY), " +
 		"CAST(@@group_concat_max_len AS BINARY), CAST(@@sql_select_limit AS BINARY)" +
-		q.conflictColumns() + q.literalColumns()
+		q.conflictColumns() + q.literalColumns() + q.binlogColumn()
+}
+
+func (q settingsQuery) binlogColumn() string {
+	if !q.binlog {
+		return ""
+	}
+	return ", CAST(@@binlog_format AS BINARY)"
 }
 
 // conflictColumns returns the columns that takeConflicts reads.
@@ -157,6 +169,9 @@ func (in *settings) take(r *reader, q settingsQuery) error {
 	in.selectLimit = string(r.lenencBytes()) != noSelectLimit
 	in.takeConflicts(r, q)
 	in.takeLiterals(r, q, mode)
+	if in.logsStatements = true; q.binlog {
+		in.logsStatements = string(r.lenencBytes()) == "STATEMENT"
+	}
 	if r.err != nil {
 		return fmt.Errorf("parse them: %w", r.err)
 	}

@@ -155,3 +155,25 @@ func TestASecondIsKnownWhereNothingCameBetween(t *testing.T) {
 		t.Error("what was told before the settings changed still counts")
 	}
 }
+
+func TestOnlyAServerThatSaysSoLogsNoStatements(t *testing.T) {
+	asks := settingsQuery{dialect: sqlmysql.MariaDB, binlog: true}
+	for name, test := range map[string]struct {
+		query settingsQuery
+		more  []string
+		want  bool
+	}{
+		"not asked for": {settingsQuery{dialect: sqlmysql.MySQL}, nil, true},
+		"statements":    {asks, []string{"STATEMENT"}, true},
+		"mixed":         {asks, []string{"MIXED"}, false},
+		"rows":          {asks, []string{"ROW"}, false},
+	} {
+		var in settings
+		if err := in.take(&reader{b: settingsRow(test.more...)}, test.query); err != nil || in.logsStatements != test.want {
+			t.Errorf("%s: %t (%v)", name, in.logsStatements, err)
+		}
+		if got := strings.Count(test.query.sql(), "CAST("); got != 7+len(test.more) {
+			t.Errorf("%s: %d columns", name, got)
+		}
+	}
+}

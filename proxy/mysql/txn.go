@@ -40,8 +40,10 @@ type pendingStatement struct {
 
 	rowCounts
 	rowsToInsert int  // the rows of an INSERT, whether or not they went in
-	withheld     bool // what subqueries read is not shown, because of the parameters' types
-	doubtful     bool // the captured rows are not certain to be those that changed
+	withheld     bool // what subqueries read is not shown
+	// tooMuchBeside says that what a subquery read was too much to be shown.
+	tooMuchBeside bool
+	doubtful      bool // the captured rows are not certain to be those that changed
 
 	call *callTrace // of a CALL in a transaction, where the server was asked what runs in it
 }
@@ -50,6 +52,13 @@ type pendingStatement struct {
 func (o *pendingStatement) downgrade(to history.Observation, reason history.Reason) {
 	if o.stmt.Observation < to && o.stmt.Observation != history.Nothing {
 		o.stmt.Observation, o.stmt.Reason = to, reason
+	}
+}
+
+// withhold takes it that what subqueries read is not shown, if there is a reason why.
+func (o *pendingStatement) withhold(why history.Reason) {
+	if o.withheld = !why.IsZero(); o.withheld {
+		o.downgrade(history.Inexact, why)
 	}
 }
 
@@ -394,6 +403,21 @@ func (t *transaction) readsSnapshot(usual history.Level) bool {
 		level = t.open.Level
 	}
 	return level == history.ReadCommitted || level == history.RepeatableRead
+}
+
+// writesRead returns how a write reads the tables of its subqueries. usual is the session's level.
+func (t *transaction) writesRead(usual history.Level) sqlmysql.WriteReads {
+	level := t.next.of(usual)
+	if t.open != nil {
+		level = t.open.Level
+	}
+	switch level {
+	case history.ReadCommitted:
+		return sqlmysql.ReadSnapshot
+	case history.RepeatableRead, history.Serializable:
+		return sqlmysql.ReadLocked
+	}
+	return sqlmysql.NotAgain
 }
 
 // weaken takes note that conflicts were treated in another way from some statement on. The weaker way counts for the

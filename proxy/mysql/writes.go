@@ -78,6 +78,7 @@ func (o *pendingStatement) allInserted() bool {
 // addCaptured records the versions that a statement found, by the entries that it collected. The server's own
 // counts must agree.
 func (o *pendingStatement) addCaptured(entries []sqlmysql.CaptureEntry) {
+	entries, shown := splitArrays(entries)
 	if o.doubtful = false; o.plan.Writes.Inserts != 0 {
 		o.addDuplicates(o.addReadRows(entries))
 	} else {
@@ -88,6 +89,76 @@ func (o *pendingStatement) addCaptured(entries []sqlmysql.CaptureEntry) {
 		st.Accesses[i].Inexact = o.doubtful
 	}
 	o.addConstants(st)
+	o.addBeside(shown)
+}
+
+// splitArrays tells entries of what subqueries read from others.
+func splitArrays(entries []sqlmysql.CaptureEntry) (others, arrays []sqlmysql.CaptureEntry) {
+	isArray := func(e sqlmysql.CaptureEntry) bool { return e.Array != "" }
+	if !slices.ContainsFunc(entries, isArray) {
+		return entries, nil
+	}
+	for _, e := range entries {
+		if isArray(e) {
+			arrays = append(arrays, e)
+		} else {
+			others = append(others, e)
+		}
+	}
+	return others, arrays
+}
+
+// addBeside takes what subqueries read: each version once, since rows repeat them.
+func (o *pendingStatement) addBeside(arrays []sqlmysql.CaptureEntry) {
+	st, from := o.recorded(), 0
+	from = len(st.Accesses)
+	known := make(map[string]bool)
+	shown := make([]bool, len(o.plan.Writes.Beside))
+	o.tooMuchBeside = false
+	for _, e := range arrays {
+		if e.Source >= len(shown) {
+			continue
+		}
+		shown[e.Source] = true
+		of := &o.plan.Writes.Beside[e.Source]
+		n, ok := eachText([]byte(e.Array), func(text []byte) {
+			if key := of.Table + " " + string(text); !known[key] {
+				known[key] = true
+				rowID, wList, _ := strings.Cut(string(text), "=")
+				o.addShown(st, history.Row{Table: of.Table, ID: rowID}, wList)
+			}
+		})
+		o.tooMuchBeside = o.tooMuchBeside || !ok || n >= of.Limit
+	}
+	lacking := o.tooMuchBeside
+	for i, of := range o.plan.Writes.Beside {
+		lacking = lacking || of.Whole && !shown[i]
+	}
+	if st.Images != nil { // those of the accesses before
+		st.Images = append(st.Images, make([]string, len(st.Accesses)-from)...)
+	}
+	if lacking && st.Observation == history.Exact {
+		st.Observation, st.Reason = history.Inexact, history.ReasonSubquery
+	}
+}
+
+// addShown records a row that a subquery read.
+func (o *pendingStatement) addShown(st *history.Stmt, row history.Row, wList string) {
+	tags, err := history.ParseWList(wList)
+	if row.ID == "" || err != nil || len(tags) == 0 {
+		if st.Observation == history.Exact {
+			st.Observation, st.Reason = history.Inexact, history.ReasonNoIdentity
+		}
+		return
+	}
+	last := len(tags) - 1
+	st.Accesses = append(st.Accesses, history.Access{Row: row, Op: history.Read, Version: tags[last], Prior: tags[:last:last]})
+}
+
+// showsNothing reports whether nobody knows what the statement's subqueries read that hang on no row: it found none to
+// collect that beside.
+func (o *pendingStatement) showsNothing() bool {
+	return slices.ContainsFunc(o.plan.Writes.Beside, func(of sqlmysql.Source) bool { return of.Whole })
 }
 
 // addFoundRows takes the entries of an UPDATE or DELETE, which finds each row once: of several entries for a

@@ -19,6 +19,7 @@ import (
 //	@isotap_n  how many entries were not collected, for lack of space
 //	@isotap_o  the stored values of the row being updated, before its update
 //	@isotap_s  ~ when the row being updated stays as it was
+//	@isotap_w  the tag of the last statement that showed what its subqueries read that hang on no row
 //	@isotap_i  images, up to firstLevel bytes; @isotap_j and @isotap_k are for them what @isotap_b and @isotap_l
 //	           are for entries
 //	@isotap_c  the tag of the last INSERT that numbered its rows, a colon, and the last number
@@ -30,7 +31,7 @@ const firstLevel = 8 << 10
 // CaptureInit is the statement that prepares a session for statements whose plan says Capture. Run it
 // before the first of them, and after whatever resets the session's variables.
 const CaptureInit = "SET @isotap = _binary'', @isotap_b = _binary'', @isotap_l = _binary'0', " +
-	"@isotap_n = _binary'0', @isotap_o = _binary'', @isotap_s = _binary'', @isotap_c = _binary''"
+	"@isotap_n = _binary'0', @isotap_o = _binary'', @isotap_s = _binary'', @isotap_c = _binary'', @isotap_w = _binary''"
 
 // CaptureRead is the statement that reads what was collected, and empties the variables. Its result is
 // one row of one column, for [ParseCapture].
@@ -50,6 +51,9 @@ type CaptureEntry struct {
 	Instead string
 	// Source is the row's table: an index of [Result].Sources.
 	Source int
+	// Array is what a subquery read of the table Source, an index of [Writes].Beside, in the form of [Source].Array;
+	// all other fields but Tag are empty then.
+	Array string
 }
 
 // An Outcome says what became of a captured row.
@@ -93,6 +97,9 @@ func ParseCapture(b []byte) (entries []CaptureEntry, uncollected uint64, err err
 // parseEntry reads rowid=wlist=tag, a mark of outcomeMarks, and perhaps a fourth part: a row id has a
 // colon, the index of a source has none.
 func parseEntry(s string) (CaptureEntry, error) {
+	if strings.HasPrefix(s, arrayMark) {
+		return parseArrayEntry(s[len(arrayMark):])
+	}
 	parts := strings.Split(s, "=")
 	if len(parts) != 3 && len(parts) != 4 {
 		return CaptureEntry{}, fmt.Errorf("%.80q has %d parts, not rowid=wlist=tag", s, len(parts))
@@ -125,6 +132,22 @@ func parseEntry(s string) (CaptureEntry, error) {
 		e.Source = int(n)
 	}
 	return e, nil
+}
+
+// arrayMark begins an entry of what a subquery read.
+const arrayMark = "+"
+
+// parseArrayEntry reads array=tag=source.
+func parseArrayEntry(s string) (e CaptureEntry, err error) {
+	at := strings.LastIndexByte(s, '=')
+	source, sourceErr := strconv.ParseUint(s[at+1:], 10, 16)
+	from := strings.LastIndexByte(s[:max(at, 0)], '=')
+	if sourceErr != nil || from < 0 {
+		return e, fmt.Errorf("%.80q is no array, tag and source", s)
+	}
+	e.Array, e.Source = s[:from], int(source)
+	e.Tag, err = history.ParseTag(s[from+1 : at])
+	return e, err
 }
 
 // A ConditionList is what SHOW WARNINGS or SHOW ERRORS asks for.

@@ -21,6 +21,10 @@ func (pl *planner) deleteRows(n *ast.DeleteStmt) error {
 	if err != nil {
 		return err
 	}
+	use := inspectWrite(n)
+	if use.subquery && !t.DeleteTrigger && !t.CascadesDelete && pl.lookIntoDelete(n) {
+		use.subquery = false
+	}
 	if err := pl.identifyDeleted(n, t); err != nil {
 		return err
 	}
@@ -28,7 +32,7 @@ func (pl *planner) deleteRows(n *ast.DeleteStmt) error {
 		pl.downgrade(history.ReasonDeleteIgnore)
 	}
 	pl.downgradeDeleted(t)
-	pl.downgradeBy(inspectWrite(n))
+	pl.downgradeBy(use)
 	pl.downgradeByReturning()
 	return nil
 }
@@ -38,17 +42,20 @@ func (pl *planner) deleteRows(n *ast.DeleteStmt) error {
 func (pl *planner) identifyDeleted(n *ast.DeleteStmt, t *Table) error {
 	const identity = rewrite.RowIDColumn + ", " + rewrite.WListColumn
 	pos, gap := pl.after(pl.st.last())
-	switch {
-	case pl.session.Dialect != MariaDB:
+	if pl.session.Dialect != MariaDB {
 		return pl.collectDeleted(n, t)
-	case pl.beyond.returning.empty():
-		pl.insertAt(pos, text(" RETURNING "+identity+gap))
-		pl.plan.Result.Reply = rewrite.Returning
-	default:
-		pl.insertAt(pos, text(", "+identity+gap))
-		pl.plan.Result.Reply = rewrite.Trimmed
+	}
+	keyword := ", "
+	if pl.plan.Result.Reply = rewrite.Trimmed; pl.beyond.returning.empty() {
+		keyword, pl.plan.Result.Reply = " RETURNING ", rewrite.Returning
 	}
 	pl.plan.Result.Sources = []Source{{Table: t.Name, Always: true}}
+	items := []Piece{text(keyword + identity)}
+	for _, c := range pl.besides {
+		items = append(append(items, text(", ")), c.spell(MariaDB)...)
+		pl.plan.Result.Sources = append(pl.plan.Result.Sources, c.source())
+	}
+	pl.insertAt(pos, append(items, text(gap))...)
 	return nil
 }
 

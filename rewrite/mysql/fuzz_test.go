@@ -87,7 +87,7 @@ func checkHidden(t *testing.T, p *Plan) {
 	}
 	index, next := 0, 0
 	for _, piece := range p.Upstream.Pieces {
-		if piece.Hole != TagHole && piece.Hole != RowIDHole && piece.Hole != CopyHole {
+		if piece.Hole == NoHole || piece.Hole == RowCountHole || piece.Hole == FoundRowsHole {
 			continue
 		}
 		if next >= len(p.Upstream.Hidden) || p.Upstream.Hidden[next].Hole != piece.Hole ||

@@ -14,6 +14,8 @@ type Values struct {
 	FoundRows uint64      // FOUND_ROWS(), likewise
 	// Whether the server would say something else. Where it would not, it is asked.
 	RowCountGone, FoundRowsGone bool
+	// Withheld says that a write does not show what its subqueries read.
+	Withheld bool
 	// Deprecates says that the server warns of FOUND_ROWS(), as MySQL does.
 	Deprecates bool
 }
@@ -53,11 +55,16 @@ func AppendPlaceholder(b []byte, h Hole, _ int) []byte {
 	return append(b, '?')
 }
 
-// AppendParam appends the bytes of the hidden parameter that a TagHole or a RowIDHole becomes in a
+// AppendParam appends the bytes of the hidden parameter that a TagHole, a RowIDHole or a ShownHole becomes in a
 // prepared statement, where the hole itself is a ?. The parameter's type is a string.
 func AppendParam(b []byte, h Hole, ordinal int, v *Values) []byte {
-	if h == RowIDHole {
+	switch {
+	case h == RowIDHole:
 		return AppendRowID(b, v.Tag, ordinal)
+	case h == ShownHole && v.Withheld:
+		return append(b, '0')
+	case h == ShownHole:
+		return append(b, '1')
 	}
 	return v.Tag.Append(b)
 }

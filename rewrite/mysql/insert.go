@@ -56,7 +56,9 @@ func (pl *planner) downgradeInsert(n *ast.InsertStmt, t *Table) {
 	if t.InsertTrigger {
 		pl.downgrade(history.ReasonTrigger)
 	}
-	pl.downgradeBy(inspectWrite(n))
+	use := inspectWrite(n)
+	use.subquery = use.subquery && len(pl.besides) == 0
+	pl.downgradeBy(use)
 	pl.downgradeByReturning()
 }
 
@@ -243,9 +245,14 @@ func (pl *planner) insertSelect(n *ast.InsertStmt, t *Table) error {
 	if err != nil {
 		return err
 	}
+	use.subquery = inspectWrite(n).subquery
+	shows := use.subquery && pl.lookIntoInsert(n, sel, t)
 	reads, err := pl.sourceEntries(n, sel, t)
 	if err != nil {
 		return err
+	}
+	if shows {
+		reads = append(append(reads, text(", ")), pl.collectingBesides(pl.besides)...)
 	}
 	names := columns
 	for _, name := range n.Columns {
@@ -265,6 +272,13 @@ func (pl *planner) insertSelect(n *ast.InsertStmt, t *Table) error {
 // and row, and in any case one for each row. Where an index might cover the SELECT, its tables are left
 // alone: reading more of them would lock more, and could change the order of the rows.
 func (pl *planner) sourceEntries(n *ast.InsertStmt, sel *ast.SelectStmt, t *Table) ([]Piece, error) {
+	if sel.From == nil && len(pl.besides) > 0 {
+		if err := pl.collectable(t); err != nil {
+			return nil, err
+		}
+		pl.plan.Writes.Captured = true
+		return append([]Piece{text(", ")}, collect("_binary''", "_binary''", pl.session.maxPacket()/4, ", _binary'<'")...), nil
+	}
 	if sel.From == nil {
 		if len(n.OnDuplicate) > 0 || !pl.beyond.returning.empty() {
 			return nil, refusal(history.ReasonUnparsable) // where the select list ends is not certain

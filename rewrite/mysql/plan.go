@@ -57,8 +57,8 @@ type Upstream struct {
 	// Hidden are in order of Index; empty for a text without holes.
 	Hidden []Hidden
 	// Copies are the client's parameters that Hidden ones repeat. What isotap adds holds for values of their types
-	// only: with others the statement must go upstream as the client wrote it, or, where it Repeats reads and not
-	// FitsOnly, with NULLs in the place of all copies.
+	// only: with others the statement must go upstream as the client wrote it, or, where it Shows, or Repeats reads and
+	// not FitsOnly, with NULLs in the place of all copies.
 	Copies   []Copy
 	FitsOnly bool
 	// Parts are the places in the text where its statements end, of which there are several, each before its semicolon,
@@ -79,6 +79,9 @@ type Upstream struct {
 	// Repeats says that Pieces read rows a second time, which must be the same ones, without a lock: where reads are
 	// not of a snapshot such a statement must go upstream unchanged, for the reason "subquery".
 	Repeats bool
+	// Shows says that Pieces have a ShownHole: they read again what a write's subqueries read, at the levels that
+	// Session.WriteReads names. SameLocks says that this locks no more than the client's text does.
+	Shows, SameLocks bool
 	// Deprecated is how many assignments to variables Pieces add to the text's expressions: MySQL warns of each of them
 	// (1287) when it reads the statement.
 	Deprecated int
@@ -98,6 +101,8 @@ const (
 	RowCountHole
 	// FoundRowsHole is FOUND_ROWS() as the client's previous statement left it.
 	FoundRowsHole
+	// ShownHole is 1 where a write is to show what its subqueries read, 0 where not.
+	ShownHole
 	// CopyHole is the value of one of the client's own parameters; see [Upstream].Copies.
 	CopyHole
 )
@@ -176,6 +181,9 @@ func (s Source) Columns() int {
 type Writes struct {
 	// Captured says that the statement collects entries in the session variables (see [CaptureInit]).
 	Captured bool
+	// Beside are the tables of subqueries, of whose rows the statement collects arrays: entries name them by their
+	// index.
+	Beside []Source
 	// Images says which images the statement collects in session variables, in mode predicates.
 	Images ImageSpec
 	// Inserts is the number of rows that an INSERT writes under ids made from RowIDHole, or [CountUnknown].

@@ -118,6 +118,8 @@ func session(t *testing.T, args []datadriven.CmdArg) Session {
 			s.GroupConcatMax = n
 		case "repeats":
 			s.Repeats = true
+		case "writes":
+			s.WriteReads = map[string]WriteReads{"snapshot": ReadSnapshot, "locked": ReadLocked}[value]
 		case "full", "hex", "predicates":
 		default:
 			t.Fatalf("unknown argument %q", a.Key)
@@ -140,6 +142,7 @@ func TestWhatApplicationsSendIsObserved(t *testing.T) {
 			s := testSession()
 			s.SetSQLMode("STRICT_TRANS_TABLES")
 			s.Dialect, s.Version, s.Repeats = of.Dialect, of.version, true
+			s.WriteReads = map[Dialect]WriteReads{MariaDB: ReadLocked, MySQL: ReadSnapshot}[of.Dialect]
 			p := r.Plan(d.Input, s)
 			fmt.Fprintf(&b, "%s: %v", of.name, p.Observation)
 			if !p.Reason.IsZero() {
@@ -204,6 +207,9 @@ func render(p *Plan, full bool) string {
 		if s.Limit > 0 {
 			fmt.Fprintf(&b, " of %d", s.Limit)
 		}
+	}
+	for _, s := range p.Writes.Beside {
+		fmt.Fprintf(&b, "\nbeside: %s", s.Table)
 	}
 	for _, h := range p.Upstream.Hidden {
 		fmt.Fprintf(&b, "\nhidden: %d = %s", h.Index, marker(nil, h.Hole, h.Ordinal))
@@ -302,6 +308,8 @@ func marker(b []byte, h Hole, ordinal int) []byte {
 		return fmt.Appendf(b, "{ROWID %d}", ordinal)
 	case RowCountHole:
 		return append(b, "{ROW_COUNT}"...)
+	case ShownHole:
+		return append(b, "{SHOWN}"...)
 	case CopyHole:
 		return fmt.Appendf(b, "{COPY %d}", ordinal)
 	}

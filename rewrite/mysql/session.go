@@ -42,6 +42,9 @@ type Session struct {
 	// Lasts says that their snapshot is the transaction's own: another statement, a companion, can read it as well.
 	Lasts bool
 
+	// WriteReads says how writes read the tables of their subqueries.
+	WriteReads WriteReads
+
 	// Unpictured says that writes collect no images of their rows: the server refused a statement that does. TiDB may
 	// not have a column yet, or any more, that the schema has, while it is added or dropped.
 	Unpictured bool
@@ -55,6 +58,19 @@ type Session struct {
 	EmptyStringIsNull      bool
 	Oracle                 bool
 }
+
+// WriteReads says how writes read the tables of their subqueries.
+type WriteReads uint8
+
+const (
+	// NotAgain: that is not known, or what subqueries read is not to be shown.
+	NotAgain WriteReads = iota
+	// ReadSnapshot: at READ COMMITTED. INSERT ... SELECT reads a snapshot of the statement's and locks nothing there, a
+	// DELETE locks the rows that it finds.
+	ReadSnapshot
+	// ReadLocked: at REPEATABLE READ and SERIALIZABLE. All lock what they read.
+	ReadLocked
+)
 
 // SetSQLMode takes over the modes that matter from the value of @@sql_mode, where the server has
 // spelled combinations such as ANSI out.

@@ -43,6 +43,12 @@ type besides struct {
 	// whole says that it reads the same for all rows of the result.
 	whole bool
 	limit int // of its identities; 0: MaxBeside
+	// all says that it reads all rows, whatever their number, as the client's subquery does.
+	all bool
+	// first says that it shows the first row alone, where the server stops there.
+	first bool
+	// gated says that a ShownHole decides whether it shows anything.
+	gated bool
 }
 
 // A link is a subquery where it stands. Matched says that a row is left out unless the subquery finds one that is equal
@@ -52,6 +58,7 @@ type link struct {
 	equal   ast.ExprNode
 	exists  bool
 	matched bool
+	set     bool // something is compared with all its rows, until one decides
 }
 
 // lookInto finds out how the subqueries of the statement's only block can be run again, and reports whether that is so
@@ -226,12 +233,12 @@ func compared(e ast.ExprNode, links *[]link) bool {
 	case *ast.PatternInExpr:
 		if e.Sel != nil {
 			n, ok := subqueryOf(e.Sel)
-			*links = append(*links, link{query: n})
+			*links = append(*links, link{query: n, set: true})
 			return ok && compared(e.Expr, links)
 		}
 	case *ast.CompareSubqueryExpr:
 		n, ok := subqueryOf(e.R)
-		*links = append(*links, link{query: n})
+		*links = append(*links, link{query: n, set: true})
 		return ok && compared(e.L, links)
 	case *ast.FuncCallExpr:
 		if name := e.FnName.L; (name == "coalesce" || name == "ifnull") && len(e.Args) > 0 &&
@@ -254,30 +261,38 @@ func (pl *planner) alternative(n *ast.SelectStmt, b *block) (found alternative, 
 	if b.grouped || n != pl.alone || !pl.st.is(0, "SELECT") || len(b.srcs) == 0 {
 		return found, false
 	}
-	var only []link
-	l := listener{srcs: b.srcs, bodies: pl.nesting.bodies}
-	if !pl.logic(n.Where, &l, &only) || len(only) != 1 || only[0].query == nil {
+	at, ok := pl.clauseSpans(n, 0, pl.st.last()+1)
+	if !ok || at.where < 0 {
 		return found, false
 	}
-	at, ok := pl.clauseSpans(n, 0, pl.st.last()+1)
+	return pl.alternativeIn(n.Where, span{at.where + 1, at.end}, b)
+}
+
+// alternativeIn finds it in a condition, which has these tokens.
+func (pl *planner) alternativeIn(where ast.ExprNode, at span, b *block) (found alternative, ok bool) {
+	var only []link
+	l := listener{srcs: b.srcs, bodies: pl.nesting.bodies}
+	if !pl.logic(where, &l, &only) || len(only) != 1 || only[0].query == nil {
+		return found, false
+	}
 	verb := pl.verbOf(only[0].query)
-	if !ok || at.where < 0 || verb < 1 {
+	if verb < 1 {
 		return found, false
 	}
 	from, to := verb-1, pl.st.group(verb-1)+1
 	if only[0].exists {
 		from--
 	}
-	if from < at.where+1 || to > at.end || only[0].exists && !pl.st.is(from, "EXISTS") {
+	if from < at.from || to > at.to || only[0].exists && !pl.st.is(from, "EXISTS") {
 		return found, false
 	}
 	found.link = only[0]
-	if from > at.where+1 {
-		found.decided = append(pl.copied(at.where+1, from), text(" "))
+	if from > at.from {
+		found.decided = append(pl.copied(at.from, from), text(" "))
 	}
 	found.decided = append(found.decided, text("(NULL)"))
-	if to < at.end {
-		found.decided = append(append(found.decided, text(" ")), pl.copied(to, at.end)...)
+	if to < at.to {
+		found.decided = append(append(found.decided, text(" ")), pl.copied(to, at.to)...)
 	}
 	return found, true
 }
@@ -585,20 +600,39 @@ func (c *besides) spell(d Dialect) []Piece {
 	if d == MySQL && limit == MaxBeside {
 		cast, end = "LEFT("+cast, end+", "+strconv.Itoa(maxBesideBytes)+")"
 	}
+	if c.first {
+		head = "(SELECT CONCAT(_latin1'[\"', " + d.element(rowID, wList, c.of.outer) + ", _latin1'\"]') "
+		tail = " LIMIT 1)"
+	}
+	if c.all {
+		head, tail = "(SELECT "+d.array(rowID, wList, limit, c.of.outer)+" ", ")"
+	}
 	switch {
+	case c.whole && c.gated:
+		return slices.Concat([]Piece{text(cast + "IF("), {Hole: ShownHole}, text(", " + head)}, c.query,
+			[]Piece{text(tail + ", _latin1'" + Lacking + "')" + end)})
 	case c.whole:
 		return slices.Concat([]Piece{text(cast + head)}, c.query, []Piece{text(tail + end)})
-	case d == MariaDB:
+	case d == MariaDB && !c.first && !c.all:
 		head, tail = "(SELECT "+d.array(rowID, wList, limit, c.of.outer)+" ", ")"
 	}
 	if c.decided != nil {
 		head, tail = ", NULL, "+head, tail+")"
 	}
-	begin := []Piece{text(cast + "IF(SYSDATE(6) < NOW(6) + INTERVAL " + strconv.Itoa(besideFor) + " MICROSECOND, ")}
+	begin := []Piece{text(cast + "IF(")}
+	if c.gated {
+		begin = append(begin, Piece{Hole: ShownHole}, text(" AND "))
+	}
+	begin = append(begin, text("SYSDATE(6) < NOW(6) + INTERVAL "+strconv.Itoa(besideFor)+" MICROSECOND, "))
 	if c.decided != nil {
 		begin = slices.Concat(begin, []Piece{text("IF((")}, c.decided, []Piece{text(") IS TRUE")})
 	}
 	return slices.Concat(begin, []Piece{text(head)}, c.query, []Piece{text(tail + ", _latin1'" + Lacking + "')" + end)})
+}
+
+// source says what the column carries.
+func (c *besides) source() Source {
+	return Source{Table: c.of.table.Name, Array: true, Limit: c.most(), Beside: true, Whole: c.whole}
 }
 
 // most returns how many identities the column shows at most.
@@ -617,8 +651,7 @@ func (pl *planner) appendBesides(b *block) error {
 			return err
 		}
 		items = append(append(items, text(", ")), c.spell(pl.session.Dialect)...)
-		pl.plan.Result.Sources = append(pl.plan.Result.Sources, Source{Table: c.of.table.Name, Array: true,
-			Limit: c.most(), Beside: true, Whole: c.whole})
+		pl.plan.Result.Sources = append(pl.plan.Result.Sources, c.source())
 	}
 	pos, gap := pl.after(b.list[len(b.list)-1].last)
 	pl.insertAt(pos, append(items, text(gap))...)

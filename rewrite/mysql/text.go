@@ -376,7 +376,8 @@ func (pl *planner) hide() {
 			}
 		}
 		for _, piece := range e.pieces {
-			if piece.Hole == TagHole || piece.Hole == RowIDHole || piece.Hole == CopyHole {
+			switch piece.Hole {
+			case TagHole, RowIDHole, ShownHole, CopyHole:
 				pl.plan.Upstream.Hidden = append(pl.plan.Upstream.Hidden,
 					Hidden{Index: before + hidden, Hole: piece.Hole, Ordinal: piece.Ordinal})
 				hidden++

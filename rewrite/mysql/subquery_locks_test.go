@@ -1,0 +1,156 @@
+package mysql
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/testdb"
+)
+
+// TestSubqueriesOfWritesTakeTheSameLocks runs random writes with subqueries as the client wrote them and as they show
+// what these read: the transaction holds the same locks after either.
+func TestSubqueriesOfWritesTakeTheSameLocks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
+	testdb.Only(t, "others' are not looked into", "mariadb", testdb.MariaDB118.Name)
+	s := newReadServer(t)
+	for _, q := range []string{"CREATE TABLE o (id INT PRIMARY KEY, v INT, w INT, s VARCHAR(9), KEY (v))",
+		"CREATE TABLE r (id INT PRIMARY KEY, v INT, w INT)",
+		"CREATE TABLE p (id INT PRIMARY KEY, v INT, w INT, s VARCHAR(9), x INT NOT NULL, KEY (v), KEY (x, w))",
+		"CREATE TABLE q (id INT, v INT, w INT, s VARCHAR(9), x INT NOT NULL, y INT, PRIMARY KEY (id, x), UNIQUE (y))"} {
+		s.exec(string(New(tables{}, Options{}).Plan(q, s.session).Append(nil, noHoles)))
+	}
+	s.exec("INSERT INTO o (id, v, w, s) VALUES (1, 1, 1, 'a'), (2, 2, 3, 'b'), (3, NULL, 2, 'c'), (4, 7, NULL, NULL), (5, 5, 5, 'e')")
+	s.exec("INSERT INTO p (id, v, w, s, x) VALUES (1, 1, 1, 'a', 1), (2, 2, 2, 'b', 2), (3, 2, 3, 'a', 3), (4, NULL, 4, 'd', 4), (7, 3, NULL, NULL, 9)")
+	s.exec("INSERT INTO q (id, v, w, s, x, y) VALUES (1, 1, 1, 'a', 1, 1), (1, 2, 2, 'b', 2, 2), (3, 2, 3, 'a', 3, 5), (4, NULL, 4, 'd', 4, NULL), (7, 3, NULL, NULL, 9, 9)")
+	s.exec("SET GLOBAL innodb_status_output_locks = ON")
+	schema := tables{}
+	for name, columns := range map[string]string{"o": "id int, v int, w int, s varchar", "p": "id int, v int, w int, s varchar, x int",
+		"q": "id int, v int, w int, s varchar, x int, y int", "r": "id int, v int, w int"} {
+		indexes := map[string][]string{"r": {"primary(id)"}, "o": {"primary(id)", "v(v)"}, "p": {"primary(id)", "v(v)", "x(x,w)"}, "q": {"primary(id,x)", "y(y)"}}
+		schema[s.session.Schema+"."+name] = table(name, columns, indexes[name]...)
+	}
+	s.rewriter = New(schema, Options{})
+	s.exec(CaptureInit)
+	shown, insertions := 0, 0
+	check := func(t *testing.T) {
+		rapid.Check(t, func(rt *rapid.T) {
+			level := rapid.SampledFrom([]string{"REPEATABLE READ", "SERIALIZABLE"}).Draw(rt, "level")
+			query := drawWrite(rt)
+			s.session.WriteReads = ReadLocked
+			p := s.rewriter.Plan(query, s.session)
+			if p.Observation != history.Exact {
+				return
+			}
+			shown++
+			s.session.WriteReads = NotAgain
+			plain := s.rewriter.Plan(query, s.session)
+			want := s.locksOf(level, literal(plain, Values{Tag: testTag}))
+			if strings.HasPrefix(query, "INSERT") {
+				insertions++
+			}
+			if got := s.locksOf(level, literal(p, Values{Tag: testTag})); !slices.Equal(got, want) {
+				rt.Fatalf("%s\n%s\nhas more locks\n%s\nand lacks\n%s", query, literal(p, Values{Tag: testTag}), strings.Join(less(got, want), "\n"),
+					strings.Join(less(want, got), "\n"))
+			}
+		})
+	}
+	t.Run("few rows", check)
+	for _, table := range []string{"p", "q"} {
+		var more strings.Builder
+		for i := range 200 {
+			y := ""
+			if table == "q" {
+				y = fmt.Sprintf(", %d", 20+i)
+			}
+			fmt.Fprintf(&more, ", (%d, %d, %d, '%c', %d%s)", 20+i, i%70, i%9, 'a'+i%5, 20+i%40, y)
+		}
+		columns := "id, v, w, s, x"
+		if table == "q" {
+			columns += ", y"
+		}
+		s.exec("INSERT INTO " + table + " (" + columns + ") VALUES " + more.String()[2:])
+		s.exec("ANALYZE TABLE " + table)
+	}
+	t.Run("many rows", check)
+	t.Logf("%d writes showed their subqueries, %d of them INSERTs", shown, insertions)
+}
+
+// less returns the locks that others lack.
+func less(locks, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(locks), func(l string) bool { return slices.Contains(others, l) })
+}
+
+var testTag = history.Tag{Stmt: 1}
+
+// locksOf returns the locks that a transaction holds behind a statement.
+func (s *readServer) locksOf(level, query string) (locks []string) {
+	s.exec("SET TRANSACTION ISOLATION LEVEL " + level)
+	s.exec("BEGIN")
+	defer s.exec("ROLLBACK")
+	if _, err := s.conn.Execute(query); err != nil {
+		locks = append(locks, err.Error())
+	}
+	r := s.exec("SHOW ENGINE INNODB STATUS")
+	text := string(r.Values[0][2].AsString())
+	own := fmt.Sprintf("MariaDB thread id %d,", s.conn.GetConnectionID())
+	for _, of := range strings.Split(text, "---TRANSACTION")[1:] {
+		if !strings.Contains(of, own) {
+			continue
+		}
+		kind := ""
+		for line := range strings.Lines(of) {
+			if m := recordLocks.FindStringSubmatch(line); m != nil {
+				kind = m[1] + " " + m[2] + " " + m[3]
+			} else if m := heapNumber.FindString(line); m != "" {
+				if strings.Contains(kind, "`o`") {
+					m = "row" // written, it may have moved
+				}
+				locks = append(locks, kind+" "+m)
+			}
+		}
+	}
+	slices.Sort(locks)
+	return locks
+}
+
+var (
+	recordLocks = regexp.MustCompile("index (\\S+) of table (\\S+) trx id \\d+ (.*)")
+	heapNumber  = regexp.MustCompile(`heap no \d+`)
+)
+
+// drawWrite draws an INSERT or DELETE with subqueries.
+func drawWrite(t *rapid.T) string {
+	one := func(of ...string) string { return rapid.SampledFrom(of).Draw(t, "part") }
+	test := func() string {
+		return one("i.s = 'a'", "i.s <> 'a'", "i.v > 1", "i.w < 3", "i.id = o.v", "i.w = o.w", "i.s = o.s", "i.id > 1", "i.v = o.id", "i.id = 2",
+			"i.x = 3", "i.x = o.id", "i.v = i.v", "i.id = i.id", "1 = 1", "1 > 2", "i.s IS NULL", "i.id IN (1, 3)", "o.s = 'a'")
+	}
+	from := func(list string) string {
+		where := one(test(), test()+" AND "+test(), test()+" AND "+test(), "("+test()+" OR "+test()+") AND "+test())
+		return "(SELECT " + list + " FROM " + one("p", "q") + " i WHERE " + where + ")"
+	}
+	scalar := func() string {
+		return from(one("MAX(i.w)", "MIN(i.v)", "COUNT(*)", "COUNT(i.s)", "SUM(i.w)", "i.w", "MAX(i.id)", "MIN(i.x)"))
+	}
+	condition := func() string {
+		return one("o.id < 4", "o.v > 1", "o.id "+one("=", "<", ">")+" "+scalar(), "EXISTS "+from("1"), "NOT EXISTS "+from("*"),
+			"o."+one("id", "v", "w")+" IN "+from(one("i.id", "i.v", "i.w")))
+	}
+	where := " WHERE " + one(condition(), condition()+" AND "+condition(), condition()+" OR "+condition())
+	switch rapid.IntRange(0, 2).Draw(t, "kind") {
+	case 0:
+		return "INSERT INTO r (id, v, w) SELECT o.id + 100, " + one("o.v", scalar(), "EXISTS "+from("1")) + ", o.w FROM o" + where
+	case 1:
+		return strings.ReplaceAll("INSERT INTO "+one("r (id, v) SELECT 1000, ", "p (id, x, v) SELECT 1000, 50, ")+one("7", scalar())+
+			" WHERE "+one("EXISTS "+from("1"), "NOT EXISTS "+from("*"), "3 < "+scalar())+one("", " LIMIT 1"), "o.", "i.")
+	}
+	return "DELETE FROM o" + where
+}

@@ -1,0 +1,201 @@
+package mysql
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// What the subqueries of a DELETE read is shown beside the rows that it returns, and what those of INSERT ... SELECT
+// read is collected with the rows that it makes (ADR 62). Where the server locks what it reads, the copies read the
+// same rows in the same way, so that they lock no more.
+
+// lookIntoDelete finds what shows, beside the rows that a DELETE returns, what its subqueries read. It reports whether
+// that is so for all of them. A DELETE locks what it reads at every level, but at READ COMMITTED not what it does not
+// find: the copy could read what was committed meanwhile.
+func (pl *planner) lookIntoDelete(n *ast.DeleteStmt) bool {
+	srcs := flatten(n.TableRefs.TableRefs)
+	if pl.session.WriteReads != ReadLocked || pl.session.Dialect != MariaDB || !pl.copiesInWrites() ||
+		n.Order != nil && hasSubquery(n.Order) || !pl.beyond.returning.empty() || !pl.baseSources(srcs) {
+		return false
+	}
+	found, ok := pl.lookIntoCondition(n.Where, &block{srcs: srcs, dialect: MariaDB}, true)
+	return pl.keepBesides(found, ok, srcs[0].table)
+}
+
+// lookIntoInsert finds what shows what the subqueries of the query of an INSERT read, in its condition and its select
+// list. It reports whether that is so for all of them.
+func (pl *planner) lookIntoInsert(n *ast.InsertStmt, sel *ast.SelectStmt, t *Table) bool {
+	locks := pl.session.WriteReads == ReadLocked
+	if pl.session.WriteReads == NotAgain || pl.session.Dialect == TiDB || locks && pl.session.Dialect != MariaDB ||
+		!pl.copiesInWrites() ||
+		len(n.OnDuplicate) > 0 || !pl.beyond.returning.empty() || sel.LockInfo != nil || sel.TableHints != nil ||
+		sel.Limit != nil && (sel.From != nil || !plainLimit(sel.Limit)) || sel.OrderBy != nil || sel.Having != nil {
+		return false
+	}
+	var srcs sources
+	if sel.From == nil {
+		t = nil // all is read before the only row is written
+	} else {
+		if srcs = flatten(sel.From.TableRefs); !pl.baseSources(srcs) || hasSubquery(sel.From) {
+			return false
+		}
+	}
+	b := &block{srcs: srcs, dialect: pl.session.Dialect}
+	found, ok := pl.lookIntoCondition(sel.Where, b, locks)
+	// Of EXISTS and IN the server may make joins.
+	ok = ok && !(locks && len(srcs) > 0 && slices.ContainsFunc(found, func(c *besides) bool { return c.first }))
+	var links []link
+	for _, f := range sel.Fields.Fields {
+		ok = ok && (f.Expr == nil || shownSubqueries(f.Expr, &links))
+	}
+	for i := range links {
+		if ok {
+			var columns []*besides
+			columns, ok = pl.lookFrom(&links[i], b, locks)
+			found = append(found, columns...)
+		}
+	}
+	return pl.keepBesides(found, ok, t)
+}
+
+// keepBesides has the plan show what subqueries read, if that was found for all of them and they do not read the table
+// that is written. It reports whether that is so.
+func (pl *planner) keepBesides(found []*besides, ok bool, written *Table) bool {
+	for _, c := range found {
+		ok = ok && c.of.table != written && pl.checkSpelling(c.of.name) == nil
+		c.gated = true
+	}
+	if !ok || len(found) == 0 || len(found) > maxBesideColumns {
+		pl.parameters = nil
+		return false
+	}
+	pl.besides, pl.plan.Upstream.Copies = found, pl.parameters
+	pl.plan.Upstream.Shows, pl.literal = true, true // the copies hold literals
+	pl.plan.Upstream.SameLocks = pl.session.WriteReads == ReadLocked
+	return true
+}
+
+// copiesInWrites reports whether a write may hold copies of its subqueries.
+func (pl *planner) copiesInWrites() bool {
+	limit, err := pl.session.arrayLimit()
+	return pl.session.arraysAreCut() && pl.st.executable() < 0 && !pl.rewriter.options.StrictPlans &&
+		err == nil && (limit == 0 || limit >= MaxBeside)
+}
+
+// lookIntoCondition returns what shows what the subqueries of a write's condition read.
+func (pl *planner) lookIntoCondition(where ast.ExprNode, b *block, locks bool) (found []*besides, ok bool) {
+	if where == nil {
+		return nil, true
+	}
+	var links []link
+	var decided []Piece
+	if !conjuncts(where, &links) {
+		at, ok := pl.conditionSpan()
+		if !ok {
+			return nil, false
+		}
+		only, ok := pl.alternativeIn(where, at, b)
+		if !ok {
+			return nil, false
+		}
+		links, decided = []link{only.link}, only.decided
+	}
+	for i := range links {
+		columns, ok := pl.lookFrom(&links[i], b, locks)
+		if !ok {
+			return nil, false
+		}
+		for _, c := range columns {
+			if c.decided = decided; decided != nil && c.whole {
+				return nil, false // whether it ran for a row that is left out is not known
+			}
+		}
+		found = append(found, columns...)
+	}
+	return found, true
+}
+
+// lookFrom returns the columns that show what a subquery of a write reads. If that locks, they lock no more.
+func (pl *planner) lookFrom(at *link, b *block, locks bool) ([]*besides, bool) {
+	columns, ok := pl.look(at, b)
+	if !ok || !locks {
+		return columns, ok
+	}
+	n := at.query
+	if len(columns) != 1 || n.GroupBy != nil || n.Having != nil || n.Distinct || n.OrderBy != nil || n.Limit != nil ||
+		at.set || at.equal != nil && !at.matched {
+		return nil, false
+	}
+	c := columns[0]
+	if at.equal != nil && c.whole {
+		return nil, false // all its rows are read
+	}
+	used := aggregatesOf(n)
+	one := used.extremes || used.sums
+	c.first = at.exists || at.equal != nil
+	c.all = !c.first
+	if c.first && one || used.distinct || inspectWrite(n.Fields).window {
+		return nil, false
+	}
+	return columns, readsWholeRows(at, c.of, used.extremes)
+}
+
+// readsWholeRows reports whether a subquery reads the rows of its only table from the table itself, and not from an
+// index, so that it locks them there. ends says that the end of an index may answer it: the server may find so once it
+// has left conditions out that are always true.
+func readsWholeRows(at *link, s *source, ends bool) bool {
+	n := *at.query
+	if at.exists {
+		n.Fields = &ast.FieldList{} // the server does not look at it
+	}
+	if indexed(s.table, neededColumns(&n, sources{s})[s]) {
+		return false
+	}
+	n.Where = nil
+	listed := neededColumns(&n, sources{s})[s]
+	return !ends || !slices.ContainsFunc(s.table.Indexes, func(x rewrite.Index) bool {
+		return x.Columns[0] == "" || listed[strings.ToLower(x.Columns[0])]
+	})
+}
+
+// conditionSpan finds the condition of a DELETE, or of an INSERT ... SELECT.
+func (pl *planner) conditionSpan() (at span, ok bool) {
+	st, end := pl.st, pl.st.last()+1
+	where := st.find(1, end, 0, "WHERE")
+	if where < 0 {
+		return at, false
+	}
+	if clause := st.find(where+1, end, 0, "ORDER", "LIMIT", "RETURNING"); clause >= 0 {
+		end = clause
+	}
+	return span{where + 1, end}, where+1 < end
+}
+
+// collectingBesides returns an expression that collects what subqueries read, what is the same for all rows once, and
+// is an empty string.
+func (pl *planner) collectingBesides(found []*besides) []Piece {
+	var each, once []Piece
+	for i, of := range found {
+		item := slices.Concat([]Piece{text("_binary'" + arrayMark + "', IFNULL(")}, of.spell(pl.session.Dialect),
+			[]Piece{text(", _binary'[]'), _binary'=', "), tagPiece, text(", _binary'=" + strconv.Itoa(i) + "'")})
+		collected := append([]Piece{text(", ")}, entryBuffer.collect(pl.session.maxPacket()/4, item...)...)
+		if of.whole {
+			once = append(once, collected...)
+		} else {
+			each = append(each, collected...)
+		}
+		pl.plan.Writes.Beside = append(pl.plan.Writes.Beside, of.source())
+	}
+	pieces := []Piece{text("CONCAT(_binary''")}
+	if once != nil {
+		pieces = append(pieces, text(", IF(IFNULL(@isotap_w, _binary'') = "), tagPiece,
+			text(", _binary'', CONCAT(LEFT((@isotap_w := "), tagPiece, text("), 0)"))
+		pieces = append(append(pieces, once...), text("))"))
+	}
+	return append(append(pieces, each...), text(")"))
+}
