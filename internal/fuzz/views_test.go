@@ -242,3 +242,22 @@ func TestViewsEndWithTheirContext(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// An UPDATE that fails has written no row, also none of those that it chose: others need not wait for it there.
+func TestFailedWritesHoldNoRows(t *testing.T) {
+	h := &fuzzer{runner: openStage(t, testdb.Current(t).URL())}
+	s := &scenario.Scenario{Name: "a write that fails", Sessions: []scenario.Session{{Name: "T1"}, {Name: "T2"}}, Setup: []string{
+		"CREATE TABLE t (id INT PRIMARY KEY, u INT UNIQUE)", "INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)"}}
+	for _, line := range []string{"T1: BEGIN", "T1: UPDATE t SET u = 9", "T2: BEGIN", "T2: DELETE FROM t WHERE id = 3",
+		"T2: COMMIT", "T1: COMMIT"} {
+		session, sql, _ := strings.Cut(line, ": ")
+		s.Steps = append(s.Steps, scenario.Step{Session: session, SQL: sql})
+	}
+	v, err := h.verdict(t.Context(), Views, oracle.Script{Scenario: s}, workload.Isolation{Level: history.RepeatableRead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.Wrong() || len(v.NotJudged) > 0 {
+		t.Errorf("%s; not judged: %v", v, v.NotJudged)
+	}
+}

@@ -149,7 +149,9 @@ func (j *judging) hold(scenes []scene) (why string, err error) {
 		case fits == nil:
 			fits, wrote = &scenes[i], t.wrote()
 			j.settle(scenes, x)
-			j.store.apply(j.of, t, j.verb == updates)
+			if j.got.Status == replay.OK {
+				j.store.apply(j.of, t, j.verb == updates)
+			}
 		case t.wrote() != wrote:
 			j.lose("behind a write that several orders explain")
 		}

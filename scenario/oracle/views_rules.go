@@ -39,7 +39,8 @@ type viewRule struct {
 	engines []dbms.Engine
 	levels  []history.Level
 	plain   sight // a SELECT
-	// alone is a SELECT that is a transaction by itself.
+	// alone is a SELECT that is a transaction by itself, also one within a locking one where that would lock in
+	// others.
 	alone sight
 	main  sight // what a locking SELECT locks, and an UPDATE or DELETE writes
 	// nested are the queries within a locking SELECT; source is what an UPDATE, or an INSERT ... SELECT, reads

@@ -46,7 +46,11 @@ func (j *judging) sights() [parts]sight {
 	case j.verb == selects:
 		return [parts]sight{inMain: plain, inNested: plain}
 	case j.verb == locks:
-		return [parts]sight{inMain: r.main, inNested: r.nested}
+		nested := r.nested
+		if j.of.alone && nested == current {
+			nested = r.alone
+		}
+		return [parts]sight{inMain: r.main, inNested: nested}
 	case j.verb == inserts && j.at("SELECT") >= 0:
 		return [parts]sight{inTarget: current, inSource: r.source, inNested: r.source}
 	case j.verb == updates:
