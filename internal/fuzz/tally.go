@@ -41,14 +41,14 @@ type LevelTally struct {
 }
 
 // judged returns what an oracle that plays scripts judged.
-func (t *LevelTally) judged(by Oracle) *JudgedTally {
-	if t.Judged == nil {
-		t.Judged = make(map[Oracle]*JudgedTally)
+func (l *LevelTally) judged(by Oracle) *JudgedTally {
+	if l.Judged == nil {
+		l.Judged = make(map[Oracle]*JudgedTally)
 	}
-	if t.Judged[by] == nil {
-		t.Judged[by] = &JudgedTally{}
+	if l.Judged[by] == nil {
+		l.Judged[by] = &JudgedTally{}
 	}
-	return t.Judged[by]
+	return l.Judged[by]
 }
 
 // Found says how often an anomaly was found.

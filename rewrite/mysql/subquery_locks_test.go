@@ -122,7 +122,7 @@ func (s *readServer) locksOf(level, query string) (locks []string) {
 }
 
 var (
-	recordLocks = regexp.MustCompile("index (\\S+) of table (\\S+) trx id \\d+ (.*)")
+	recordLocks = regexp.MustCompile(`index (\S+) of table (\S+) trx id \d+ (.*)`)
 	heapNumber  = regexp.MustCompile(`heap no \d+`)
 )
 
