@@ -5,9 +5,8 @@ import "github.com/isotap/isotap/history"
 // bootstrapXID stands for whoever wrote what was there before everything that was recorded.
 const bootstrapXID = 1
 
-// tellReplaced gives the writes of a statement the versions that they replaced, where it does not tell: before
-// PostgreSQL 18 an UPDATE of a table without a key. Those are the names of its rows. With all of them known the
-// statement is exact.
+// tellReplaced gives the writes of a statement the versions that they replaced. An UPDATE of a table without a key does
+// not tell them before PostgreSQL 18, and such rows have no other names. With all of them known the statement is exact.
 func (r *Resolver) tellReplaced(x *run, database int32, s *history.Stmt) {
 	known := true
 	for i := range min(len(s.Accesses), len(s.TupleIDs)) {

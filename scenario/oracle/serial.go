@@ -117,10 +117,11 @@ func (t *serial) explain(g *sdg.Graph) error {
 	if len(out) == 0 {
 		return nil
 	}
-	if err := without.leaveOut(newestWritten, out...); err == nil {
-		if _, err := without.play(); err != nil || without.verdict.Wrong() {
-			return err
-		}
+	if err := without.leaveOut(newestWritten, out...); err != nil {
+		return ignoreNothing(err)
+	}
+	if _, err := without.play(); err != nil || without.verdict.Wrong() || without.verdict.Statements == 0 {
+		return err // nothing shows that it was these writes
 	}
 	for i := range t.verdict.Differences {
 		t.verdict.Differences[i].Known = newestElsewhere
@@ -287,7 +288,8 @@ func (t *serial) schedule() (*replay.Trace, error) {
 func (t *serial) broken(trace *replay.Trace) (all []int) {
 	for n, i := range t.steps {
 		r := &trace.Results[n]
-		if r.Status == replay.Blocked || r.Status == replay.NotRun || r.DoneAfter == replay.AtEnd || isConflict(r) {
+		if r.Status == replay.Blocked || r.Status == replay.NotRun || r.DoneAfter == replay.AtEnd ||
+			clashOf(t.Server.Engine.Family(), r.ErrorCode()) != nil {
 			all = append(all, i)
 		}
 	}
@@ -342,18 +344,6 @@ func (t *serial) leaveOutTransactions(why notJudged, of []int) error {
 		return errNothingLeft
 	}
 	return nil
-}
-
-// isConflict reports whether a statement failed by what other transactions did.
-func isConflict(r *replay.Result) bool {
-	return r.Status == replay.Failed && slices.Contains(conflicts, r.ErrorCode())
-}
-
-// conflicts are the errors of statements that lose against other transactions, as [replay.Result.ErrorCode] has them.
-var conflicts = []string{
-	"40001", "40P01", "55P03", // PostgreSQL: serialization_failure, deadlock_detected, lock_not_available
-	"1205/HY000", "1213/40001", "1020/HY000", "3572/HY000", // MySQL family: time-out, deadlock, snapshot isolation, NOWAIT
-	"8002/HY000", "8022/HY000", "9007/HY000", // TiDB: write conflicts
 }
 
 // goesByNewest reports whether an engine's writes and locking reads go by the newest versions that were committed and
