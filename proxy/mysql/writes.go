@@ -110,8 +110,8 @@ func splitArrays(entries []sqlmysql.CaptureEntry) (others, arrays []sqlmysql.Cap
 
 // addBeside takes what subqueries read: each version once, since rows repeat them.
 func (o *pendingStatement) addBeside(arrays []sqlmysql.CaptureEntry) {
-	st, from := o.recorded(), 0
-	from = len(st.Accesses)
+	st := o.recorded()
+	from := len(st.Accesses)
 	known := make(map[string]bool)
 	shown := make([]bool, len(o.plan.Writes.Beside))
 	o.tooMuchBeside = false
