@@ -5,6 +5,9 @@
 //
 // fuzzer.go goes round and round, round.go is one round, tally.go counts, catch.go is what was found, reduce.go makes
 // it small; abnormal.go is what no healthy server does, beyond.go what IsoRel does not see.
+//
+// judged.go has the oracles that play scripts judge them, and mismatch.go is what these find; alone.go, serial.go and
+// views.go make the scripts, mixed.go those of several sessions.
 package fuzz
 
 import (

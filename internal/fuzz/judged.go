@@ -1,0 +1,99 @@
+package fuzz
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/isotap/isotap/scenario/oracle"
+	"github.com/isotap/isotap/workload"
+	"github.com/isotap/isotap/workload/random"
+)
+
+// An Oracle is a way to tell that a server is wrong.
+type Oracle string
+
+// The oracles.
+const (
+	// Graph finds anomalies in the dependencies of concurrent transactions.
+	Graph Oracle = "graph"
+	// Alone holds single transactions against their statements in autocommit ([oracle.Alone]).
+	Alone Oracle = "alone"
+	// Serial holds concurrent transactions against their statements in autocommit ([oracle.Serial]).
+	Serial Oracle = "serial"
+	// Views holds statements against themselves on what they have to see ([oracle.Views]).
+	Views Oracle = "views"
+)
+
+// Oracles are all that there are.
+func Oracles() []Oracle { return []Oracle{Graph, Alone, Serial, Views} }
+
+// judgeScript has an oracle judge a round's script, and takes stock of it.
+func (h *fuzzer) judgeScript(ctx context.Context, by Oracle, s oracle.Script, g *random.Generator, seed uint64,
+	level workload.Isolation) error {
+	v, err := h.verdict(ctx, by, s, level)
+	if err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		return h.broken(ctx, &round{generator: g, level: level, seed: seed}, err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.tally.Levels[level].judged(by).add(v)
+	for _, d := range v.Differences {
+		if err := h.mismatch(by, s, seed, level, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verdict has an oracle judge a script.
+func (h *fuzzer) verdict(ctx context.Context, by Oracle, s oracle.Script, level workload.Isolation) (*oracle.Verdict,
+	error) {
+	play, record := h.play, h.record
+	if play == nil {
+		play = h.runner.Direct
+	}
+	if record == nil && h.runner != nil {
+		record = h.runner.Record
+	}
+	switch by {
+	case Alone:
+		return oracle.Alone(ctx, play, h.runner.Server, s, level.Level)
+	case Serial:
+		j := &oracle.Serial{Play: play, Record: record, Server: h.runner.Server,
+			Random: rand.New(rand.NewPCG(h.Seed, 0))} // the same for the same script
+		return j.Judge(ctx, s, level.Level)
+	case Views:
+		return oracle.Views(ctx, play, h.runner.Scratch, h.runner.Server, s, level.Level)
+	}
+	return nil, fmt.Errorf("the oracle %q judges no scripts", by)
+}
+
+// A JudgedTally counts what an oracle judged at one level that plays scripts.
+type JudgedTally struct {
+	Transactions, Statements int
+	Differences              int // that may not be
+	ByDesign                 int
+	Known                    int            // differences that published bugs explain
+	NotJudged                map[string]int // statements, by why
+}
+
+func (t *JudgedTally) add(v *oracle.Verdict) {
+	t.Transactions += v.Transactions
+	t.Statements += v.Statements
+	t.ByDesign += len(v.ByDesign)
+	for _, d := range v.Differences {
+		if d.Known != "" {
+			t.Known++
+		}
+	}
+	for why, n := range v.NotJudged {
+		if t.NotJudged == nil {
+			t.NotJudged = make(map[string]int)
+		}
+		t.NotJudged[why] += n
+	}
+}
