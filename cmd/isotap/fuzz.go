@@ -41,7 +41,8 @@ Exit status:
   1   there was one, an answer that is wrong, or the server did what no healthy server does, or isotap itself failed`
 
 func fuzzCommand() *cobra.Command {
-	o := fuzz.Options{Dir: "isotap-fuzz", Duration: time.Minute, Reduce: 3, Lanes: 2}
+	o := fuzz.Options{Dir: "isotap-fuzz", Duration: time.Minute, Reduce: 3,
+		ReduceTime: 3 * time.Minute, Lanes: 2}
 	var on servers
 	seen := observing{mode: itemsMode, identity: systemIdentity}
 	var isolation, profile, oracles string
@@ -63,7 +64,7 @@ func fuzzCommand() *cobra.Command {
 		"serial holds concurrent ones against those, in orders that their dependencies allow; "+
 		"views holds each statement against itself on what it has to see")
 	f.DurationVar(&o.Duration, "duration", o.Duration,
-		"how long to hunt, whatever the profile says; reducing what was found takes its own time")
+		"how long to hunt, whatever the profile says; making small what was found has a time of its own (--reduce-time)")
 	f.IntVar(&o.Rounds, "rounds", 0, "end after so many rounds")
 	f.Uint64Var(&o.Seed, "seed", 1, "the first round's seed; each further one has the next")
 	f.IntVar(&o.Lanes, "lanes", o.Lanes, "how many rounds go on at the same time, each in a database of its own")
@@ -73,7 +74,12 @@ func fuzzCommand() *cobra.Command {
 	f.DurationVar(&o.Patience, "patience", random.Patience,
 		"how long a statement may take until the server counts as hung")
 	f.IntVar(&o.Reduce, "reduce", o.Reduce, "how many findings of each anomaly and level to make small")
+	f.DurationVar(&o.ReduceTime, "reduce-time", o.ReduceTime, "how long findings are made small after the hunt, all together, "+
+		"wrong answers and violations first; 0: until all are small")
 	c.RunE = func(c *cobra.Command, _ []string) (err error) {
+		if o.ReduceTime < 0 {
+			return fmt.Errorf("--reduce-time: %s is less than none", o.ReduceTime)
+		}
 		levels, err := parseAsked(isolation, workload.ParseIsolation)
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -200,7 +201,7 @@ func reduceTo(c *cobra.Command, s *runner.Runner, sc *scenario.Scenario, level h
 		if anomaly != "" && f.Anomaly != anomaly {
 			continue
 		}
-		small, tried, err := fuzz.Reduce(c.Context(), s.Server.Engine.Family(), sc, level, f.Anomaly,
+		small, tried, err := fuzz.Reduce(c.Context(), time.Time{}, s.Server.Engine.Family(), sc, level, f.Anomaly,
 			fuzz.Shows(s, level, fuzz.Like(f.Anomaly, f.Class)))
 		if err != nil {
 			return nil, err

@@ -27,6 +27,7 @@ type Catch struct {
 	Scenario *scenario.Scenario
 	// Shown is how often it does, of so many replays.
 	Shown, Replays int
+	Reduction      Reduction
 	File           string // the scenario's, or that of all that the round sent; empty: none was written
 	seen           []occurrence
 	last           uint64 // the last round's seed that showed it
@@ -112,7 +113,7 @@ func (h *fuzzer) catch(r *round, f *analyzer.Finding) error {
 func (h *fuzzer) save(c *Catch, n int) error {
 	c.File = filepath.Join(h.Dir, fmt.Sprintf("%02d-%s.yaml", n, strings.ReplaceAll(string(c.Finding.Anomaly), " ",
 		"-")))
-	if err := write(c.File, c.seen[0].round.schedule()); err != nil {
+	if err := write(c.File, h.whole(c)); err != nil {
 		return err
 	}
 	return h.keep(c.seen[0].round)
@@ -146,6 +147,23 @@ func write(name string, s *scenario.Scenario) error {
 		return fmt.Errorf("write what was found: %w", err)
 	}
 	return errors.Join(s.Write(file), file.Close())
+}
+
+// whole is all that a catch's first round sent until its transactions had ended, as a scenario of that anomaly.
+func (h *fuzzer) whole(c *Catch) *scenario.Scenario {
+	first := c.seen[0]
+	s := first.round.account(h.runner.Server.Engine).until(first.finding)[0]
+	s.Name = fmt.Sprintf("seed %d", c.Seed)
+	s.Expect.Anomalies = []string{string(c.Finding.Anomaly)}
+	return atLevel(s, c.Level)
+}
+
+// atLevel gives all of a scenario's sessions a level.
+func atLevel(s *scenario.Scenario, level workload.Isolation) *scenario.Scenario {
+	for i := range s.Sessions {
+		s.Sessions[i].Level = level.Level.String()
+	}
+	return s
 }
 
 // schedule is a round as a scenario: every statement in the order in which it was sent.

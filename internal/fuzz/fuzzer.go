@@ -37,6 +37,8 @@ type Options struct {
 	Profile  random.Profile
 	Dir      string // where findings go, a directory that is made; empty: nowhere
 	Reduce   int    // how many findings of each anomaly, class and level to make small
+	// ReduceTime bounds how long findings are made small, all together; 0: no bound.
+	ReduceTime time.Duration
 	// Patience is how long a statement may take until the server counts as hung; 0: random.Patience.
 	Patience time.Duration
 	// ServerLog gives the end of what the server logged; nil where nobody knows.
@@ -59,13 +61,14 @@ type fuzzer struct {
 	log    sync.Mutex   // for Log
 	over   atomic.Bool  // there is no server any more
 	next   atomic.Int64 // how many rounds have begun
+	until  time.Time    // when there is no time any more to make findings small; zero: never
 	// play and record play what [Alone], [Serial] and [Views] judge in place of the runner, if they are not nil.
 	play   oracle.Play
 	record oracle.Record
 }
 
 // Run looks for anomalies on a runner's server until the duration is over, the rounds are, the server is gone for good,
-// or ctx ends: all that is no error.
+// or ctx ends: all that is no error. Then it makes small what it found.
 func Run(ctx context.Context, s *runner.Runner, o Options) (*Tally, error) {
 	if o.Log == nil {
 		o.Log = io.Discard
@@ -84,15 +87,35 @@ func Run(ctx context.Context, s *runner.Runner, o Options) (*Tally, error) {
 	}
 	h := &fuzzer{Options: o, runner: s, tally: newTally(s.Server, o.Levels)}
 	err := h.run(ctx)
-	if err == nil && o.Reduce > 0 && !h.over.Load() {
-		if err = h.reduceAll(ctx); err == nil {
-			err = h.reduceMismatches(ctx)
-		}
+	h.tally.End = h.end(ctx, err)
+	if err == nil && !h.over.Load() {
+		err = h.reduceFound(ctx)
 	}
-	if ctx.Err() != nil {
-		err = nil
+	if h.Reduce > 0 {
+		h.setAside()
+	}
+	switch {
+	case ctx.Err() != nil:
+		h.tally.End, err = Interrupted, nil
+	case err != nil:
+		h.tally.End = Failed
 	}
 	return h.tally, err
+}
+
+// end returns what ended the rounds.
+func (h *fuzzer) end(ctx context.Context, err error) End {
+	switch {
+	case ctx.Err() != nil:
+		return Interrupted
+	case err != nil:
+		return Failed
+	case h.over.Load():
+		return ServerGone
+	case h.more():
+		return DurationOver
+	}
+	return RoundsOver
 }
 
 // run runs rounds until there are enough, on one server after the other where they crash and can be started.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
@@ -175,7 +176,7 @@ func TestAScenarioIsMadeSmall(t *testing.T) {
 	}
 	s := openStage(t, testdb.MariaDB(t).URL())
 	whole := lostUpdate()
-	small, tried, err := Reduce(t.Context(), dbms.MySQLFamily, whole, history.ReadCommitted, "lost update",
+	small, tried, err := Reduce(t.Context(), time.Time{}, dbms.MySQLFamily, whole, history.ReadCommitted, "lost update",
 		Shows(s, history.ReadCommitted, Like("lost update", "hazard")))
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/isotap/isotap/scenario"
 	"github.com/isotap/isotap/scenario/oracle"
+	"github.com/isotap/isotap/scenario/reduce"
 	"github.com/isotap/isotap/workload"
 )
 
@@ -23,6 +24,7 @@ type Mismatch struct {
 	// Scenario is the smallest that shows it, Shown how often of so many replays.
 	Scenario       *scenario.Scenario
 	Shown, Replays int
+	Reduction      Reduction
 	File           string // the scenario's; empty: none was written
 	last           uint64 // the last round's seed that showed it
 }
@@ -55,7 +57,8 @@ func (h *fuzzer) mismatch(by Oracle, s oracle.Script, seed uint64, level workloa
 		}
 		return nil
 	}
-	m := &Mismatch{Oracle: by, Key: key, Level: level, Seed: seed, Seen: 1, Difference: d, Scenario: s.Scenario, last: seed}
+	m := &Mismatch{Oracle: by, Key: key, Level: level, Seed: seed, Seen: 1, Difference: d, Scenario: atLevel(s.Scenario, level),
+		last: seed}
 	h.tally.Mismatches = append(h.tally.Mismatches, m)
 	h.say("seed %d: %s", seed, key)
 	if h.Dir == "" {
@@ -65,42 +68,72 @@ func (h *fuzzer) mismatch(by Oracle, s oracle.Script, seed uint64, level workloa
 	return write(m.File, m.Scenario)
 }
 
-// reduceMismatches makes the scenarios of all differences small.
-func (h *fuzzer) reduceMismatches(ctx context.Context) error {
-	for _, m := range h.tally.Mismatches {
-		shows := func(ctx context.Context, s *scenario.Scenario) (bool, error) {
-			v, err := h.verdict(ctx, m.Oracle, oracle.Script{Scenario: s, Closed: true}, m.Level)
-			if err != nil {
-				if ctx.Err() != nil {
-					return false, context.Cause(ctx)
-				}
-				return false, h.alive(ctx) // what was left out was needed
-			}
-			i := slices.IndexFunc(v.Differences, func(d oracle.Difference) bool {
-				return keyOfDifference(m.Oracle, &d, m.Level) == m.Key
-			})
-			if i >= 0 {
-				m.Difference = v.Differences[i]
-			}
-			return i >= 0, nil
+// reduceMismatch makes the scenario of a difference small.
+func (h *fuzzer) reduceMismatch(ctx context.Context, m *Mismatch) error {
+	if late(h.until) || m.Reduction.isFinal() {
+		return nil
+	}
+	var last *oracle.Difference // that of the last play which showed it
+	shows := func(ctx context.Context, s *scenario.Scenario) (bool, error) {
+		d, err := h.showsMismatch(ctx, m, s)
+		if d != nil {
+			last = d
 		}
-		small, tried, err := inStages(ctx, h.runner.Server.Engine.Family(), m.Scenario, shows)
+		return d != nil, err
+	}
+	small, tried, err := h.smallMismatch(ctx, m, shows)
+	if err != nil {
+		return fmt.Errorf("reduce %q: %w", m.Key, err)
+	}
+	if small == nil || small.Shown == 0 {
+		m.Reduction = NotShown
+		h.say("%s (seed %d): a replay does not show it", m.Key, m.Seed)
+		return nil
+	}
+	m.Reduction = Done
+	if late(h.until) {
+		m.Reduction = Unfinished
+	}
+	small.Scenario.Name = m.Key
+	m.Scenario, m.Shown, m.Replays, m.Difference = atLevel(small.Scenario, m.Level), small.Shown, replays, *last
+	h.say("%s (seed %d): %d steps after %d tries; shown %d times of %d", m.Key, m.Seed, len(m.Scenario.Steps), tried,
+		m.Shown, replays)
+	if m.File == "" {
+		return nil
+	}
+	return write(m.File, m.Scenario)
+}
+
+// smallMismatch reduces the scenario of a difference, if a replay shows it; else it gives nil.
+func (h *fuzzer) smallMismatch(ctx context.Context, m *Mismatch, shows reduce.Shows) (small *Reduced, tried int,
+	err error) {
+	for range attempts {
+		ok, err := shows(ctx, m.Scenario)
 		if err != nil {
-			return fmt.Errorf("reduce %q: %w", m.Key, err)
+			return nil, tried, err
 		}
-		small.Scenario.Name = m.Key
-		for i := range small.Scenario.Sessions {
-			small.Scenario.Sessions[i].Level = m.Level.Level.String()
-		}
-		m.Scenario, m.Shown, m.Replays = small.Scenario, small.Shown, replays
-		h.say("%s (seed %d): %d steps after %d tries; shown %d times of %d", m.Key, m.Seed, len(m.Scenario.Steps), tried,
-			m.Shown, replays)
-		if m.File == "" {
-			continue
-		}
-		if err := write(m.File, m.Scenario); err != nil {
-			return err
+		if ok {
+			return inStages(ctx, h.until, h.runner.Server.Engine.Family(), m.Scenario, shows)
 		}
 	}
-	return nil
+	return nil, attempts, nil
+}
+
+// showsMismatch returns the difference of a mismatch's kind that an oracle finds in a scenario; nil where it finds
+// none.
+func (h *fuzzer) showsMismatch(ctx context.Context, m *Mismatch, s *scenario.Scenario) (*oracle.Difference, error) {
+	v, err := h.verdict(ctx, m.Oracle, oracle.Script{Scenario: s, Closed: true}, m.Level)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, h.alive(ctx) // what was left out was needed
+	}
+	i := slices.IndexFunc(v.Differences, func(d oracle.Difference) bool {
+		return keyOfDifference(m.Oracle, &d, m.Level) == m.Key
+	})
+	if i < 0 {
+		return nil, nil
+	}
+	return &v.Differences[i], nil
 }

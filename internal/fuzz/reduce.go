@@ -2,6 +2,7 @@ package fuzz
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,24 +32,47 @@ const (
 	attempts = 3
 )
 
-// reduceAll makes what was found small: so many of each anomaly, class and level as Options say, those of the fewest
-// transactions and statements that a replay shows.
-func (h *fuzzer) reduceAll(ctx context.Context) error {
+// reduceFound makes what was found small, as long as there is time: first what no server may do.
+func (h *fuzzer) reduceFound(ctx context.Context) error {
+	if h.Reduce == 0 {
+		return nil
+	}
+	began := time.Now()
+	defer func() { h.tally.Reducing = time.Since(began) }()
+	if h.ReduceTime > 0 {
+		h.until = began.Add(h.ReduceTime)
+	}
+	var hazards, violations [][]*Catch
+	for _, kind := range h.kinds() {
+		if kind[0].Finding.Class == analyzer.Violation {
+			violations = append(violations, kind)
+		} else {
+			hazards = append(hazards, kind)
+		}
+	}
+	err := together(ctx, h.tally.Mismatches, h.reduceMismatch)
+	for _, kinds := range [][][]*Catch{violations, hazards} {
+		if err == nil {
+			err = together(ctx, kinds, h.reduceSome)
+		}
+	}
+	return err
+}
+
+// together does something with each of some things, a few at the same time, until one fails.
+func together[T any](ctx context.Context, things []T, do func(context.Context, T) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var all sync.WaitGroup
 	free := make(chan struct{}, atOnce)
-	kinds := make(map[string][]*Catch)
-	for _, c := range slices.SortedStableFunc(slices.Values(h.tally.Catches),
-		func(a, b *Catch) int { return a.weight() - b.weight() }) {
-		kind := fmt.Sprint(c.Finding.Class, c.Finding.Anomaly, c.Level)
-		kinds[kind] = append(kinds[kind], c)
-	}
-	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+	for _, x := range things {
 		free <- struct{}{}
 		all.Go(func() {
 			defer func() { <-free }()
-			if err := h.reduceSome(ctx, kinds[kind]); err != nil {
+			if ctx.Err() != nil {
+				return
+			}
+			if err := do(ctx, x); err != nil {
 				cancel(err)
 			}
 		})
@@ -57,27 +81,67 @@ func (h *fuzzer) reduceAll(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// reduceSome makes the first of some catches small, as many as Options say. One whose replay fails though the server is
-// there, as on a machine too busy to connect in time, is passed over.
-func (h *fuzzer) reduceSome(ctx context.Context, catches []*Catch) error {
-	small := 0
-	for _, c := range catches[:min(len(catches), attempts*h.Reduce)] {
-		if small == h.Reduce {
-			break
+// kinds are the catches of each anomaly, class and level, those of the fewest transactions and statements first.
+func (h *fuzzer) kinds() [][]*Catch {
+	kinds := make(map[string][]*Catch)
+	for _, c := range slices.SortedStableFunc(slices.Values(h.tally.Catches),
+		func(a, b *Catch) int { return a.weight() - b.weight() }) {
+		kind := fmt.Sprint(c.Finding.Class, c.Finding.Anomaly, c.Level)
+		kinds[kind] = append(kinds[kind], c)
+	}
+	all := make([][]*Catch, 0, len(kinds))
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		all = append(all, kinds[kind])
+	}
+	return all
+}
+
+// wanted are those of some catches of a kind that are yet to be made small, if each is when it is tried.
+func (h *fuzzer) wanted(kind []*Catch) []*Catch {
+	left := slices.DeleteFunc(slices.Clone(kind), func(c *Catch) bool { return c.Reduction.isFinal() })
+	small, tried := 0, len(kind)-len(left)
+	for _, c := range kind {
+		if c.Reduction == Done {
+			small++
 		}
+	}
+	return left[:max(min(len(left), h.Reduce-small, attempts*h.Reduce-tried), 0)]
+}
+
+// reduceSome makes some of a kind's catches small, as many as Options say. One whose replay fails though the server is
+// there, as on a machine too busy to connect in time, is passed over.
+func (h *fuzzer) reduceSome(ctx context.Context, kind []*Catch) error {
+	for !late(h.until) {
+		next := h.wanted(kind)
+		if len(next) == 0 {
+			return nil
+		}
+		c := next[0]
 		err := h.reduce(ctx, c)
 		switch {
 		case err == nil:
 		case ctx.Err() == nil && h.alive(ctx) == nil:
+			c.Reduction = NotPlayed
 			h.say("%s (seed %d): not made small: %v", c.Key, c.Seed, err)
 		default:
 			return fmt.Errorf("reduce %q: %w", c.Key, err)
 		}
-		if c.Scenario != nil {
-			small++
-		}
 	}
 	return nil
+}
+
+// setAside marks what there was no time for.
+func (h *fuzzer) setAside() {
+	for _, kind := range h.kinds() {
+		for _, c := range h.wanted(kind) {
+			c.Reduction = Unfinished
+		}
+	}
+	for _, m := range h.tally.Mismatches {
+		if !m.Reduction.isFinal() {
+			m.Reduction = Unfinished
+		}
+	}
 }
 
 // say writes a line to the log.
@@ -90,31 +154,25 @@ func (h *fuzzer) say(format string, args ...any) {
 // reduce makes a catch's scenario, out of the first of its sightings that comes out small and sure: the same anomaly,
 // by statements of the same kinds.
 func (h *fuzzer) reduce(ctx context.Context, c *Catch) error {
-	tried := 0
-	for _, seen := range c.seen {
-		whole, err := h.again(ctx, c, seen)
-		if err != nil {
-			return err
-		}
-		if whole == nil {
-			continue
-		}
-		small, n, err := h.small(ctx, c, whole)
-		if tried += n; err != nil {
-			return err
-		}
-		small.Scenario = numbered(small.Scenario)
-		if c.Scenario == nil || small.better(&Reduced{c.Scenario, c.Shown}) {
-			c.Scenario, c.Shown, c.Replays = small.Scenario, small.Shown, replays
-		}
-		if small.good() {
-			break
-		}
+	best, tried, err := h.best(ctx, c)
+	if err != nil {
+		return err
 	}
-	if c.Scenario == nil {
-		h.say("%s (seed %d): a replay does not show it", c.Key, c.Seed)
+	switch over := late(h.until); {
+	case over && (best == nil || !best.good()):
+		c.Reduction = Unfinished
+	case best == nil:
+		c.Reduction = NotShown
+	default:
+		c.Reduction = Done
+	}
+	if best == nil {
+		if c.Reduction == NotShown {
+			h.say("%s (seed %d): a replay does not show it", c.Key, c.Seed)
+		}
 		return nil
 	}
+	c.Scenario, c.Shown, c.Replays = best.Scenario, best.Shown, replays
 	h.say("%s (seed %d): %s after %d tries; shown %d times of %d", c.Key, c.Seed, c.size(), tried, c.Shown, replays)
 	if c.File == "" {
 		return nil
@@ -122,15 +180,47 @@ func (h *fuzzer) reduce(ctx context.Context, c *Catch) error {
 	return write(c.File, c.Scenario)
 }
 
+// best returns the smallest and surest scenario of those that a catch's sightings come to, and how many were tried; nil
+// where no replay shows it.
+func (h *fuzzer) best(ctx context.Context, c *Catch) (best *Reduced, tried int, err error) {
+	for _, seen := range c.seen {
+		whole, err := h.again(ctx, c, seen)
+		if errors.Is(err, errLate) {
+			break
+		}
+		if err != nil {
+			return nil, tried, err
+		}
+		if whole == nil {
+			continue
+		}
+		small, n, err := h.small(ctx, c, whole)
+		if tried += n; err != nil {
+			return nil, tried, err
+		}
+		small.Scenario = numbered(small.Scenario)
+		if small.Shown > 0 && (best == nil || small.better(best)) {
+			best = small
+		}
+		if small.good() {
+			break
+		}
+	}
+	return best, tried, nil
+}
+
+// errLate says that there is no time any more to make something small.
+var errLate = errors.New("there is no time for it any more")
+
 // small reduces a scenario that shows a catch. What stays large as long as the statements are to be of the same kinds
 // may come out small as another of its anomaly.
 func (h *fuzzer) small(ctx context.Context, c *Catch, whole *scenario.Scenario) (*Reduced, int, error) {
 	family, level, anomaly := h.runner.Server.Engine.Family(), c.Level.Level, c.Finding.Anomaly
-	best, tried, err := Reduce(ctx, family, whole, level, anomaly, Shows(h.runner, level, c.is))
-	if err != nil || best.good() {
+	best, tried, err := Reduce(ctx, h.until, family, whole, level, anomaly, Shows(h.runner, level, c.is))
+	if err != nil || best.good() || late(h.until) {
 		return best, tried, err
 	}
-	other, n, err := Reduce(ctx, family, best.Scenario, level, anomaly,
+	other, n, err := Reduce(ctx, h.until, family, best.Scenario, level, anomaly,
 		Shows(h.runner, level, Like(anomaly, c.Finding.Class)))
 	if err == nil && other.better(best) {
 		best = other
@@ -182,9 +272,12 @@ func (h *fuzzer) again(ctx context.Context, c *Catch, seen occurrence) (*scenari
 	return p.Scenario, nil
 }
 
-// first plays scenarios until one shows a catch.
+// first plays scenarios until one shows a catch, or it is too late.
 func (h *fuzzer) first(ctx context.Context, c *Catch, all []*scenario.Scenario) (*runner.Result, error) {
 	for _, s := range all {
+		if late(h.until) {
+			return nil, errLate
+		}
 		p, err := play(ctx, h.runner, s, c.Level.Level)
 		if err != nil {
 			return nil, err

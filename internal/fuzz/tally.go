@@ -14,8 +14,11 @@ type Tally struct {
 	Server history.Server
 	Began  time.Time
 	Hunted time.Duration // how long the rounds took; 0 while they go on
-	Rounds int
-	Random random.Outcome // of all rounds; without steps
+	// Reducing is how long it took to make small what was found.
+	Reducing time.Duration
+	End      End // of the hunt; empty while it goes on
+	Rounds   int
+	Random   random.Outcome // of all rounds; without steps
 	// Kinds says how well the statements of each kind were observed; Reasons counts those that were not observed
 	// exactly.
 	Kinds   map[history.Kind]analyzer.Observed
@@ -32,6 +35,18 @@ type Tally struct {
 	odd                 map[string]*Abnormality
 	worked              time.Duration // the time in which sessions worked, of all lanes together
 }
+
+// An End is what ended a hunt.
+type End string
+
+// The ends.
+const (
+	DurationOver End = "duration"    // its time was over
+	RoundsOver   End = "rounds"      // it had as many rounds as it was to have
+	Interrupted  End = "interrupted" // its context ended, in a round or while what was found was made small
+	ServerGone   End = "server gone"
+	Failed       End = "failed" // by an error of its own
+)
 
 // A LevelTally counts what was found at one level.
 type LevelTally struct {

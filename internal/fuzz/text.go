@@ -50,6 +50,7 @@ func (t *Tally) Text(w io.Writer) error {
 	for _, c := range t.Catches {
 		fmt.Fprintf(b, "  %s; in %d rounds, first with seed %d%s\n", c.Key, c.Seen, c.Seed, c.reduced())
 	}
+	t.unfinished(b)
 	if t.Crashes > 0 {
 		fmt.Fprintf(b, "the server crashed or hung %d times\n", t.Crashes)
 	}
@@ -60,6 +61,32 @@ func (t *Tally) Text(w io.Writer) error {
 		return fmt.Errorf("write the tally: %w", err)
 	}
 	return nil
+}
+
+// unfinished says what is not made small though it was to be, and what ended the hunt before its time.
+func (t *Tally) unfinished(w io.Writer) {
+	n := 0
+	for _, c := range t.Catches {
+		n += c.Reduction.unfinished()
+	}
+	for _, m := range t.Mismatches {
+		n += m.Reduction.unfinished()
+	}
+	why := "there was no time (--reduce-time)"
+	switch t.End {
+	case Interrupted:
+		why = "the hunt was interrupted"
+		if n == 0 {
+			fmt.Fprintln(w, why)
+		}
+	case ServerGone:
+		why = "the server is gone"
+	case Failed:
+		why = "the hunt failed"
+	}
+	if n > 0 {
+		fmt.Fprintf(w, "%d of these are not made small: %s\n", n, why)
+	}
 }
 
 // hasJudged reports whether an oracle that plays scripts judged any.
@@ -108,6 +135,7 @@ func (t *Tally) mismatches(w io.Writer) {
 		if m.Replays > 0 {
 			fmt.Fprintf(w, "; %d steps, shown %d times of %d", len(m.Scenario.Steps), m.Shown, m.Replays)
 		}
+		fmt.Fprint(w, m.Reduction.text())
 		if m.File != "" {
 			fmt.Fprintf(w, ": %s", m.File)
 		}
@@ -202,9 +230,9 @@ func (t *Tally) anomalies(class analyzer.Class) []analyzer.Anomaly {
 func (c *Catch) reduced() string {
 	switch {
 	case c.Scenario != nil:
-		return fmt.Sprintf("; %s, shown %d times of %d: %s", c.size(), c.Shown, c.Replays, c.File)
+		return fmt.Sprintf("; %s, shown %d times of %d%s: %s", c.size(), c.Shown, c.Replays, c.Reduction.text(), c.File)
 	case c.File != "":
-		return ": " + c.File
+		return c.Reduction.text() + ": " + c.File
 	}
 	return ""
 }

@@ -1,0 +1,88 @@
+package fuzz
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/isotap/isotap/dbms"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/scenario"
+	"github.com/isotap/isotap/scenario/oracle"
+	"github.com/isotap/isotap/scenario/runner"
+	"github.com/isotap/isotap/workload"
+)
+
+// What there is no time for keeps all that its round sent, and is told.
+func TestWhatThereIsNoTimeForStaysWhole(t *testing.T) {
+	r, f := unseen(t)
+	level := workload.Isolation{Level: history.RepeatableRead}
+	r.level, r.seed, r.recording = level, 7, filepath.Join(t.TempDir(), "recording")
+	if err := os.MkdirAll(r.recording, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	server := history.Server{Engine: dbms.MariaDB, Version: "10"}
+	h := &fuzzer{Options: Options{Dir: t.TempDir(), Reduce: 1, ReduceTime: time.Nanosecond, Log: io.Discard},
+		runner: &runner.Runner{Server: server}, tally: newTally(server, []workload.Isolation{level})}
+	if err := h.catch(r, f); err != nil {
+		t.Fatal(err)
+	}
+	sc := &scenario.Scenario{Name: "x", Sessions: []scenario.Session{{Name: "S1"}},
+		Steps: []scenario.Step{{Session: "S1", SQL: "SELECT 1"}}}
+	if err := h.mismatch(Alone, oracle.Script{Scenario: sc}, 7, level, oracle.Difference{Step: 1, SQL: "SELECT 1",
+		Aspect: oracle.Rows, Got: "1 rows: (2)", Want: "1 rows: (1)"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.reduceFound(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.setAside()
+	c, m := h.tally.Catches[0], h.tally.Mismatches[0]
+	if c.Reduction != Unfinished || m.Reduction != Unfinished || c.Replays+m.Replays > 0 {
+		t.Errorf("%+v, %+v", c, m)
+	}
+	whole := readScenario(t, c.File)
+	if whole.Expect.Anomalies[0] != "lost update" || whole.Sessions[0].Level != "REPEATABLE READ" || len(whole.Steps) < 10 {
+		t.Errorf("%d steps at %s, of %v", len(whole.Steps), whole.Sessions[0].Level, whole.Expect.Anomalies)
+	}
+	if s := readScenario(t, m.File); len(s.Steps) != 1 || s.Sessions[0].Level != "REPEATABLE READ" {
+		t.Errorf("%d steps at %s", len(s.Steps), s.Sessions[0].Level)
+	}
+	var text bytes.Buffer
+	if err := h.tally.Text(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"first with seed 7; not made small for lack of time: " + c.File,
+		"first with seed 7; not made small for lack of time: " + m.File,
+		"2 of these are not made small: there was no time (--reduce-time)"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, text.String())
+		}
+	}
+}
+
+// A reduction takes what it has when its time is over, and still says how surely that shows what it does.
+func TestReductionsEndInTime(t *testing.T) {
+	whole := lostUpdate()
+	for range 200 {
+		whole.Steps = append(whole.Steps, whole.Steps...)[:min(2*len(whole.Steps), 1000)]
+	}
+	const slow = 2 * time.Millisecond
+	shows := func(_ context.Context, s *scenario.Scenario) (bool, error) {
+		time.Sleep(slow)
+		return len(s.Steps) >= 7, nil
+	}
+	began := time.Now()
+	small, _, err := Reduce(t.Context(), began.Add(20*slow), dbms.MySQLFamily, whole, history.ReadCommitted, "lost update", shows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > 10*time.Second || small.Shown != replays || len(small.Scenario.Steps) >= len(whole.Steps) {
+		t.Errorf("%d steps of %d, shown %d times, in %s", len(small.Scenario.Steps), len(whole.Steps), small.Shown, took)
+	}
+}
