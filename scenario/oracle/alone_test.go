@@ -174,7 +174,7 @@ func TestLostWriteIsInTheTableAtTheEnd(t *testing.T) {
 	if len(v.Differences) != 1 || v.Differences[0].Aspect != Table || v.Differences[0].Step != 0 {
 		t.Errorf("differences %v, want one of a table", v)
 	}
-	const want = `at the end, table at the end: 1 rows: ("") in the transaction, 1 rows: ("write 1") alone: SELECT * FROM t`
+	const want = `at the end, table at the end: the server said 1 row: (""); alone, in autocommit, it is 1 row: ("write 1"): SELECT * FROM t`
 	if v.String() != want {
 		t.Errorf("%s\nwant %s", v, want)
 	}

@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -30,9 +29,12 @@ func differences(step int, got, want answer, closed bool) (all []Difference) {
 	add(Affected, strconv.FormatUint(got.Affected, 10), strconv.FormatUint(want.Affected, 10))
 	add(Key, strconv.FormatUint(got.InsertID, 10), strconv.FormatUint(want.InsertID, 10))
 	if !closed && limited.MatchString(got.SQL) {
-		add(Rows, strconv.Itoa(len(got.Rows))+" rows", strconv.Itoa(len(want.Rows))+" rows")
+		add(Rows, numberOfRows(len(got.Rows)), numberOfRows(len(want.Rows)))
 	} else {
-		add(Rows, multiset(got.Rows), multiset(want.Rows))
+		if d := ofRows(got.Rows, want.Rows); d != nil {
+			d.Step, d.SQL, d.Aspect = step, got.SQL, Rows
+			all = append(all, *d)
+		}
 	}
 	by := sortKeys(got.Result)
 	add(Order, sequence(got.Rows, by), sequence(want.Rows, by))
@@ -58,7 +60,43 @@ func multiset(rows [][]replay.Value) string {
 		texts[i] = rowText(row)
 	}
 	slices.Sort(texts)
-	return fmt.Sprintf("%d rows: %s", len(rows), strings.Join(texts, " "))
+	if len(rows) == 0 {
+		return "no rows"
+	}
+	return numberOfRows(len(rows)) + ": " + strings.Join(texts, " ")
+}
+
+func numberOfRows(n int) string {
+	if n == 1 {
+		return "1 row"
+	}
+	return strconv.Itoa(n) + " rows"
+}
+
+// ofRows returns in what rows differ, as multisets; nil where they do not.
+func ofRows(got, want [][]replay.Value) *Difference {
+	d := &Difference{Got: multiset(got), Want: multiset(want)}
+	if d.Got == d.Want {
+		return nil
+	}
+	left := make(map[string]int)
+	for _, row := range want {
+		left[rowText(row)]++
+	}
+	for _, row := range got {
+		text := rowText(row)
+		if left[text]--; left[text] < 0 {
+			d.GotOnly = append(d.GotOnly, text)
+		}
+	}
+	for _, row := range want {
+		text := rowText(row)
+		if left[text] > 0 {
+			left[text]--
+			d.WantOnly = append(d.WantOnly, text)
+		}
+	}
+	return d
 }
 
 func rowText(row []replay.Value) string {

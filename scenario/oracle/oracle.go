@@ -15,8 +15,10 @@
 package oracle
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/isotap/isotap/history"
@@ -48,6 +50,19 @@ var aspects = [...]string{"outcome", "rows changed", "rows", "order of the rows"
 // String returns the aspect in words.
 func (a Aspect) String() string { return aspects[a] }
 
+// MarshalText gives the aspect in words, for JSON.
+func (a Aspect) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// UnmarshalText is its inverse.
+func (a *Aspect) UnmarshalText(text []byte) error {
+	i := slices.Index(aspects[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("there is no aspect %q of an answer", text)
+	}
+	*a = Aspect(i)
+	return nil
+}
+
 // A Difference is something that a server answered in a transaction, and otherwise where it has to be the same.
 type Difference struct {
 	// Step is the number of the step in the script, from 1; 0 for a table at the end.
@@ -56,25 +71,35 @@ type Difference struct {
 	Aspect Aspect
 	// Got is what came of it in the transaction, Want where it has to be the same.
 	Got, Want string
+	// GotOnly and WantOnly are the rows that only the one has, of rows and tables.
+	GotOnly, WantOnly []string
 	// By says what Want comes of, where that is not the same statement in autocommit; Known names a published bug
 	// that explains Got.
 	By, Known string
 }
 
-// String returns the two answers side by side.
-func (d Difference) String() string {
+// String returns the two answers side by side, and the statement.
+func (d Difference) String() string { return d.Words() + ": " + d.SQL }
+
+// Words returns the two answers side by side.
+func (d Difference) Words() string {
 	where := fmt.Sprintf("step %d", d.Step)
 	if d.Step == 0 {
 		where = "at the end"
 	}
-	if d.By != "" {
-		known := ""
-		if d.Known != "" {
-			known = " (" + d.Known + ")"
-		}
-		return fmt.Sprintf("%s, %s: the server said %s; %s it is %s%s: %s", where, d.Aspect, d.Got, d.By, d.Want, known, d.SQL)
+	known := ""
+	if d.Known != "" {
+		known = " (" + d.Known + ")"
 	}
-	return fmt.Sprintf("%s, %s: %s in the transaction, %s alone: %s", where, d.Aspect, d.Got, d.Want, d.SQL)
+	return fmt.Sprintf("%s, %s: the server said %s; %s it is %s%s", where, d.Aspect, d.Got, cmp.Or(d.By, "alone, in autocommit,"),
+		d.Want, known)
+}
+
+// A Reply is what a step of the script was answered, and what it had to be answered.
+type Reply struct {
+	Step int // from 1
+	Got  *replay.Result
+	Want *replay.Result // nil: it is not judged
 }
 
 // A Verdict is what an oracle says of a script.
@@ -86,6 +111,24 @@ type Verdict struct {
 	Transactions, Statements int
 	// NotJudged counts statements by why they were not.
 	NotJudged map[string]int
+	// Replies are those of the steps that were played, in the order in which they were sent. Order are the numbers of
+	// the steps in the order of [Serial] that shows the differences, or the last one that was tried.
+	Replies []Reply
+	Order   []int
+}
+
+// hear keeps what a step was answered.
+func (v *Verdict) hear(step int, got *replay.Result) {
+	v.Replies = append(v.Replies, Reply{Step: step, Got: got})
+}
+
+// expect keeps what a step had to be answered.
+func (v *Verdict) expect(step int, want *replay.Result) {
+	for i := range v.Replies {
+		if v.Replies[i].Step == step {
+			v.Replies[i].Want = want
+		}
+	}
 }
 
 // Wrong reports whether there is a difference that may not be.

@@ -141,6 +141,9 @@ func (t *serial) hold(g *sdg.Graph, plain *replay.Trace) error {
 		seen[t.transactionOf(nodes[n])] = true
 	}
 	t.verdict.Transactions, t.verdict.Statements = len(seen), len(order)
+	for n, i := range t.steps {
+		t.verdict.hear(i+1, &plain.Results[n])
+	}
 	for range cmp.Or(t.Orders, serialOrders) {
 		steps := make([]int, len(order))
 		for i, n := range order {
@@ -162,8 +165,9 @@ func (t *serial) compare(order []int, plain *replay.Trace) error {
 		return err
 	}
 	numbers := make([]string, len(order))
+	t.verdict.Order = make([]int, len(order))
 	for i, step := range order {
-		numbers[i] = strconv.Itoa(step + 1)
+		t.verdict.Order[i], numbers[i] = step+1, strconv.Itoa(step+1)
 	}
 	add := func(all ...Difference) {
 		for _, d := range all {
@@ -173,12 +177,14 @@ func (t *serial) compare(order []int, plain *replay.Trace) error {
 	}
 	for i, step := range order {
 		got := &plain.Results[slices.Index(t.steps, step)]
+		t.verdict.expect(step+1, &want.Results[i])
 		add(differences(step+1, answer{Result: got}, answer{Result: &want.Results[i]}, t.script.Closed)...)
 	}
 	for i := range t.script.Tables {
 		got, want := &plain.Results[len(t.steps)+i], &want.Results[len(order)+i]
-		if g, w := multiset(got.Rows), multiset(want.Rows); g != w {
-			add(Difference{SQL: got.SQL, Aspect: Table, Got: g, Want: w})
+		if d := ofRows(got.Rows, want.Rows); d != nil {
+			d.SQL, d.Aspect = got.SQL, Table
+			add(*d)
 		}
 	}
 	return nil
