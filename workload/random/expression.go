@@ -9,6 +9,7 @@ import (
 type item struct {
 	alias   string
 	columns []*column
+	table   *table // nil: it is a query's
 }
 
 // A scope is what an expression may name.
@@ -35,6 +36,11 @@ func (i item) name(c *column) string { return i.alias + "." + c.name }
 
 // reference draws a column of a type; empty where the scope has none.
 func (s *source) reference(sc scope, of valueType) string {
+	if s.aimed() {
+		if r := s.aimedReference(sc, of); r != "" {
+			return r
+		}
+	}
 	var fitting []string
 	for _, r := range sc.references() {
 		if r.of == of {
@@ -73,6 +79,9 @@ func (s *source) expression(sc scope, of valueType, depth int) string {
 			return "CASE WHEN " + s.condition(sc, depth-1) + " THEN " + inner(of) + " ELSE " + s.typed(of) + " END"
 		},
 		func() string { return s.scalar(sc, of, depth-1) },
+	}
+	if s.g.profile.Deep {
+		general = append(general, s.deepExpressions(sc, of, depth)...)
 	}
 	if s.chance(50) {
 		return oneOf(s, general...)()
@@ -133,6 +142,9 @@ func (s *source) condition(sc scope, depth int) string {
 	if depth <= 0 {
 		return s.comparison(sc, 0)
 	}
+	if s.g.profile.Deep && s.chance(25) {
+		return s.deepCondition(sc, depth)
+	}
 	switch n := s.n(100); {
 	case n < 45:
 		return s.comparison(sc, depth-1)
@@ -160,7 +172,11 @@ func (s *source) comparison(sc scope, depth int) string {
 	if s.reference(sc, of) == "" {
 		of = integer
 	}
-	return s.leaf(sc, of) + " " + oneOf(s, comparisons...) + " " + s.comparand(sc, of, depth)
+	left, by, right := s.leaf(sc, of), oneOf(s, comparisons...), s.comparand(sc, of, depth)
+	if s.g.profile.Deep && left == right { // both may be what the focus has
+		right = s.typed(of)
+	}
+	return left + " " + by + " " + right
 }
 
 // comparand draws what a column is compared with. The types of the family's literals are not always plain to it.
@@ -218,8 +234,8 @@ func (s *source) table() (i item, from string, ok bool) {
 	if len(all) == 0 {
 		return i, "", false
 	}
-	t := oneOf(s, all...)
+	t := s.oneTable(all)
 	s.alias++
-	i = item{fmt.Sprintf("a%d", s.alias), t.columns}
+	i = item{fmt.Sprintf("a%d", s.alias), t.columns, t}
 	return i, t.name + " " + i.alias, true
 }

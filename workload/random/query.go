@@ -11,6 +11,9 @@ func (s *source) query() string {
 	if s.g.engine.old() {
 		return oneOf(s, s.plain, s.plain, s.plain, s.join, s.aggregate, s.grouped, s.distinct, s.derived)()
 	}
+	if s.g.profile.Deep && s.chance(50) {
+		return s.deepQuery()
+	}
 	return oneOf(s, s.plain, s.plain, s.plain, s.join, s.aggregate, s.grouped, s.distinct, s.setOperation, s.derived,
 		s.with, s.window)()
 }
@@ -18,15 +21,16 @@ func (s *source) query() string {
 // whole is a table as the only item of FROM. Its columns are named with it, since subqueries have columns of the same
 // names.
 func (s *source) whole() (*table, scope) {
-	t := oneOf(s, s.g.tables...)
-	return t, scope{{t.name, t.columns}}
+	t := s.oneTable(s.g.tables)
+	return t, scope{{t.name, t.columns, t}}
 }
 
 // where draws a WHERE clause: a row by its key, or any condition, or none.
 func (s *source) where(sc scope, key []*column) string {
 	switch n := s.n(100); {
 	case n < 40 && len(key) > 0:
-		return " WHERE " + sc[0].name(key[0]) + " = " + strconv.Itoa(1+s.n(s.g.profile.Rows+1))
+		return " WHERE " + sc[0].name(key[0]) + " = " +
+			s.keyIn(sc[0].table, func() int { return 1 + s.n(s.g.profile.Rows+1) })
 	case n < 85:
 		return " WHERE " + s.condition(sc, s.depth())
 	}
@@ -160,7 +164,7 @@ func (s *source) setOperation() string {
 func (s *source) derived() string {
 	t, sc := s.whole()
 	out := some(s, 1+s.n(len(t.columns)), t.columns)
-	outer := scope{{"d", out}}
+	outer := scope{{"d", out, nil}}
 	return fmt.Sprintf("SELECT d.* FROM (SELECT %s FROM %s%s) AS d%s", names(out), t.name, s.where(sc, t.key),
 		s.where(outer, nil))
 }
@@ -169,7 +173,7 @@ func (s *source) derived() string {
 func (s *source) with() string {
 	t, sc := s.whole()
 	out := some(s, 1+s.n(len(t.columns)), t.columns)
-	outer := scope{{"w", out}}
+	outer := scope{{"w", out, nil}}
 	return fmt.Sprintf("WITH w AS (SELECT %s FROM %s%s) SELECT %s FROM w%s", names(out), t.name, s.where(sc, t.key),
 		names(out), s.where(outer, nil))
 }

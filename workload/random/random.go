@@ -3,7 +3,8 @@
 // transactions, statement by statement; only how the sessions' statements fall in between each other is the server's.
 //
 // A [Generator] is the source: schema.go makes tables, expression.go typed expressions and conditions over them,
-// query.go and write.go statements, transaction.go strings these together. [Run] is the client: it has the sessions
+// query.go and write.go statements, deep.go what a deep profile has beside them, focus.go has transactions meet, transaction.go
+// strings these together. [Run] is the client: it has the sessions
 // work at the same time and counts what came of it.
 //
 // Types are right by construction, so that nearly all statements succeed; those that fail do by what transactions do to
@@ -66,6 +67,11 @@ type Profile struct {
 	Keyed int `yaml:"keyed"`
 	// Depth is how far expressions and conditions are nested at most; 2.
 	Depth int `yaml:"depth"`
+	// Deep has statements of more forms, and nested further: docs/fuzz.md.
+	Deep bool `yaml:"deep"`
+	// Guided is how many choices of a hundred, of a table, a row or a column, fall on what the sessions' transactions
+	// of about one time have in common; 0, and 40 where Deep is set. -1: none.
+	Guided int `yaml:"guided"`
 	// Rate is how many transactions a second the sessions of a round begin together, at most; 0: as many as they can.
 	Rate int `yaml:"rate"`
 	// Duration is how long a hunt takes that is not told otherwise; 0: its usual time.
@@ -79,11 +85,15 @@ type Profile struct {
 }
 
 func (p Profile) filled() Profile {
+	depth, guided := 2, 0
+	if p.Deep {
+		depth, guided = 3, 40
+	}
 	for _, f := range []struct {
 		field *int
 		value int
 	}{{&p.Tables, 3}, {&p.Columns, 3}, {&p.Rows, 5}, {&p.Statements, 10}, {&p.Transactions, 100}, {&p.Rollback, 10},
-		{&p.Keyed, 60}, {&p.Depth, 2}} {
+		{&p.Keyed, 60}, {&p.Depth, depth}, {&p.Guided, guided}} {
 		if *f.field == 0 {
 			*f.field = f.value
 		}
@@ -107,8 +117,10 @@ func (p Profile) Check() error {
 	if p.Rollback > 100 {
 		return fmt.Errorf("rollback is %d: it is a percentage", p.Rollback)
 	}
-	if p.Keyed < -1 || p.Keyed > 100 {
-		return fmt.Errorf("keyed is %d: it is a percentage, or -1 for none", p.Keyed)
+	for name, n := range map[string]int{"keyed": p.Keyed, "guided": p.Guided} {
+		if n < -1 || n > 100 {
+			return fmt.Errorf("%s is %d: it is a percentage, or -1 for none", name, n)
+		}
 	}
 	for name, n := range p.Weights {
 		if _, ok := kindNamed(name); !ok {
@@ -196,6 +208,7 @@ type source struct {
 	*rand.Rand
 	g     *Generator
 	alias int // the aliases given so far
+	focus focus
 	// written is the table that the statement's subqueries may not read; nil: there is none.
 	written *table
 }

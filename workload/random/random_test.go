@@ -192,40 +192,44 @@ func TestNearlyAllStatementsSucceed(t *testing.T) {
 		t.Skip("slow: make check runs it")
 	}
 	for _, s := range servers(t) {
-		t.Run(s.engine.Name.String(), func(t *testing.T) {
-			statements, failed := 0, 0
-			mistakes := make(map[string]*Mistake)
-			for seed := range uint64(6) {
-				g := New(s.engine, Profile{Transactions: 60}, seed)
-				db := s.open(s.fresh())
-				for _, text := range g.Setup() {
-					if _, err := db.Exec(text); err != nil {
-						t.Fatalf("seed %d: %s: %v", seed, text, err)
-					}
-				}
-				o, err := Run(t.Context(), g, history.RepeatableRead, Patience,
-					func(ctx context.Context, _ int) (*sql.Conn, error) { return db.Conn(ctx) })
-				if err != nil {
-					t.Fatal(err)
-				}
-				if o.Transactions != 60 || len(o.Odd) > 0 {
-					t.Errorf("seed %d: %d transactions; odd: %v", seed, o.Transactions, o.Odd)
-				}
-				statements, failed = statements+o.Statements, failed+o.Failed
-				for code, m := range o.Mistakes {
-					if mistakes[code] == nil {
-						mistakes[code] = &Mistake{Code: code, Message: m.Message, SQL: m.SQL}
-					}
-					mistakes[code].Count += m.Count
-				}
+		for name, p := range map[string]Profile{"shallow": {Transactions: 60}, "deep": {Transactions: 60, Deep: true}} {
+			t.Run(s.engine.Name.String()+" "+name, func(t *testing.T) { nearlyAllSucceed(t, s, p) })
+		}
+	}
+}
+
+func nearlyAllSucceed(t *testing.T, s server, p Profile) {
+	statements, failed := 0, 0
+	mistakes := make(map[string]*Mistake)
+	for seed := range uint64(6) {
+		g := New(s.engine, p, seed)
+		db := s.open(s.fresh())
+		for _, text := range g.Setup() {
+			if _, err := db.Exec(text); err != nil {
+				t.Fatalf("seed %d: %s: %v", seed, text, err)
 			}
-			t.Logf("%d of %d statements failed", failed, statements)
-			for _, m := range mistakes {
-				t.Logf("%d times %s: %s: %s", m.Count, m.Code, m.Message, m.SQL)
+		}
+		o, err := Run(t.Context(), g, history.RepeatableRead, Patience,
+			func(ctx context.Context, _ int) (*sql.Conn, error) { return db.Conn(ctx) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.Transactions != 60 || len(o.Odd) > 0 {
+			t.Errorf("seed %d: %d transactions; odd: %v", seed, o.Transactions, o.Odd)
+		}
+		statements, failed = statements+o.Statements, failed+o.Failed
+		for code, m := range o.Mistakes {
+			if mistakes[code] == nil {
+				mistakes[code] = &Mistake{Code: code, Message: m.Message, SQL: m.SQL}
 			}
-			if failed*20 > statements {
-				t.Errorf("%d of %d statements failed", failed, statements)
-			}
-		})
+			mistakes[code].Count += m.Count
+		}
+	}
+	t.Logf("%d of %d statements failed", failed, statements)
+	for _, m := range mistakes {
+		t.Logf("%d times %s: %s: %s", m.Count, m.Code, m.Message, m.SQL)
+	}
+	if failed*20 > statements {
+		t.Errorf("%d of %d statements failed", failed, statements)
 	}
 }

@@ -35,6 +35,8 @@ type column struct {
 	fixed bool
 	// refers is the table whose key it is a foreign key to; nil: none.
 	refers *table
+	// words are its values; nil: any of its type.
+	words []string
 	// definition is what follows its name in CREATE TABLE.
 	definition string
 }
@@ -154,6 +156,9 @@ func (s *source) column(name string) *column {
 	if c.of == text && s.g.profile.Closed && !s.g.engine.postgresql() { // others take 'a' for 'A', and a group shows either
 		c.definition += " CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 	}
+	if s.g.profile.Deep && c.of == text && !s.g.engine.postgresql() && s.chance(30) {
+		return s.rareType(c)
+	}
 	switch n := s.n(100); {
 	case n < 10 && (c.of == integer || c.of == text):
 		c.unique = true
@@ -166,6 +171,17 @@ func (s *source) column(name string) *column {
 	case n < 45 && c.of == integer:
 		c.definition += " CHECK (" + name + " <> 77777)"
 	}
+	return c
+}
+
+// rareType makes a column of texts one of bytes, or of some words.
+func (s *source) rareType(c *column) *column {
+	if s.chance(50) {
+		c.definition = "VARBINARY(20)"
+		return c
+	}
+	c.words = []string{"'a'", "'b'", "'ab'"}
+	c.definition = "ENUM(" + strings.Join(c.words, ", ") + ") CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 	return c
 }
 
@@ -253,6 +269,9 @@ func (s *source) value(c *column) string {
 		return oneOf(s, "NULL", "1", "1", "1")
 	case c.unique:
 		return s.different(c.of, 100+s.n(1_000_000))
+	}
+	if c.words != nil {
+		return oneOf(s, c.words...)
 	}
 	return s.literal(c.of)
 }

@@ -9,20 +9,25 @@ import (
 type kind struct {
 	name   string
 	weight int
+	deep   int // its weight in a deep profile
 	draw   func(*source) string
 }
 
-// The defaults of weights: IsoRel's six types, in shares that keep its small tables both read and changed.
+// The defaults of weights: IsoRel's six types, in shares that keep its small tables both read and changed; and what only
+// a deep profile has by itself.
 var kinds = []kind{
-	{"select", 40, (*source).query},
-	{"locking", 10, (*source).locking},
-	{"insert", 8, (*source).insert},
-	{"insert-select", 3, (*source).insertSelect},
-	{"upsert", 4, (*source).upsert},
-	{"replace", 3, (*source).replace},
-	{"update", 24, (*source).update},
-	{"delete", 6, (*source).delete},
-	{"savepoint", 2, nil},
+	{"select", 40, 36, (*source).query},
+	{"locking", 10, 8, (*source).locking},
+	{"insert", 8, 8, (*source).insert},
+	{"insert-select", 3, 4, (*source).insertSelect},
+	{"upsert", 4, 4, (*source).upsert},
+	{"replace", 3, 3, (*source).replace},
+	{"update", 24, 22, (*source).update},
+	{"delete", 6, 5, (*source).delete},
+	{"savepoint", 2, 2, nil},
+	{"rekey", 0, 4, (*source).rekey},
+	{"joined-update", 0, 3, (*source).joinedUpdate},
+	{"joined-delete", 0, 1, (*source).joinedDelete},
 }
 
 // Kinds are the names of the kinds of statements, for a profile's weights. PostgreSQL has no REPLACE: it gets an INSERT
@@ -46,6 +51,9 @@ func kindNamed(name string) (kind, bool) {
 func (p *Profile) weight(k kind) int {
 	if w, ok := p.Weights[k.name]; ok {
 		return w
+	}
+	if p.Deep {
+		return k.deep
 	}
 	return k.weight
 }
@@ -72,6 +80,7 @@ func (s *source) choose() kind {
 // others, and COMMIT or ROLLBACK.
 func (g *Generator) Transaction(n int) []string {
 	s := g.source(uint64(n))
+	s.focus = g.focusOf(n)
 	all := []string{s.g.engine.begin()}
 	savepoints := 0
 	for range 1 + s.n(g.profile.Statements) {

@@ -79,6 +79,8 @@ func (s *source) insertSelect() string {
 			}
 		case c.refers != nil:
 			values[n] = "NULL"
+		case c.words != nil:
+			values[n] = s.value(c)
 		case c.required || c.of == date:
 			values[n] = s.typed(c.of)
 		default:
@@ -94,7 +96,9 @@ func (s *source) insertSelect() string {
 }
 
 // oldKey draws a key that a row may have.
-func (s *source) oldKey() string { return strconv.Itoa(1 + s.n(s.g.profile.Rows+2)) }
+func (s *source) oldKey(t *table) string {
+	return s.keyIn(t, func() int { return 1 + s.n(s.g.profile.Rows+2) })
+}
 
 // upsert inserts a row that may be there, and changes it then.
 func (s *source) upsert() string {
@@ -104,7 +108,7 @@ func (s *source) upsert() string {
 		return s.done(s.insert())
 	}
 	columns := t.writable(true)
-	sql := fmt.Sprintf("INSERT INTO %s (%s) VALUES %s", t.name, names(columns), s.row(t, columns, s.oldKey))
+	sql := fmt.Sprintf("INSERT INTO %s (%s) VALUES %s", t.name, names(columns), s.row(t, columns, func() string { return s.oldKey(t) }))
 	switch {
 	case !s.g.engine.postgresql():
 		sql += " ON DUPLICATE KEY UPDATE " + set
@@ -123,7 +127,7 @@ func (s *source) replace() string {
 	}
 	t, _ := s.target()
 	columns := t.writable(true)
-	return s.done(fmt.Sprintf("REPLACE INTO %s (%s) VALUES %s", t.name, names(columns), s.row(t, columns, s.oldKey)))
+	return s.done(fmt.Sprintf("REPLACE INTO %s (%s) VALUES %s", t.name, names(columns), s.row(t, columns, func() string { return s.oldKey(t) })))
 }
 
 // assignments draws what an UPDATE sets; empty where the table has nothing but its key.
@@ -133,7 +137,7 @@ func (s *source) assignments(t *table, sc scope, most int) string {
 		return ""
 	}
 	var all []string
-	for _, c := range some(s, 1+s.n(min(most, len(columns))), columns) {
+	for _, c := range s.columnsIn(1+s.n(min(most, len(columns))), columns) {
 		all = append(all, c.name+" = "+s.assigned(c, sc))
 	}
 	return strings.Join(all, ", ")
@@ -141,7 +145,7 @@ func (s *source) assignments(t *table, sc scope, most int) string {
 
 // assigned draws a new value of a column, made of the row where that is sure to fit.
 func (s *source) assigned(c *column, sc scope) string {
-	if c.required || c.unique || c.refers != nil || c.of == date || s.chance(40) {
+	if c.required || c.unique || c.refers != nil || c.words != nil || c.of == date || s.chance(40) {
 		return s.value(c)
 	}
 	return s.expression(sc, c.of, s.depth())
@@ -168,7 +172,10 @@ func (s *source) delete() string {
 // narrow draws a WHERE clause that leaves most rows out. One row of a table that others refer to stays.
 func (s *source) narrow(t *table, sc scope) string {
 	if len(t.key) > 0 && s.chance(s.g.profile.Keyed) {
-		return " WHERE " + t.key[0].name + " = " + strconv.Itoa(2+s.n(s.g.profile.Rows+1))
+		return " WHERE " + t.key[0].name + " = " + s.keyIn(t, func() int { return 2 + s.n(s.g.profile.Rows+1) })
+	}
+	if s.g.profile.Deep && s.chance(35) {
+		return s.wide(sc)
 	}
 	return " WHERE " + s.comparison(sc, 1) + " AND " + s.condition(sc, s.depth())
 }
