@@ -359,9 +359,9 @@ func leading(t *testing.T, a *Analyzer, h []*history.Txn) [][]bool {
 
 // A million transactions over a few rows leave no more behind than those that are open can reach.
 func TestLiveKeepsWhatIsOpenAndItsWindow(t *testing.T) {
-	n := 1_000_000
+	n := 400_000
 	if testing.Short() {
-		n /= 20
+		n /= 8
 	}
 	l := NewLive(LiveOptions{Window: 100, Patience: forever})
 	l.Add(histgen.LoadInfo())

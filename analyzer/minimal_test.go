@@ -223,7 +223,7 @@ T2 committed RR | r a.9 0 | u a.9 T1.1`, "hazard lost update")
 
 // In one component of 100,000 transactions each loses the update of the first.
 func TestHugeComponentIsAnalysedInLinearTime(t *testing.T) {
-	n := 100_000
+	n := 50_000
 	if testing.Short() {
 		n = 10_000
 	}
@@ -239,7 +239,7 @@ func TestHugeComponentIsAnalysedInLinearTime(t *testing.T) {
 
 // A ring of rw through n transactions is one cycle and no shorter.
 func TestHugeCycleIsFound(t *testing.T) {
-	n := 100_000
+	n := 50_000
 	if testing.Short() {
 		n = 10_000
 	}

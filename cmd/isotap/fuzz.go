@@ -68,9 +68,9 @@ func fuzzCommand() *cobra.Command {
 	f.IntVar(&o.Rounds, "rounds", 0, "end after so many rounds")
 	f.Uint64Var(&o.Seed, "seed", 1, "the first round's seed; each further one has the next")
 	f.IntVar(&o.Lanes, "lanes", o.Lanes, "how many rounds go on at the same time, each in a database of its own")
-	f.StringVar(&profile, "profile", "",
-		"shallow (IsoRel's statements), deep (more forms, further nested, and transactions that meet), or a YAML file that says how\n"+
-			"large everything is and how often each kind of statement comes (docs/fuzz.md)")
+	f.StringVar(&profile, "profile", "shallow",
+		"shallow (IsoRel's statements), deep (more forms, further nested, and transactions that meet), conflicts (writes of the same few "+
+			"rows), or a YAML file that says how large everything is and how often each kind of statement comes (docs/fuzz.md)")
 	f.StringVar(&o.Dir, "out", o.Dir, "directory for what is found")
 	f.DurationVar(&o.Patience, "patience", random.Patience,
 		"how long a statement may take until the server counts as hung")
@@ -155,11 +155,8 @@ func parseOracles(text string) ([]fuzz.Oracle, error) {
 
 // readProfile returns the profile of a name, or reads that of a file.
 func readProfile(name string) (p random.Profile, err error) {
-	switch name {
-	case "", "shallow":
+	if p, ok := random.Named(name); ok {
 		return p, nil
-	case "deep":
-		return random.Profile{Deep: true}, nil
 	}
 	file, err := os.Open(name)
 	if err != nil {

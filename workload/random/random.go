@@ -13,6 +13,7 @@ package random
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -82,6 +83,23 @@ type Profile struct {
 	// Weights say how often each kind of statement is chosen, relative to each other; a kind that is not named keeps
 	// its default. The kinds are those of [Kinds].
 	Weights map[string]int `yaml:"weights"`
+}
+
+// profiles are those with names.
+var profiles = map[string]Profile{
+	"shallow": {},
+	"deep":    {Deep: true},
+	"conflicts": {Deep: true, Guided: 70, Tables: 1, Rows: 3, Columns: 2, Keyed: 30, Weights: map[string]int{
+		"select": 20, "locking": 4, "insert": 4, "update": 30, "rekey": 20, "delete": 20,
+		"insert-select": 0, "upsert": 0, "replace": 0, "joined-update": 0, "joined-delete": 0, "savepoint": 0}},
+}
+
+// Named returns the profile of a name: shallow is IsoRel's generator, deep has more forms, further nested, and
+// transactions that meet, conflicts has little but writes of the same few rows, whose keys move.
+func Named(name string) (p Profile, ok bool) {
+	p, ok = profiles[name]
+	p.Weights = maps.Clone(p.Weights)
+	return p, ok
 }
 
 func (p Profile) filled() Profile {

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/testdb"
 )
@@ -58,15 +60,15 @@ func TestTransactionsAreDrawnForEveryEngine(t *testing.T) {
 	}
 	for _, e := range []Engine{{Name: "mariadb"}, {Name: "mysql"}, {Name: "mysql", Version: "5.6.24"}, {Name: "tidb"},
 		{Name: "tidb", Optimistic: true}, {Name: "postgresql"}} {
-		for seed := range uint64(40) {
-			g := New(e, Profile{}, seed)
+		for seed := range uint64(80) {
+			g := New(e, Profile{Deep: seed >= 40}, seed)
 			for n := range g.Transactions() {
 				all := g.Transaction(n + 1)
 				if all[0] != e.begin() {
 					t.Fatalf("%v, seed %d: a transaction begins with %q", e, seed, all[0])
 				}
 				for _, sql := range all {
-					if !e.skipsLocked() && strings.Contains(sql, "SKIP LOCKED") || e.old() &&
+					if !e.laterals() && strings.Contains(sql, "LATERAL") || !e.skipsLocked() && strings.Contains(sql, "SKIP LOCKED") || e.old() &&
 						(strings.Contains(sql, " OVER ") || strings.HasPrefix(sql, "WITH")) {
 						t.Fatalf("%v, seed %d: %s", e, seed, sql)
 					}
@@ -76,11 +78,38 @@ func TestTransactionsAreDrawnForEveryEngine(t *testing.T) {
 	}
 }
 
+// TestGuidedTransactionsMeet: what transactions of about one time have in common is theirs, and not that of others.
+func TestGuidedTransactionsMeet(t *testing.T) {
+	tables := regexp.MustCompile(`\bt\d\b`)
+	among := func(guided int) (share float64) {
+		all, near := 0, 0
+		for seed := range uint64(20) {
+			g := New(Engine{Name: dbms.PostgreSQL}, Profile{Guided: guided, Sessions: 2, Transactions: 40}, seed)
+			if len(g.tables) < 3 {
+				continue
+			}
+			for n := 1; n <= 40; n++ {
+				f := (&Generator{engine: g.engine, profile: Profile{Guided: 1}.filled(), seed: seed, sessions: 2, tables: g.tables}).focusOf(n)
+				for _, name := range tables.FindAllString(strings.Join(g.Transaction(n), "; "), -1) {
+					if all++; name == f[0].table.name || name == f[1].table.name {
+						near++
+					}
+				}
+			}
+		}
+		return float64(near) / float64(all)
+	}
+	if plain, guided := among(0), among(90); guided < 0.9 || plain > 0.8 {
+		t.Errorf("%.2f of the tables named are those of the focus, where nothing guides %.2f", guided, plain)
+	}
+}
+
 func TestBadProfilesAreRefused(t *testing.T) {
 	for want, p := range map[string]Profile{
 		"tables is -1":             {Tables: -1},
 		"rollback is 101":          {Rollback: 101},
 		"keyed is -2":              {Keyed: -2},
+		"guided is 101":            {Guided: 101},
 		`there is no kind "merge"`: {Weights: map[string]int{"merge": 1}},
 		"weights: select is -2":    {Weights: map[string]int{"select": -2}},
 		"rate is -1":               {Rate: -1},
