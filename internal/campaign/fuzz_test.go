@@ -24,12 +24,13 @@ func TestFuzzTargetsRunAndAreCounted(t *testing.T) {
 	}
 }
 
-// TestFuzzTargetsRunOnChangedInputs is the campaign mutate: every target runs, and says how often.
+// TestFuzzTargetsRunOnChangedInputs is the campaign mutate: each target that is asked for runs, and says how often. All of
+// them take minutes to build.
 func TestFuzzTargetsRunOnChangedInputs(t *testing.T) {
 	corpus := t.TempDir()
 	which := regexp.MustCompile("^sqltoken/|FuzzArray$")
 	if !testing.Short() {
-		which = regexp.MustCompile("")
+		which = regexp.MustCompile("^(sqltoken|history|recorder|serverlog|proxy/mysql)/|FuzzArray$")
 	}
 	targets, err := fuzzTargets(t.Context(), which)
 	if err != nil {

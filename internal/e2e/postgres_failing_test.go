@@ -224,18 +224,21 @@ var wideShapes = []string{
 // everyFailure has each shape fail by half of the expressions, which takes minutes.
 var everyFailure = flag.Bool("failures.all", false, "fail by more expressions in each shape")
 
-// failures are statements of all shapes that fail or have the server give notices. Each shape has a sixteenth of the
-// expressions, or one half for an even turn, and the other one for an odd turn.
+// failures are statements of all shapes that fail or have the server give notices. Each shape has a twenty-fourth of
+// the expressions, or one half for an even turn, and the other one for an odd turn.
 func failures(turn int) []string {
 	all := slices.Clone(failingStatements)
 	for i, shape := range failingShapes {
 		for j, e := range failingExpressions {
-			if *everyFailure && (turn+i+j)%2 == 0 || (turn+i+j)%16 == 0 {
+			if *everyFailure && (turn+i+j)%2 == 0 || (turn+i+j)%24 == 0 {
 				all = append(all, strings.ReplaceAll(shape, "%s", e))
 			}
 		}
 	}
 	for n := 1658; n <= 1665; n++ { // the server takes 1664
+		if !*everyFailure && (turn+n)%2 == 0 {
+			continue
+		}
 		list := strings.TrimSuffix(strings.Repeat("id, ", n), ", ")
 		for _, shape := range wideShapes {
 			all = append(all, strings.ReplaceAll(shape, "%s", list))
