@@ -24,8 +24,8 @@ func TestFuzzTargetsRunAndAreCounted(t *testing.T) {
 	}
 }
 
-// TestFuzzTargetsRunOnChangedInputs is the campaign mutate: each target that is asked for runs, and says how often. All of
-// them take minutes to build.
+// TestFuzzTargetsRunOnChangedInputs is the campaign mutate: each target that is asked for runs, and says how often.
+// All of them take minutes to build.
 func TestFuzzTargetsRunOnChangedInputs(t *testing.T) {
 	corpus := t.TempDir()
 	which := regexp.MustCompile("^sqltoken/|FuzzArray$")

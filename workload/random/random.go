@@ -4,8 +4,8 @@
 //
 // A [Generator] is the source: schema.go makes tables, expression.go typed expressions and conditions over them,
 // query.go and write.go statements, deep.go what a deep profile has beside them, focus.go has transactions meet,
-// transaction.go strings these together. [Run] is the client: it has the sessions
-// work at the same time and counts what came of it.
+// transaction.go strings these together. [Run] is the client: it has the sessions work at the same time and counts what
+// came of it.
 //
 // Types are right by construction, so that nearly all statements succeed; those that fail do by what transactions do to
 // each other, or by a constraint.

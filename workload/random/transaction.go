@@ -13,8 +13,8 @@ type kind struct {
 	draw   func(*source) string
 }
 
-// The defaults of weights: IsoRel's six types, in shares that keep its small tables both read and changed. The last three
-// are for deep profiles.
+// The defaults of weights: IsoRel's six types, in shares that keep its small tables both read and changed. The last
+// three are for deep profiles.
 var kinds = []kind{
 	{"select", 40, 36, (*source).query},
 	{"locking", 10, 8, (*source).locking},
