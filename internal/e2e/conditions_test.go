@@ -5,6 +5,7 @@ import (
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
+	"github.com/isotap/isotap/internal/testdb"
 	"github.com/isotap/isotap/recorder"
 )
 
@@ -59,6 +60,23 @@ func TestConditionsAreThoseOfTheClientsStatement(t *testing.T) {
 				t.Parallel()
 				play(t, script{"conditions", someItems, steps}, name[:1]+kind[:1], durability, caps)
 			})
+		}
+	}
+}
+
+// TestAPingTellsWhatTheClientRaised: MySQL's reply to a ping counts what the statement before raised.
+func TestAPingTellsWhatTheClientRaised(t *testing.T) {
+	b := newBench(t, nil, someItems...)
+	through := dialRaw(t, b.srv.Addr().String(), b.database, 0)
+	for _, tt := range []struct {
+		text string
+		want byte
+	}{{"UPDATE t SET v = v + 1", 0}, {"SELECT CAST('a' AS SIGNED), CAST('b' AS SIGNED)", 2}} {
+		through.ask(append([]byte{gomysql.COM_QUERY}, tt.text...), "")
+		through.write(0, []byte{gomysql.COM_PING})
+		p := through.read() // OK, no row, no id, two bytes each of status and warnings
+		if len(p) < 11 || p[4] != 0 || p[9] != tt.want && (testdb.EngineName() == testdb.MySQL.Name || p[9] != 0) {
+			t.Errorf("%s: the ping is answered %q", tt.text, p)
 		}
 	}
 }

@@ -60,6 +60,10 @@ func TestLockWaitTimeoutsRollBackWhatTheServerSays(t *testing.T) {
 			} else {
 				b = newBench(t, nil, setup...)
 				b.setGlobal("innodb_lock_wait_timeout", timeout)
+				// A server of another engine may have been started with it.
+				if err := b.direct.QueryRow("SELECT @@innodb_rollback_on_timeout").Scan(&all); err != nil {
+					t.Fatal(err)
+				}
 			}
 			holder := b.conn(b.direct)
 			b.exec(holder, "BEGIN", "SELECT * FROM t WHERE id = 9 FOR UPDATE")

@@ -87,9 +87,13 @@ func (s *Session) passCommand(payload []byte) {
 			s.setOption(option, x)
 			return s.commandDone(x)
 		}
+	case gomysql.COM_PING:
+		x.purpose = commandPurpose
+		if !s.conditions.gone {
+			x.added = s.conditions.added // its reply counts what the statement before raised
+		}
 	case gomysql.COM_CREATE_DB, gomysql.COM_DROP_DB, gomysql.COM_REFRESH, gomysql.COM_SHUTDOWN,
-		gomysql.COM_PROCESS_KILL,
-		gomysql.COM_DEBUG, gomysql.COM_PING, gomysql.COM_REGISTER_SLAVE:
+		gomysql.COM_PROCESS_KILL, gomysql.COM_DEBUG, gomysql.COM_REGISTER_SLAVE:
 		x.purpose = commandPurpose
 	case gomysql.COM_SLEEP:
 		if s.compresses { // a packet within a compressed one: client and server would wait for each other

@@ -10,7 +10,7 @@ import (
 
 // singleReply reads a reply of one packet: OK, EOF or ERR.
 func (s *Session) singleReply(x *exchange, seq byte, payload []byte) (bool, error) {
-	s.forward(x, seq, payload)
+	defer func() { s.forward(x, seq, payload) }()
 	var err error
 	switch payload[0] {
 	case markErr:
@@ -18,6 +18,9 @@ func (s *Session) singleReply(x *exchange, seq byte, payload []byte) (bool, erro
 		x.err, err = parseErr(payload)
 	case markOK:
 		x.ok, err = parseOK(payload, s.caps)
+		if err == nil && x.added > 0 {
+			payload = withoutAdded(payload, &x.ok, x.added)
+		}
 		s.txn.follow(x.ok.status)
 	case markEOF:
 		x.ok, err = parseEnd(payload, s.caps)
