@@ -10,7 +10,6 @@ import (
 
 // singleReply reads a reply of one packet: OK, EOF or ERR.
 func (s *Session) singleReply(x *exchange, seq byte, payload []byte) (bool, error) {
-	defer func() { s.forward(x, seq, payload) }()
 	var err error
 	switch payload[0] {
 	case markErr:
@@ -26,6 +25,7 @@ func (s *Session) singleReply(x *exchange, seq byte, payload []byte) (bool, erro
 		x.ok, err = parseEnd(payload, s.caps)
 		s.txn.follow(x.ok.status)
 	}
+	s.forward(x, seq, payload)
 	return true, err
 }
 
