@@ -46,6 +46,7 @@ func fuzzCommand() *cobra.Command {
 	var on servers
 	seen := observing{mode: itemsMode, identity: systemIdentity}
 	var isolation, profile, oracles string
+	var asJSON bool
 	c := &cobra.Command{
 		Use:   "fuzz",
 		Short: "Hunt a server for isolation anomalies with random transactions",
@@ -77,6 +78,7 @@ func fuzzCommand() *cobra.Command {
 	f.IntVar(&o.Reduce, "reduce", o.Reduce, "how many findings of each anomaly and level to make small")
 	f.DurationVar(&o.ReduceTime, "reduce-time", o.ReduceTime, "how long findings are made small after the hunt, all together, "+
 		"wrong answers and violations first; 0: until all are small")
+	f.BoolVar(&asJSON, "json", false, "print the tally as JSON (docs/fuzz-json.md)")
 	c.RunE = func(c *cobra.Command, _ []string) (err error) {
 		if o.ReduceTime < 0 {
 			return fmt.Errorf("--reduce-time: %s is less than none", o.ReduceTime)
@@ -100,6 +102,7 @@ func fuzzCommand() *cobra.Command {
 		}
 		o.Version, o.Log = onStage.Version, c.ErrOrStderr()
 		var status exitStatus
+		var tallies []*fuzz.Tally
 		err = on.eachStage(c, onStage, func(s *runner.Runner) error {
 			o.Levels = levels.of(workload.Isolations(s.Server.Engine))
 			if len(o.Levels) == 0 {
@@ -127,8 +130,15 @@ func fuzzCommand() *cobra.Command {
 			if tally.Failed() {
 				status = 1
 			}
+			if asJSON {
+				tallies = append(tallies, tally)
+				return err
+			}
 			return errors.Join(err, tally.Text(c.OutOrStdout()))
 		})
+		if asJSON && (err == nil || len(tallies) > 0) {
+			err = errors.Join(err, fuzz.JSON(c.OutOrStdout(), tallies))
+		}
 		if err != nil {
 			return err
 		}

@@ -50,6 +50,7 @@ type replaying struct {
 	judged    []fuzz.Oracle
 	wrong     bool             // an oracle says that an answer is
 	played    []*runner.Result // when something is said of all
+	verdicts  []*runner.Judged
 }
 
 // The forms of `isotap replay`'s output.
@@ -95,7 +96,7 @@ func replayCommand() *cobra.Command {
 			"holds each transaction against its own statements in autocommit, serial all of them against those, in orders "+
 			"that their dependencies allow, views each statement against itself on what it has to see")
 	c.MarkFlagsMutuallyExclusive("matrix", "compare", "direct")
-	for _, form := range []string{"matrix", "compare", "json", "junit", "format"} {
+	for _, form := range []string{"matrix", "compare", "junit", "format"} {
 		c.MarkFlagsMutuallyExclusive(form, "oracle")
 	}
 	c.MarkFlagsMutuallyExclusive("matrix", "compare", "expect")
@@ -174,7 +175,7 @@ func (o *replaying) sum(c *cobra.Command) error {
 	case o.compare:
 		return runner.Compare(c.OutOrStdout(), o.played)
 	case o.json:
-		return runner.JSON(c.OutOrStdout(), o.played)
+		return runner.JSON(c.OutOrStdout(), o.played, o.verdicts)
 	}
 	return nil
 }
@@ -242,15 +243,10 @@ func (o *replaying) playAt(c *cobra.Command, s *runner.Runner, sc *scenario.Scen
 	for _, level := range at {
 		for _, by := range o.judged {
 			var differs bool
-			switch by {
-			case fuzz.Graph:
+			if by == fuzz.Graph {
 				differs, err = o.perform(c, s, sc, level)
-			case fuzz.Alone:
-				err = o.alone(c, s, sc, level)
-			case fuzz.Serial:
-				err = o.serial(c, s, sc, level)
-			case fuzz.Views:
-				err = o.views(c, s, sc, level)
+			} else {
+				err = o.judge(c, s, by, sc, level)
 			}
 			if err != nil {
 				return unexpected, err

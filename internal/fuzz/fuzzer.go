@@ -86,6 +86,7 @@ func Run(ctx context.Context, s *runner.Runner, o Options) (*Tally, error) {
 		}
 	}
 	h := &fuzzer{Options: o, runner: s, tally: newTally(s.Server, o.Levels)}
+	h.tally.Isotap, h.tally.Seed, h.tally.Oracles = o.Version, o.Seed, o.Oracles
 	err := h.run(ctx)
 	h.tally.End = h.end(ctx, err)
 	if err == nil && !h.over.Load() {

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/scenario/oracle"
+	"github.com/isotap/isotap/scenario/runner"
 	"github.com/isotap/isotap/workload"
 	"github.com/isotap/isotap/workload/random"
 )
@@ -49,6 +51,23 @@ func (h *fuzzer) judgeScript(ctx context.Context, by Oracle, s oracle.Script, g 
 	return nil
 }
 
+// does says what oracles that play scripts do.
+var does = map[Oracle]string{
+	Alone:  "each transaction against its own statements in autocommit",
+	Serial: "concurrent transactions against their statements in autocommit, in orders that their dependencies allow",
+	Views:  "each statement against itself on what it has to see",
+}
+
+// Does says what an oracle that plays scripts does, in words.
+func (o Oracle) Does() string { return does[o] }
+
+// Judge has an oracle judge a script on a runner's server, as a hunt of seed 1 would.
+func Judge(ctx context.Context, s *runner.Runner, by Oracle, script oracle.Script, level history.Level) (*oracle.Verdict,
+	error) {
+	h := &fuzzer{Options: Options{Seed: 1}, runner: s}
+	return h.verdict(ctx, by, script, workload.Isolation{Level: level})
+}
+
 // verdict has an oracle judge a script.
 func (h *fuzzer) verdict(ctx context.Context, by Oracle, s oracle.Script, level workload.Isolation) (*oracle.Verdict,
 	error) {
@@ -74,6 +93,7 @@ func (h *fuzzer) verdict(ctx context.Context, by Oracle, s oracle.Script, level 
 
 // A JudgedTally counts what an oracle judged at one level that plays scripts.
 type JudgedTally struct {
+	Rounds                   int
 	Transactions, Statements int
 	Differences              int // that may not be
 	ByDesign                 int
@@ -82,6 +102,7 @@ type JudgedTally struct {
 }
 
 func (t *JudgedTally) add(v *oracle.Verdict) {
+	t.Rounds++
 	t.Transactions += v.Transactions
 	t.Statements += v.Statements
 	t.ByDesign += len(v.ByDesign)

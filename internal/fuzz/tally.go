@@ -11,9 +11,12 @@ import (
 
 // A Tally is what a run has come to.
 type Tally struct {
-	Server history.Server
-	Began  time.Time
-	Hunted time.Duration // how long the rounds took; 0 while they go on
+	Server  history.Server
+	Isotap  string // its version
+	Seed    uint64 // the first round's
+	Oracles []Oracle
+	Began   time.Time
+	Hunted  time.Duration // how long the rounds took; 0 while they go on
 	// Reducing is how long it took to make small what was found.
 	Reducing time.Duration
 	End      End // of the hunt; empty while it goes on

@@ -65,13 +65,7 @@ func (t *Tally) Text(w io.Writer) error {
 
 // unfinished says what is not made small though it was to be, and what ended the hunt before its time.
 func (t *Tally) unfinished(w io.Writer) {
-	n := 0
-	for _, c := range t.Catches {
-		n += c.Reduction.unfinished()
-	}
-	for _, m := range t.Mismatches {
-		n += m.Reduction.unfinished()
-	}
+	n := t.left()
 	why := "there was no time (--reduce-time)"
 	switch t.End {
 	case Interrupted:
@@ -89,6 +83,17 @@ func (t *Tally) unfinished(w io.Writer) {
 	}
 }
 
+// left counts what is not made small though it was to be.
+func (t *Tally) left() (n int) {
+	for _, c := range t.Catches {
+		n += c.Reduction.unfinished()
+	}
+	for _, m := range t.Mismatches {
+		n += m.Reduction.unfinished()
+	}
+	return n
+}
+
 // hasJudged reports whether an oracle that plays scripts judged any.
 func (t *Tally) hasJudged(by Oracle) bool {
 	for _, l := range t.Levels {
@@ -97,13 +102,6 @@ func (t *Tally) hasJudged(by Oracle) bool {
 		}
 	}
 	return false
-}
-
-// does says what oracles that play scripts do.
-var does = map[Oracle]string{
-	Alone:  "each transaction against its own statements in autocommit",
-	Serial: "concurrent transactions against their statements in autocommit, in orders that their dependencies allow",
-	Views:  "each statement against itself on what it has to see",
 }
 
 // judged writes what came of the scripts that an oracle judged.

@@ -20,8 +20,9 @@ const Schema = "isotap-replay/1"
 // are written, and all of them are always written.
 type (
 	jsonDocument struct {
-		Schema  string       `json:"schema"`
-		Replays []jsonReplay `json:"replays"`
+		Schema   string       `json:"schema"`
+		Replays  []jsonReplay `json:"replays"`
+		Verdicts []jsonJudged `json:"verdicts"`
 	}
 	jsonReplay struct {
 		Scenario   string            `json:"scenario"`
@@ -74,10 +75,13 @@ type (
 	}
 )
 
-// JSON writes the performances as one indented JSON document. There is nothing in it that differs between two plays in
+// JSON writes the performances and verdicts as one indented JSON document. There is nothing in it that differs between two plays in
 // which the same happened. The error is w's.
-func JSON(w io.Writer, all []*Result) error {
-	doc := jsonDocument{Schema: Schema, Replays: make([]jsonReplay, len(all))}
+func JSON(w io.Writer, all []*Result, verdicts []*Judged) error {
+	doc := jsonDocument{Schema: Schema, Replays: make([]jsonReplay, len(all)), Verdicts: make([]jsonJudged, len(verdicts))}
+	for i, j := range verdicts {
+		doc.Verdicts[i] = j.json()
+	}
 	for i, p := range all {
 		doc.Replays[i] = p.json()
 	}

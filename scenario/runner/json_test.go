@@ -9,6 +9,7 @@ import (
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/scenario"
+	"github.com/isotap/isotap/scenario/oracle"
 	"github.com/isotap/isotap/scenario/replay"
 )
 
@@ -33,14 +34,40 @@ func played() *Result {
 	}
 }
 
+// judged is a verdict in which no list of the document is empty.
+func judged() *Judged {
+	step := func(n int, session, sql string, affected uint64) *replay.Result {
+		return &replay.Result{N: n, Session: session, SQL: sql, Status: replay.OK, Affected: affected}
+	}
+	const update = "UPDATE t SET v = '<script>alert(1)</script>' WHERE v < 3"
+	return &Judged{
+		Scenario: &scenario.Scenario{Name: "b", File: "b.yaml", Setup: []string{"CREATE TABLE t (v INT)"},
+			Sessions: []scenario.Session{{Name: "T1"}, {Name: "T2"}}, Steps: []scenario.Step{{Session: "T1", SQL: "BEGIN"},
+				{Session: "T2", SQL: "INSERT INTO t VALUES (1)"}, {Session: "T1", SQL: update}, {Session: "T1", SQL: "COMMIT"}}},
+		Server: history.Server{Engine: "mariadb", Version: "10"}, Level: history.RepeatableRead, Oracle: "serial",
+		Does: "transactions against orders of their statements",
+		Verdict: &oracle.Verdict{Transactions: 2, Statements: 2, ByDesign: []string{"x"},
+			NotJudged: map[string]int{"they depend on each other": 1}, Order: []int{3, 2},
+			Differences: []oracle.Difference{
+				{Step: 3, SQL: update, Aspect: oracle.Affected, Got: "2", Want: "1", By: "in autocommit, in the order 3, 2,"},
+				{SQL: "SELECT * FROM t", Aspect: oracle.Table, Got: `1 row: ("<script>")`, Want: "no rows", Known: "MDEV-1: it is known",
+					GotOnly: []string{`("<script>")`}, WantOnly: []string{"(7)"}, By: "in autocommit, in the order 3, 2,"}},
+			Replies: []oracle.Reply{{Step: 1, Got: step(1, "T1", "BEGIN", 0)},
+				{Step: 2, Got: step(2, "T2", "INSERT INTO t VALUES (1)", 1), Want: step(2, "T2", "INSERT INTO t VALUES (1)", 1)},
+				{Step: 3, Got: step(3, "T1", update, 2), Want: step(1, "T1", update, 1)},
+				{Step: 4, Got: step(4, "T1", "COMMIT", 0)}}},
+	}
+}
+
 func TestJSONSaysWhatHappened(t *testing.T) {
 	var b strings.Builder
-	if err := JSON(&b, []*Result{played()}); err != nil {
+	if err := JSON(&b, []*Result{played()}, []*Judged{judged()}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`"schema": "isotap-replay/1"`, `"sql": "SELECT a < b"`, "null\n            ]",
 		`"done_after": 0`, `"summary": "of t"`, `"Lock. It is not enough here, another cycle remains."`,
-		`"found lost update, expected write skew"`} {
+		`"found lost update, expected write skew"`, `"text": "step 3, rows changed: the server said 2; in autocommit, in the order 3, 2, it is 1"`,
+		`"aspect": "table at the end"`} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %s in\n%s", want, b.String())
 		}
@@ -53,7 +80,7 @@ func TestDocumentationNamesEveryFieldOfJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	if err := JSON(&b, []*Result{played()}); err != nil {
+	if err := JSON(&b, []*Result{played()}, []*Judged{judged()}); err != nil {
 		t.Fatal(err)
 	}
 	var doc map[string]any
