@@ -135,7 +135,7 @@ func playOnce(t *testing.T, s *runner.Runner, sc *scenario.Scenario, level histo
 		t.Errorf("%s at %s: %s", path, level, text)
 	}
 	var b strings.Builder
-	if err := runner.JSON(&b, []*runner.Result{p}); err != nil {
+	if err := runner.JSON(&b, []*runner.Result{p}, nil); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

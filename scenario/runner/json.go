@@ -75,8 +75,8 @@ type (
 	}
 )
 
-// JSON writes the performances and verdicts as one indented JSON document. There is nothing in it that differs between two plays in
-// which the same happened. The error is w's.
+// JSON writes the performances and verdicts as one indented JSON document. There is nothing in it that differs between
+// two plays in which the same happened. The error is w's.
 func JSON(w io.Writer, all []*Result, verdicts []*Judged) error {
 	doc := jsonDocument{Schema: Schema, Replays: make([]jsonReplay, len(all)), Verdicts: make([]jsonJudged, len(verdicts))}
 	for i, j := range verdicts {
