@@ -279,12 +279,20 @@ func (st *statement) intoVariables(s *Session) span {
 	to := into + 1
 	for ; to <= st.last() && st.Tokens[to].Kind == mysqltoken.Variable &&
 		!strings.HasPrefix(st.tok(to), "@@"); to += 2 {
-		if !st.mark(to+1, ",") {
-			return span{into, to + 1}
+		if st.mark(to+1, ",") {
+			continue
 		}
+		if to < st.last() && !st.is(to+1, behindInto...) {
+			break // an expression is no variable: the server refuses it
+		}
+		return span{into, to + 1}
 	}
 	return span{}
 }
+
+// behindInto are the words that may stand behind the variables of INTO.
+var behindInto = []string{"FROM", "WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "OFFSET", "FETCH", "PROCEDURE",
+	"FOR", "LOCK", "UNION", "INTERSECT", "EXCEPT", "MINUS"}
 
 // keepInVariables makes a SELECT ... INTO put the identities, which stand behind its select list already,
 // into variables behind the client's. They are the session's own until the next such statement.

@@ -94,6 +94,8 @@ func (v verb) plainString(i int) (value []byte, ok bool) {
 	case kind == mysqltoken.Number && hexadecimal:
 	case kind != mysqltoken.String || len(text) < 2:
 		return nil, false
+	case (text[0] == 'x' || text[0] == 'X') && len(text) < 3: // it does not end
+		return nil, false
 	case text[0] == 'x' || text[0] == 'X':
 		digits = text[2 : len(text)-1]
 	case text[0] != '\'' && text[0] != '"', strings.ContainsAny(text[1:len(text)-1], `\'"`), !ascii(text):

@@ -1,5 +1,7 @@
 package postgres
 
+import "strings"
+
 // versionNames are the names that a RETURNING clause gives to the version that was there before and to the one
 // that is there now, from PostgreSQL 18 on. RETURNING WITH (OLD AS o, NEW AS n) gives others; the grammar
 // does not know it, and reads blanks there: text[from:to], counted from the statement's start.
@@ -36,9 +38,10 @@ func (st *statement) versionNames() versionNames {
 	}
 }
 
-// hidden returns the statement's text with blanks in the place of WITH (...).
+// hidden returns the statement's text with blanks in the place of WITH (...). A text that does not have it there, as a
+// part of the statement, stays as it is.
 func (v *versionNames) hidden(text string) string {
-	if v.to == 0 {
+	if v.to == 0 || v.to > len(text) || !strings.EqualFold(text[v.from:v.from+len("WITH")], "WITH") {
 		return text
 	}
 	b := []byte(text)

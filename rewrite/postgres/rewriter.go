@@ -160,13 +160,13 @@ func (pl *planner) rewrite() error {
 	if !pl.session.utf8() && !pl.plainNames() {
 		return refusal(history.ReasonCharset)
 	}
-	if pl.session.Version >= 18 {
-		pl.versions = pl.st.versionNames()
-	}
 	declares := pl.plan.Session.Cursor != nil
 	if declares {
 		_, query := pl.st.declaration()
 		pl.st = &statement{text: pl.st.text, toks: pl.st.toks[query:]}
+	}
+	if pl.session.Version >= 18 {
+		pl.versions = pl.st.versionNames()
 	}
 	tree, err := parse(pl.readable(pl.st.source()))
 	if err != nil {
