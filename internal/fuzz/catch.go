@@ -158,7 +158,7 @@ func (h *fuzzer) whole(c *Catch) *scenario.Scenario {
 	return atLevel(s, c.Level)
 }
 
-// atLevel gives all of a scenario's sessions a level.
+// atLevel sets the level of all of a scenario's sessions, and returns the scenario.
 func atLevel(s *scenario.Scenario, level workload.Isolation) *scenario.Scenario {
 	for i := range s.Sessions {
 		s.Sessions[i].Level = level.Level.String()

@@ -21,7 +21,7 @@ import (
 const Schema = "isotap-fuzz/1"
 
 // The types below are the schema, as docs/fuzz-json.md describes it: their fields stand in the order in which they are
-// written, and all of them are always written. A hunt's state file has a hunt of them, too.
+// written, and all of them are always written.
 type (
 	jsonDocument struct {
 		Schema string     `json:"schema"`

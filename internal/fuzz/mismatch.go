@@ -104,7 +104,7 @@ func (h *fuzzer) reduceMismatch(ctx context.Context, m *Mismatch) error {
 	return write(m.File, m.Scenario)
 }
 
-// smallMismatch reduces the scenario of a difference, if a replay shows it; else it gives nil.
+// smallMismatch reduces the scenario of a difference. It returns nil if no replay shows it.
 func (h *fuzzer) smallMismatch(ctx context.Context, m *Mismatch, shows reduce.Shows) (small *Reduced, tried int,
 	err error) {
 	for range attempts {

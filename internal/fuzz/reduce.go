@@ -209,7 +209,7 @@ func (h *fuzzer) best(ctx context.Context, c *Catch) (best *Reduced, tried int, 
 	return best, tried, nil
 }
 
-// errLate says that there is no time any more to make something small.
+// errLate is what ends a reduction that comes too late to begin.
 var errLate = errors.New("there is no time for it any more")
 
 // small reduces a scenario that shows a catch. What stays large as long as the statements are to be of the same kinds

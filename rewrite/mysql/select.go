@@ -291,8 +291,7 @@ func (st *statement) intoVariables(s *Session) span {
 }
 
 // behindInto are the words that may stand behind the variables of INTO.
-var behindInto = []string{"FROM", "WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "OFFSET", "FETCH", "PROCEDURE",
-	"FOR", "LOCK", "UNION", "INTERSECT", "EXCEPT", "MINUS"}
+var behindInto = slices.Concat([]string{"FROM", "UNION", "INTERSECT", "EXCEPT", "MINUS"}, clauseEnds)
 
 // keepInVariables makes a SELECT ... INTO put the identities, which stand behind its select list already,
 // into variables behind the client's. They are the session's own until the next such statement.

@@ -89,22 +89,22 @@ func (v verb) plainString(i int) (value []byte, ok bool) {
 		return nil, false
 	}
 	text := v.st.tok(i)
-	digits, hexadecimal := strings.CutPrefix(strings.ToLower(text), "0x")
-	switch kind := v.st.Tokens[i].Kind; {
-	case kind == mysqltoken.Number && hexadecimal:
-	case kind != mysqltoken.String || len(text) < 2:
-		return nil, false
-	case (text[0] == 'x' || text[0] == 'X') && len(text) < 3: // it does not end
-		return nil, false
-	case text[0] == 'x' || text[0] == 'X':
-		digits = text[2 : len(text)-1]
-	case text[0] != '\'' && text[0] != '"', strings.ContainsAny(text[1:len(text)-1], `\'"`), !ascii(text):
-		return nil, false
-	default:
-		return []byte(text[1 : len(text)-1]), true
+	if digits, ok := strings.CutPrefix(strings.ToLower(text), "0x"); ok && v.st.Tokens[i].Kind == mysqltoken.Number {
+		value, err := hex.DecodeString(digits)
+		return value, err == nil
 	}
-	value, err := hex.DecodeString(digits)
-	return value, err == nil
+	letters := strings.TrimLeft(text, "xX")
+	last := len(letters) - 1
+	if v.st.Tokens[i].Kind != mysqltoken.String || last < 1 || letters[last] != letters[0] || // it has no end
+		letters[0] != '\'' && letters[0] != '"' {
+		return nil, false
+	}
+	letters = letters[1:last]
+	if text[0] == 'x' || text[0] == 'X' {
+		value, err := hex.DecodeString(letters)
+		return value, err == nil
+	}
+	return []byte(letters), !strings.ContainsAny(letters, `\'"`) && ascii(text)
 }
 
 // set classifies SET. Only assignments to user variables leave the session as it was.

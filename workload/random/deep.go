@@ -10,9 +10,8 @@ import (
 // laterals reports whether there is LATERAL.
 func (e Engine) laterals() bool { return e.postgresql() || e.Name == dbms.MySQL && !e.old() }
 
-// deepQuery draws a SELECT of a form that IsoRel's generator does not have. What it gives hangs on the rows alone, not
-// on their order: a LIMIT stands behind an order of all columns, and of windows only those are asked that give equal
-// rows the same.
+// deepQuery draws a SELECT of a form that IsoRel's generator does not have. The order of rows does not change what it
+// returns: a LIMIT stands behind an order of all columns, and windows rank or count, which is the same for equal rows.
 func (s *source) deepQuery() string {
 	forms := []func() string{s.windowOfWith, s.twoWiths, s.groupedJoin, s.derivedUnion, s.derivedLimit, s.nestedSets}
 	if s.g.engine.laterals() {
@@ -52,7 +51,7 @@ func (s *source) twoWiths() string {
 		s.comparison(scope{with, other}, 1), s.condition(joined, 1))
 }
 
-// groupedJoin groups what a join in FROM gives.
+// groupedJoin groups the rows of a join in FROM.
 func (s *source) groupedJoin() string {
 	first, from, _ := s.table()
 	second, name, _ := s.table()
@@ -205,7 +204,7 @@ func (s *source) wide(sc scope) string {
 	return " WHERE " + s.deepCondition(sc, 1)
 }
 
-// rekey gives a row, or all, another key.
+// rekey changes the key of one row, or of many.
 func (s *source) rekey() string {
 	t, sc := s.target()
 	if len(t.key) == 0 {

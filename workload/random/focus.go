@@ -20,15 +20,15 @@ type place struct {
 // focusStream is where the sources of focuses begin: behind those of all transactions.
 const focusStream = 1 << 32
 
-// wavesTogether is how many transactions of each session have one focus: sessions do not keep step.
-const wavesTogether = 2
+// perFocus is how many transactions of each session have one focus: sessions do not keep step.
+const perFocus = 2
 
 // focusOf returns the focus of transaction n; none where the profile wants none.
 func (g *Generator) focusOf(n int) focus {
 	if g.profile.Guided <= 0 {
 		return nil
 	}
-	s := g.source(focusStream + uint64((n-1)/(g.sessions*wavesTogether)))
+	s := g.source(focusStream + uint64((n-1)/(g.sessions*perFocus)))
 	f := make(focus, 2)
 	for i := range f {
 		t := oneOf(s, g.tables...)

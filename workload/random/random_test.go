@@ -85,11 +85,12 @@ func TestGuidedTransactionsMeet(t *testing.T) {
 		all, near := 0, 0
 		for seed := range uint64(20) {
 			g := New(Engine{Name: dbms.PostgreSQL}, Profile{Guided: guided, Sessions: 2, Transactions: 40}, seed)
+			focused := New(g.engine, Profile{Guided: 1, Sessions: 2}, seed) // of the same tables
 			if len(g.tables) < 3 {
 				continue
 			}
 			for n := 1; n <= 40; n++ {
-				f := (&Generator{engine: g.engine, profile: Profile{Guided: 1}.filled(), seed: seed, sessions: 2, tables: g.tables}).focusOf(n)
+				f := focused.focusOf(n)
 				for _, name := range tables.FindAllString(strings.Join(g.Transaction(n), "; "), -1) {
 					if all++; name == f[0].table.name || name == f[1].table.name {
 						near++
