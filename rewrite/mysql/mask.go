@@ -202,7 +202,7 @@ func (pl *planner) extendList(pos int) bool {
 func (c *masker) loadList(n *ast.LoadDataStmt) {
 	t, st := c.exposed(n.Table), c.pl.st
 	if t == nil || len(n.ColumnsAndUserVars) > 0 || c.pl.checkSpelling(visibleColumns(t)...) != nil ||
-		len(st.split()) > 1 {
+		len(st.split()) > 1 || st.executable() >= 0 { // of what such a comment holds there are no tokens
 		return
 	}
 	pos, gap := c.pl.after(st.last())
