@@ -39,6 +39,7 @@ func Alone(ctx context.Context, play Play, server history.Server, s Script, leve
 			return nil, fmt.Errorf("session %s against itself: %w", session.Name, err)
 		}
 	}
+	slices.SortFunc(all.Replies, func(x, y Reply) int { return x.Step - y.Step })
 	return &all, nil
 }
 
@@ -84,6 +85,9 @@ func (a *alone) judge(session scenario.Session) error {
 	got, err := whole.played()
 	if err != nil {
 		return err
+	}
+	for _, i := range whole.steps {
+		a.verdict.hear(i+1, got.of[i].Result)
 	}
 	for i := range a.txns {
 		a.sort(i, got)
@@ -205,6 +209,7 @@ func (a *alone) hold(t transaction, got, want *answers) {
 	a.verdict.Transactions++
 	for _, i := range t.judged {
 		a.verdict.Statements++
+		a.verdict.expect(i+1, want.of[i].Result)
 		a.verdict.Differences = append(a.verdict.Differences,
 			differences(i+1, got.of[i], want.of[i], a.script.Closed)...)
 	}

@@ -44,6 +44,18 @@ func (d Difference) JSON() JSONDifference {
 		GotOnly: listed(d.GotOnly), WantOnly: listed(d.WantOnly), By: d.By, Known: d.Known}
 }
 
+// Difference is the inverse of [Difference.JSON].
+func (j JSONDifference) Difference() Difference {
+	d := Difference{Step: j.Step, SQL: j.SQL, Aspect: j.Aspect, Got: j.Got, Want: j.Want, By: j.By, Known: j.Known}
+	if len(j.GotOnly) > 0 {
+		d.GotOnly = j.GotOnly
+	}
+	if len(j.WantOnly) > 0 {
+		d.WantOnly = j.WantOnly
+	}
+	return d
+}
+
 // JSON returns what JSON documents say of the verdict.
 func (v *Verdict) JSON() JSONVerdict {
 	j := JSONVerdict{Wrong: v.Wrong(), Transactions: v.Transactions, Statements: v.Statements, Differences: []JSONDifference{},

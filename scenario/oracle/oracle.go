@@ -18,6 +18,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/isotap/isotap/history"
@@ -49,8 +50,18 @@ var aspects = [...]string{"outcome", "rows changed", "rows", "order of the rows"
 // String returns the aspect in words.
 func (a Aspect) String() string { return aspects[a] }
 
-// MarshalText returns the aspect in words, for JSON.
+// MarshalText gives the aspect in words, for JSON.
 func (a Aspect) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// UnmarshalText is its inverse.
+func (a *Aspect) UnmarshalText(text []byte) error {
+	i := slices.Index(aspects[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("there is no aspect %q of an answer", text)
+	}
+	*a = Aspect(i)
+	return nil
+}
 
 // A Difference is something that a server answered in a transaction, and otherwise where it has to be the same.
 type Difference struct {
@@ -84,6 +95,13 @@ func (d Difference) Words() string {
 		d.Want, known)
 }
 
+// A Reply is what a step of the script was answered, and what it had to be answered.
+type Reply struct {
+	Step int // from 1
+	Got  *replay.Result
+	Want *replay.Result // nil: it is not judged
+}
+
 // A Verdict is what an oracle says of a script.
 type Verdict struct {
 	Differences []Difference
@@ -93,9 +111,24 @@ type Verdict struct {
 	Transactions, Statements int
 	// NotJudged counts statements by why they were not.
 	NotJudged map[string]int
-	// Order are the numbers of the steps in the order of [Serial] that shows the differences, or the last one that was
-	// tried.
-	Order []int
+	// Replies are those of the steps that were played, in the order in which they were sent. Order are the numbers of
+	// the steps in the order of [Serial] that shows the differences, or the last one that was tried.
+	Replies []Reply
+	Order   []int
+}
+
+// hear keeps what a step was answered.
+func (v *Verdict) hear(step int, got *replay.Result) {
+	v.Replies = append(v.Replies, Reply{Step: step, Got: got})
+}
+
+// expect keeps what a step had to be answered.
+func (v *Verdict) expect(step int, want *replay.Result) {
+	for i := range v.Replies {
+		if v.Replies[i].Step == step {
+			v.Replies[i].Want = want
+		}
+	}
 }
 
 // Wrong reports whether there is a difference that may not be.

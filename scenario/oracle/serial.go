@@ -141,6 +141,9 @@ func (t *serial) hold(g *sdg.Graph, plain *replay.Trace) error {
 		seen[t.transactionOf(nodes[n])] = true
 	}
 	t.verdict.Transactions, t.verdict.Statements = len(seen), len(order)
+	for n, i := range t.steps {
+		t.verdict.hear(i+1, &plain.Results[n])
+	}
 	for range cmp.Or(t.Orders, serialOrders) {
 		steps := make([]int, len(order))
 		for i, n := range order {
@@ -174,6 +177,7 @@ func (t *serial) compare(order []int, plain *replay.Trace) error {
 	}
 	for i, step := range order {
 		got := &plain.Results[slices.Index(t.steps, step)]
+		t.verdict.expect(step+1, &want.Results[i])
 		add(differences(step+1, answer{Result: got}, answer{Result: &want.Results[i]}, t.script.Closed)...)
 	}
 	for i := range t.script.Tables {

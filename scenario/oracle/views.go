@@ -49,6 +49,9 @@ func Views(ctx context.Context, play Play, open func(context.Context) (*replay.S
 	if v.trace, err = play(ctx, &sc, level); err != nil {
 		return nil, err
 	}
+	for i := range s.Steps {
+		v.verdict.hear(i+1, &v.trace.Results[i])
+	}
 	if err := v.walk(); err != nil {
 		return nil, fmt.Errorf("views of %s: %w", s.Name, err)
 	}

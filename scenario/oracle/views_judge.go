@@ -145,9 +145,11 @@ func (j *judging) hold(scenes []scene) (why string, err error) {
 		case len(all) > 0:
 			if i == 0 {
 				first = all
+				j.verdict.expect(j.step, t.answer.Result)
 			}
 		case fits == nil:
 			fits, wrote = &scenes[i], t.wrote()
+			j.verdict.expect(j.step, t.answer.Result)
 			j.settle(scenes, x)
 			if j.got.Status == replay.OK {
 				j.store.apply(j.of, t, j.verb == updates)

@@ -36,6 +36,9 @@ func played() *Result {
 
 // judged is a verdict in which no list of the document is empty.
 func judged() *Judged {
+	step := func(n int, session, sql string, affected uint64) *replay.Result {
+		return &replay.Result{N: n, Session: session, SQL: sql, Status: replay.OK, Affected: affected}
+	}
 	const update = "UPDATE t SET v = '<script>alert(1)</script>' WHERE v < 3"
 	return &Judged{
 		Scenario: &scenario.Scenario{Name: "b", File: "b.yaml", Setup: []string{"CREATE TABLE t (v INT)"},
@@ -48,7 +51,11 @@ func judged() *Judged {
 			Differences: []oracle.Difference{
 				{Step: 3, SQL: update, Aspect: oracle.Affected, Got: "2", Want: "1", By: "in autocommit, in the order 3, 2,"},
 				{SQL: "SELECT * FROM t", Aspect: oracle.Table, Got: `1 row: ("<script>")`, Want: "no rows", Known: "MDEV-1: it is known",
-					GotOnly: []string{`("<script>")`}, WantOnly: []string{"(7)"}, By: "in autocommit, in the order 3, 2,"}}},
+					GotOnly: []string{`("<script>")`}, WantOnly: []string{"(7)"}, By: "in autocommit, in the order 3, 2,"}},
+			Replies: []oracle.Reply{{Step: 1, Got: step(1, "T1", "BEGIN", 0)},
+				{Step: 2, Got: step(2, "T2", "INSERT INTO t VALUES (1)", 1), Want: step(2, "T2", "INSERT INTO t VALUES (1)", 1)},
+				{Step: 3, Got: step(3, "T1", update, 2), Want: step(1, "T1", update, 1)},
+				{Step: 4, Got: step(4, "T1", "COMMIT", 0)}}},
 	}
 }
 
