@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,12 +43,9 @@ Exit status:
   1   there was one, an answer that is wrong, or the server did what no healthy server does, or isotap itself failed`
 
 func fuzzCommand() *cobra.Command {
-	o := fuzz.Options{Dir: "isotap-fuzz", Duration: time.Minute, Reduce: 3,
-		ReduceTime: 3 * time.Minute, Lanes: 2}
-	var on servers
-	seen := observing{mode: itemsMode, identity: systemIdentity}
-	var isolation, profile, oracles string
-	var asJSON bool
+	h := hunting{Options: fuzz.Options{Dir: "isotap-fuzz", Duration: time.Minute, Reduce: 3, ReduceTime: 3 * time.Minute,
+		Lanes: 2}, seen: observing{mode: itemsMode, identity: systemIdentity}}
+	o := &h.Options
 	c := &cobra.Command{
 		Use:   "fuzz",
 		Short: "Hunt a server for isolation anomalies with random transactions",
@@ -56,11 +55,11 @@ func fuzzCommand() *cobra.Command {
 		Args: noArguments,
 	}
 	f := c.Flags()
-	on.flags(c, "hunt")
-	seen.flags(c)
-	f.StringVar(&isolation, "isolation", "all",
+	h.on.flags(c, "hunt")
+	h.seen.flags(c)
+	f.StringVar(&h.isolation, "isolation", "all",
 		"levels, separated by commas, or all that the server has: they take turns; OPTIMISTIC behind one is for TiDB")
-	f.StringVar(&oracles, "oracle", string(fuzz.Graph), "what tells that the server is wrong, separated by commas, or all: graph finds "+
+	f.StringVar(&h.oracles, "oracle", string(fuzz.Graph), "what tells that the server is wrong, separated by commas, or all: graph finds "+
 		"anomalies among concurrent transactions; alone holds each transaction against its own statements in autocommit; "+
 		"serial holds concurrent ones against those, in orders that their dependencies allow; "+
 		"views holds each statement against itself on what it has to see")
@@ -69,7 +68,7 @@ func fuzzCommand() *cobra.Command {
 	f.IntVar(&o.Rounds, "rounds", 0, "end after so many rounds")
 	f.Uint64Var(&o.Seed, "seed", 1, "the first round's seed; each further one has the next")
 	f.IntVar(&o.Lanes, "lanes", o.Lanes, "how many rounds go on at the same time, each in a database of its own")
-	f.StringVar(&profile, "profile", "shallow",
+	f.StringVar(&h.profile, "profile", "shallow",
 		"shallow (IsoRel's statements), deep (more forms, further nested, and transactions that meet), conflicts (writes of the same few "+
 			"rows), or a YAML file that says how large everything is and how often each kind of statement comes (docs/fuzz.md)")
 	f.StringVar(&o.Dir, "out", o.Dir, "directory for what is found")
@@ -78,73 +77,129 @@ func fuzzCommand() *cobra.Command {
 	f.IntVar(&o.Reduce, "reduce", o.Reduce, "how many findings of each anomaly and level to make small")
 	f.DurationVar(&o.ReduceTime, "reduce-time", o.ReduceTime, "how long findings are made small after the hunt, all together, "+
 		"wrong answers and violations first; 0: until all are small")
-	f.BoolVar(&asJSON, "json", false, "print the tally as JSON (docs/fuzz-json.md)")
-	c.RunE = func(c *cobra.Command, _ []string) (err error) {
-		if o.ReduceTime < 0 {
-			return fmt.Errorf("--reduce-time: %s is less than none", o.ReduceTime)
-		}
-		levels, err := parseAsked(isolation, workload.ParseIsolation)
-		if err != nil {
-			return err
-		}
-		if o.Oracles, err = parseOracles(oracles); err != nil {
-			return err
-		}
-		if o.Profile, err = readProfile(profile); err != nil {
-			return err
-		}
-		if o.Profile.Duration > 0 && !c.Flags().Changed("duration") {
-			o.Duration = o.Profile.Duration
-		}
-		onStage, err := seen.options()
-		if err != nil {
-			return err
-		}
-		o.Version, o.Log = onStage.Version, c.ErrOrStderr()
-		var status exitStatus
-		var tallies []*fuzz.Tally
-		err = on.eachStage(c, onStage, func(s *runner.Runner) error {
-			o.Levels = levels.of(workload.Isolations(s.Server.Engine))
-			if len(o.Levels) == 0 {
-				return fmt.Errorf("--isolation: %s %s has none of these levels", s.Server.Engine, s.Server.Version)
-			}
-			o.ServerLog, o.Restart = nil, nil
-			var others []*runner.Runner
-			if on.started != nil {
-				o.ServerLog = func() string { return on.started.Log() }
-				o.Restart = func(context.Context) (*runner.Runner, error) {
-					s, err := on.restart(c, onStage)
-					if err == nil {
-						others = append(others, s)
-					}
-					return s, err
-				}
-			}
-			tally, err := fuzz.Run(c.Context(), s, o)
-			for _, s := range others {
-				_ = s.Close() // it fails where the server is gone
-			}
-			if tally == nil {
-				return err
-			}
-			if tally.Failed() {
-				status = 1
-			}
-			if asJSON {
-				tallies = append(tallies, tally)
-				return err
-			}
-			return errors.Join(err, tally.Text(c.OutOrStdout()))
-		})
-		if asJSON && (err == nil || len(tallies) > 0) {
-			err = errors.Join(err, fuzz.JSON(c.OutOrStdout(), tallies))
-		}
-		if err != nil {
-			return err
-		}
-		return status.orNil()
-	}
+	f.BoolVar(&h.json, "json", false, "print the tally as JSON (docs/fuzz-json.md)")
+	f.StringVar(&h.resume, "resume", "",
+		"go on with the hunt whose findings are in this directory: with its next round, and what it did not make small yet")
+	must(c.MarkFlagDirname("resume"))
+	c.MarkFlagsMutuallyExclusive("resume", "out")
+	c.RunE = func(c *cobra.Command, _ []string) error { return h.run(c) }
 	return c
+}
+
+// A hunting is what the flags of `isotap fuzz` say.
+type hunting struct {
+	fuzz.Options
+	on                          servers
+	seen                        observing
+	isolation, profile, oracles string
+	json                        bool
+	resume                      string
+	levels                      asked[workload.Isolation]
+	tallies                     []*fuzz.Tally // of servers that are done
+}
+
+// run hunts on all servers.
+func (h *hunting) run(c *cobra.Command) error {
+	if err := h.read(c); err != nil {
+		return err
+	}
+	onStage, err := h.seen.options()
+	if err != nil {
+		return err
+	}
+	h.Version, h.Log = onStage.Version, c.ErrOrStderr()
+	var status exitStatus
+	out := h.Dir
+	err = h.on.eachStage(c, onStage, func(s *runner.Runner) error {
+		if len(h.on.engines)+len(h.on.upstreams) > 1 {
+			h.Dir = filepath.Join(out, fmt.Sprintf("%d-%s", len(h.tallies)+1, s.Server.Engine))
+		}
+		tally, err := h.hunt(c, s, onStage)
+		if tally == nil {
+			return err
+		}
+		h.tallies = append(h.tallies, tally)
+		if tally.Failed() {
+			status = 1
+		}
+		if !h.json {
+			err = errors.Join(err, tally.Text(c.OutOrStdout()))
+		}
+		if err == nil && tally.End == fuzz.Interrupted {
+			return errInterrupted
+		}
+		return err
+	})
+	if errors.Is(err, errInterrupted) {
+		err = nil
+	}
+	if h.json && len(h.tallies) > 0 {
+		err = errors.Join(err, fuzz.JSON(c.OutOrStdout(), h.tallies))
+	}
+	if err != nil {
+		return err
+	}
+	return status.orNil()
+}
+
+// errInterrupted keeps a hunt that was interrupted from going on with the next server.
+var errInterrupted = errors.New("the hunt was interrupted")
+
+// read makes options of the flags, and of those of the hunt that is gone on with.
+func (h *hunting) read(c *cobra.Command) (err error) {
+	if h.resume != "" {
+		if err := h.recall(c); err != nil {
+			return err
+		}
+	}
+	if h.ReduceTime < 0 {
+		return fmt.Errorf("--reduce-time: %s is less than none", h.ReduceTime)
+	}
+	if h.levels, err = parseAsked(h.isolation, workload.ParseIsolation); err != nil {
+		return err
+	}
+	if h.Oracles, err = parseOracles(h.oracles); err != nil {
+		return err
+	}
+	if h.From == nil {
+		if h.Profile, err = readProfile(h.profile); err != nil {
+			return err
+		}
+		if h.Profile.Duration > 0 && !c.Flags().Changed("duration") {
+			h.Duration = h.Profile.Duration
+		}
+	}
+	h.Asked = map[string]string{"duration": h.Duration.String(), "rounds": strconv.Itoa(h.Rounds)}
+	for _, name := range append(slices.Clone(sameFlags), freeFlags...) {
+		h.Asked[name] = c.Flags().Lookup(name).Value.String()
+	}
+	return nil
+}
+
+// hunt hunts on one server.
+func (h *hunting) hunt(c *cobra.Command, s *runner.Runner, onStage runner.Options) (*fuzz.Tally, error) {
+	h.Levels = h.levels.of(workload.Isolations(s.Server.Engine))
+	if len(h.Levels) == 0 {
+		return nil, fmt.Errorf("--isolation: %s %s has none of these levels", s.Server.Engine, s.Server.Version)
+	}
+	h.ServerLog, h.Restart, h.Asked["engine"] = nil, nil, ""
+	var others []*runner.Runner
+	if h.on.started != nil {
+		h.Asked["engine"] = h.on.engine.Name
+		h.ServerLog = func() string { return h.on.started.Log() }
+		h.Restart = func(context.Context) (*runner.Runner, error) {
+			s, err := h.on.restart(c, onStage)
+			if err == nil {
+				others = append(others, s)
+			}
+			return s, err
+		}
+	}
+	tally, err := fuzz.Run(c.Context(), s, h.Options)
+	for _, s := range others {
+		_ = s.Close() // it fails where the server is gone
+	}
+	return tally, err
 }
 
 // parseOracles reads the names of oracles.

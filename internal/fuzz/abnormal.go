@@ -77,7 +77,10 @@ func (h *fuzzer) broken(ctx context.Context, r *round, err error) error {
 		}
 		odd = append([]random.Odd{{Code: gone, Message: end.Error()}}, odd...)
 	}
-	return h.strange(r, odd)
+	if err := h.strange(r, odd); err != nil {
+		return err
+	}
+	return h.advance(r.seed)
 }
 
 // strange keeps what a round met that no healthy server does. The first time its schedule is written, its recording,

@@ -207,7 +207,7 @@ func TestLostConnectionsScheduleIsSaved(t *testing.T) {
 // scheduleSaved reports whether the schedule of seed 1 is there.
 func scheduleSaved(t *testing.T, dir string) {
 	t.Helper()
-	s := readScenario(t, filepath.Join(dir, "abnormal-1.yaml"))
+	s := readSaved(t, filepath.Join(dir, "abnormal-1.yaml"))
 	if len(s.Setup) == 0 || len(s.Steps) < len(s.Sessions) {
 		t.Errorf("%d statements of set-up, %d steps of %d sessions", len(s.Setup), len(s.Steps), len(s.Sessions))
 	}

@@ -75,7 +75,7 @@ func TestWrongAnswersOfTransactionsAreMadeSmall(t *testing.T) {
 	if m.Key != key || m.Seen != 3 || m.Shown != replays || len(m.Scenario.Steps) > 2 {
 		t.Errorf("%s, in %d rounds, shown %d times, by %d steps", m.Key, m.Seen, m.Shown, len(m.Scenario.Steps))
 	}
-	if saved := readScenario(t, m.File); len(saved.Steps) != len(m.Scenario.Steps) ||
+	if saved := readSaved(t, m.File); len(saved.Steps) != len(m.Scenario.Steps) ||
 		saved.Sessions[0].Level != history.Serializable.String() {
 		t.Errorf("the file has %d steps at %s", len(saved.Steps), saved.Sessions[0].Level)
 	}

@@ -37,6 +37,8 @@ type Catch struct {
 type occurrence struct {
 	round   *round
 	finding *analyzer.Finding
+	// whole is all that is left of one of an earlier run; nil of one of this.
+	whole *scenario.Scenario
 }
 
 // maxOccurrences is how many of a catch's occurrences are kept: what a replay of one round does not show, that of
@@ -90,12 +92,12 @@ func (h *fuzzer) catch(r *round, f *analyzer.Finding) error {
 		if c.last != r.seed {
 			c.Seen, c.last = c.Seen+1, r.seed
 			if len(c.seen) < maxOccurrences {
-				c.seen = append(c.seen, occurrence{r, f})
+				c.seen = append(c.seen, occurrence{round: r, finding: f})
 			}
 		}
 		return nil
 	}
-	c := &Catch{Key: key, Level: r.level, Seed: r.seed, Finding: f, Seen: 1, seen: []occurrence{{r, f}}, last: r.seed}
+	c := &Catch{Key: key, Level: r.level, Seed: r.seed, Finding: f, Seen: 1, seen: []occurrence{{round: r, finding: f}}, last: r.seed}
 	h.tally.seen[key] = c
 	h.tally.Catches = append(h.tally.Catches, c)
 	h.tally.Levels[r.level].of(f).Unique++
@@ -142,11 +144,10 @@ func (h *fuzzer) keep(r *round) error {
 }
 
 func write(name string, s *scenario.Scenario) error {
-	file, err := private.Create(name)
-	if err != nil {
+	if err := replace(name, s.Write); err != nil {
 		return fmt.Errorf("write what was found: %w", err)
 	}
-	return errors.Join(s.Write(file), file.Close())
+	return nil
 }
 
 // whole is all that a catch's first round sent until its transactions had ended, as a scenario of that anomaly.

@@ -4,7 +4,8 @@
 // others), made small by scenario/reduce.
 //
 // fuzzer.go goes round and round, round.go is one round, tally.go counts, catch.go is what was found, reduce.go makes
-// it small; abnormal.go is what no healthy server does, beyond.go what IsoRel does not see.
+// it small; state.go goes on with a hunt, json.go writes it; abnormal.go is what no healthy server does, beyond.go what
+// IsoRel does not see.
 //
 // judged.go has the oracles that play scripts judge them, and mismatch.go is what these find; alone.go, serial.go and
 // views.go make the scripts, mixed.go those of several sessions.
@@ -13,8 +14,10 @@ package fuzz
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,6 +49,10 @@ type Options struct {
 	// Restart gives a runner on a server in the place of the one that is gone, when nothing works on that one any more.
 	// Its giver closes it, after Run. Nil: the run ends with its server.
 	Restart func(context.Context) (*runner.Runner, error)
+	// From is the hunt in Dir that is gone on with: Duration and Rounds are those of both together; nil: a new one
+	// begins. Asked is kept in Dir for who goes on with this one.
+	From    *State
+	Asked   map[string]string
 	Version string // isotap's own
 	Log     io.Writer
 	// Progress is called after each round, if it is not nil.
@@ -58,10 +65,16 @@ type fuzzer struct {
 	runner *runner.Runner
 	mu     sync.Mutex // for tally, and what it holds
 	tally  *Tally
-	log    sync.Mutex   // for Log
-	over   atomic.Bool  // there is no server any more
-	next   atomic.Int64 // how many rounds have begun
-	until  time.Time    // when there is no time any more to make findings small; zero: never
+	log    sync.Mutex    // for Log
+	over   atomic.Bool   // there is no server any more
+	until  time.Time     // when there is no time any more to make findings small; zero: never
+	began  time.Time     // when this run's rounds began; zero: they did not, or are over
+	before time.Duration // how long those of earlier runs took
+	// next is how many rounds have begun, left are those that an earlier run began, and underway are those that this
+	// one did, each with the oracle that it is at. All are mu's.
+	next     int
+	left     []job
+	underway map[int]int
 	// play and record play what [Alone], [Serial] and [Views] judge in place of the runner, if they are not nil.
 	play   oracle.Play
 	record oracle.Record
@@ -87,6 +100,9 @@ func Run(ctx context.Context, s *runner.Runner, o Options) (*Tally, error) {
 	}
 	h := &fuzzer{Options: o, runner: s, tally: newTally(s.Server, o.Levels)}
 	h.tally.Isotap, h.tally.Seed, h.tally.Oracles = o.Version, o.Seed, o.Oracles
+	if err := h.open(); err != nil {
+		return nil, err
+	}
 	err := h.run(ctx)
 	h.tally.End = h.end(ctx, err)
 	if err == nil && !h.over.Load() {
@@ -101,7 +117,27 @@ func Run(ctx context.Context, s *runner.Runner, o Options) (*Tally, error) {
 	case err != nil:
 		h.tally.End = Failed
 	}
-	return h.tally, err
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.tally, errors.Join(err, h.saveState())
+}
+
+// open goes on with the hunt that is asked for, or begins one.
+func (h *fuzzer) open() error {
+	if h.From != nil {
+		return h.resume(h.From)
+	}
+	if h.Dir == "" {
+		return nil
+	}
+	switch s, err := ReadState(h.Dir); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return fmt.Errorf("a hunt cannot begin in %s: %w", h.Dir, err)
+	default:
+		h.say("%s: a hunt of %d rounds was there, and cannot be gone on with any more", h.Dir, s.next)
+	}
+	return h.saveState()
 }
 
 // end returns what ended the rounds.
@@ -121,11 +157,14 @@ func (h *fuzzer) end(ctx context.Context, err error) End {
 
 // run runs rounds until there are enough, on one server after the other where they crash and can be started.
 func (h *fuzzer) run(ctx context.Context) error {
-	began := time.Now()
-	defer func() { h.tally.Hunted = time.Since(began) }()
+	h.began, h.before = time.Now(), h.tally.Hunted
+	defer func() {
+		h.tally.Hunted = h.before + time.Since(h.began)
+		h.began = time.Time{}
+	}()
 	hunting, cancel := ctx, context.CancelFunc(func() {})
 	if h.Duration > 0 {
-		hunting, cancel = context.WithTimeout(ctx, h.Duration)
+		hunting, cancel = context.WithTimeout(ctx, h.Duration-h.before)
 	}
 	defer cancel()
 	for {
@@ -164,17 +203,22 @@ func (h *fuzzer) rounds(ctx context.Context) error {
 }
 
 // more reports whether there are rounds to begin.
-func (h *fuzzer) more() bool { return h.Rounds == 0 || h.next.Load() < int64(h.Rounds) }
+func (h *fuzzer) more() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.Rounds == 0 || h.next < h.Rounds || len(h.left)+len(h.underway) > 0
+}
 
 // lane runs one round after the other, each in a database of its own.
 func (h *fuzzer) lane(ctx context.Context) error {
 	for ctx.Err() == nil && !h.over.Load() {
-		n := int(h.next.Add(1) - 1)
-		if h.Rounds > 0 && n >= h.Rounds {
+		next, ok := h.begin()
+		if !ok {
 			return nil
 		}
+		n := next.Round
 		seed := h.Seed + uint64(n)
-		if err := h.judge(ctx, seed, h.Levels[n%len(h.Levels)]); err != nil {
+		if err := h.judge(ctx, seed, h.Levels[n%len(h.Levels)], next.Oracle); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
@@ -184,9 +228,9 @@ func (h *fuzzer) lane(ctx context.Context) error {
 	return nil
 }
 
-// judge runs one round of each oracle.
-func (h *fuzzer) judge(ctx context.Context, seed uint64, level workload.Isolation) error {
-	for _, o := range h.Oracles {
+// judge runs one round of each oracle, from one on.
+func (h *fuzzer) judge(ctx context.Context, seed uint64, level workload.Isolation, from int) error {
+	for _, o := range h.Oracles[from:] {
 		var err error
 		switch o {
 		case Graph:

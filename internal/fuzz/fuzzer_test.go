@@ -74,7 +74,7 @@ func TestRunsFindWhatIsThere(t *testing.T) {
 				t.Errorf("READ COMMITTED shows nothing:\n%s", text.String())
 			}
 			for _, c := range tally.Catches {
-				readScenario(t, c.File)
+				readSaved(t, c.File)
 				if _, err := os.Stat(filepath.Join(dir, fmt.Sprintf("report-%d.html", c.Seed))); err != nil {
 					t.Error(err)
 				}
@@ -104,14 +104,14 @@ func TestRunsTakeTiDBsModesInTurn(t *testing.T) {
 		}
 	}
 	for _, c := range tally.Catches {
-		s := readScenario(t, c.File)
+		s := readSaved(t, c.File)
 		if began := s.Steps[0].SQL; began == "BEGIN OPTIMISTIC" != c.Level.Optimistic {
 			t.Errorf("%s: its first transaction begins with %q", c.Key, began)
 		}
 	}
 }
 
-func readScenario(t *testing.T, name string) *scenario.Scenario {
+func readSaved(t *testing.T, name string) *scenario.Scenario {
 	t.Helper()
 	file, err := os.Open(name)
 	if err != nil {

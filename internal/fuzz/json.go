@@ -198,11 +198,7 @@ func (t *Tally) graphJSON() jsonGraph {
 		o := t.Kinds[k]
 		g.Kinds = append(g.Kinds, jsonKind{k.String(), o.Exact, o.Inexact, o.Opaque})
 	}
-	reasons := make(map[string]int)
-	for reason, n := range t.Reasons {
-		reasons[reason.String()] += n
-	}
-	g.Reasons = countsJSON(reasons)
+	g.Reasons = countsJSON(t.Reasons)
 	for _, code := range slices.Sorted(maps.Keys(r.Mistakes)) {
 		m := r.Mistakes[code]
 		g.Mistakes = append(g.Mistakes, jsonMistake{m.Code, m.Message, m.SQL, m.Count})

@@ -48,7 +48,7 @@ func (h *fuzzer) judgeScript(ctx context.Context, by Oracle, s oracle.Script, g 
 			return err
 		}
 	}
-	return nil
+	return h.advance(seed)
 }
 
 // does says what oracles that play scripts do.
@@ -112,9 +112,14 @@ func (t *JudgedTally) add(v *oracle.Verdict) {
 		}
 	}
 	for why, n := range v.NotJudged {
-		if t.NotJudged == nil {
-			t.NotJudged = make(map[string]int)
-		}
-		t.NotJudged[why] += n
+		t.leaveOut(why, n)
 	}
+}
+
+// leaveOut counts statements that are not judged.
+func (t *JudgedTally) leaveOut(why string, n int) {
+	if t.NotJudged == nil {
+		t.NotJudged = make(map[string]int)
+	}
+	t.NotJudged[why] += n
 }

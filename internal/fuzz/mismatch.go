@@ -85,19 +85,31 @@ func (h *fuzzer) reduceMismatch(ctx context.Context, m *Mismatch) error {
 	if err != nil {
 		return fmt.Errorf("reduce %q: %w", m.Key, err)
 	}
+	outcome := Done
+	switch {
+	case late(h.until):
+		outcome = Unfinished
+	case small == nil || small.Shown == 0:
+		outcome = NotShown
+	}
+	return h.settle(func() error { return m.take(outcome, small, last) }, func() {
+		if small == nil || small.Shown == 0 {
+			h.say("%s (seed %d): a replay does not show it", m.Key, m.Seed)
+			return
+		}
+		h.say("%s (seed %d): %d steps after %d tries; shown %d times of %d", m.Key, m.Seed, len(m.Scenario.Steps), tried,
+			m.Shown, replays)
+	})
+}
+
+// take keeps what a reduction came to; small is nil, or never shown, where that is nothing.
+func (m *Mismatch) take(outcome Reduction, small *Reduced, d *oracle.Difference) error {
+	m.Reduction = outcome
 	if small == nil || small.Shown == 0 {
-		m.Reduction = NotShown
-		h.say("%s (seed %d): a replay does not show it", m.Key, m.Seed)
 		return nil
 	}
-	m.Reduction = Done
-	if late(h.until) {
-		m.Reduction = Unfinished
-	}
 	small.Scenario.Name = m.Key
-	m.Scenario, m.Shown, m.Replays, m.Difference = atLevel(small.Scenario, m.Level), small.Shown, replays, *last
-	h.say("%s (seed %d): %d steps after %d tries; shown %d times of %d", m.Key, m.Seed, len(m.Scenario.Steps), tried,
-		m.Shown, replays)
+	m.Scenario, m.Shown, m.Replays, m.Difference = atLevel(small.Scenario, m.Level), small.Shown, replays, *d
 	if m.File == "" {
 		return nil
 	}

@@ -121,8 +121,11 @@ func (h *fuzzer) reduceSome(ctx context.Context, kind []*Catch) error {
 		switch {
 		case err == nil:
 		case ctx.Err() == nil && h.alive(ctx) == nil:
-			c.Reduction = NotPlayed
-			h.say("%s (seed %d): not made small: %v", c.Key, c.Seed, err)
+			failed := err
+			if err := h.settle(func() error { return c.take(NotPlayed, nil) },
+				func() { h.say("%s (seed %d): not made small: %v", c.Key, c.Seed, failed) }); err != nil {
+				return err
+			}
 		default:
 			return fmt.Errorf("reduce %q: %w", c.Key, err)
 		}
@@ -158,22 +161,42 @@ func (h *fuzzer) reduce(ctx context.Context, c *Catch) error {
 	if err != nil {
 		return err
 	}
+	outcome := Done
 	switch over := late(h.until); {
 	case over && (best == nil || !best.good()):
-		c.Reduction = Unfinished
-	case best == nil:
-		c.Reduction = NotShown
-	default:
-		c.Reduction = Done
+		outcome = Unfinished
+	case best == nil && c.Scenario == nil:
+		outcome = NotShown
+		h.say("%s (seed %d): a replay does not show it", c.Key, c.Seed)
 	}
-	if best == nil {
-		if c.Reduction == NotShown {
-			h.say("%s (seed %d): a replay does not show it", c.Key, c.Seed)
+	return h.settle(func() error { return c.take(outcome, best) }, func() {
+		if best != nil {
+			h.say("%s (seed %d): %s after %d tries; shown %d times of %d", c.Key, c.Seed, c.size(), tried, c.Shown, replays)
 		}
+	})
+}
+
+// settle takes what a reduction came to, and says so.
+func (h *fuzzer) settle(take func() error, say func()) error {
+	h.mu.Lock()
+	err := take()
+	if err == nil {
+		err = h.saveState()
+	}
+	h.mu.Unlock()
+	if err == nil {
+		say()
+	}
+	return err
+}
+
+// take keeps what a reduction came to; best is nil where that is nothing.
+func (c *Catch) take(outcome Reduction, best *Reduced) error {
+	c.Reduction = outcome
+	if best == nil {
 		return nil
 	}
 	c.Scenario, c.Shown, c.Replays = best.Scenario, best.Shown, replays
-	h.say("%s (seed %d): %s after %d tries; shown %d times of %d", c.Key, c.Seed, c.size(), tried, c.Shown, replays)
 	if c.File == "" {
 		return nil
 	}
@@ -249,10 +272,17 @@ func numbered(s *scenario.Scenario) *scenario.Scenario {
 
 // again returns a scenario that shows a catch as a round did, as small a one as there is; nil where none does.
 func (h *fuzzer) again(ctx context.Context, c *Catch, seen occurrence) (*scenario.Scenario, error) {
-	a, rows := seen.round.account(h.runner.Server.Engine), h.rows(ctx, seen.round)
-	p, err := h.first(ctx, c, a.beginnings(seen.finding, rows))
-	if p == nil && err == nil {
-		p, err = h.first(ctx, c, a.until(seen.finding))
+	rows := h.rows(ctx, seen.round)
+	var p *runner.Result
+	var err error
+	if seen.whole != nil {
+		p, err = h.first(ctx, c, []*scenario.Scenario{seen.whole})
+	} else {
+		a := seen.round.account(h.runner.Server.Engine)
+		p, err = h.first(ctx, c, a.beginnings(seen.finding, rows))
+		if p == nil && err == nil {
+			p, err = h.first(ctx, c, a.until(seen.finding))
+		}
 	}
 	if p == nil || err != nil {
 		return nil, err

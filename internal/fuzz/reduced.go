@@ -38,7 +38,7 @@ func (r Reduction) unfinished() int {
 func (r Reduction) text() string {
 	switch r {
 	case Unfinished:
-		return "; not made small for lack of time"
+		return "; not made small yet"
 	case NotShown:
 		return "; no replay shows it"
 	case NotPlayed:

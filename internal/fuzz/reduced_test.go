@@ -46,20 +46,20 @@ func TestWhatThereIsNoTimeForStaysWhole(t *testing.T) {
 	if c.Reduction != Unfinished || m.Reduction != Unfinished || c.Replays+m.Replays > 0 {
 		t.Errorf("%+v, %+v", c, m)
 	}
-	whole := readScenario(t, c.File)
+	whole := readSaved(t, c.File)
 	if whole.Expect.Anomalies[0] != "lost update" || whole.Sessions[0].Level != "REPEATABLE READ" || len(whole.Steps) < 10 {
 		t.Errorf("%d steps at %s, of %v", len(whole.Steps), whole.Sessions[0].Level, whole.Expect.Anomalies)
 	}
-	if s := readScenario(t, m.File); len(s.Steps) != 1 || s.Sessions[0].Level != "REPEATABLE READ" {
+	if s := readSaved(t, m.File); len(s.Steps) != 1 || s.Sessions[0].Level != "REPEATABLE READ" {
 		t.Errorf("%d steps at %s", len(s.Steps), s.Sessions[0].Level)
 	}
 	var text bytes.Buffer
 	if err := h.tally.Text(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"first with seed 7; not made small for lack of time: " + c.File,
-		"first with seed 7; not made small for lack of time: " + m.File,
-		"2 of these are not made small: there was no time (--reduce-time)"} {
+	for _, want := range []string{"first with seed 7; not made small yet: " + c.File,
+		"first with seed 7; not made small yet: " + m.File,
+		"2 of these are not made small yet: there was no time (--reduce-time)"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}

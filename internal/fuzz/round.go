@@ -58,6 +58,9 @@ func (h *fuzzer) round(ctx context.Context, r *round) (err error) {
 	if err := h.count(r); err != nil {
 		return err
 	}
+	if err := h.advance(r.seed); err != nil {
+		return err
+	}
 	if h.Progress != nil {
 		h.Progress(h.tally)
 	}

@@ -25,7 +25,7 @@ type Tally struct {
 	// Kinds says how well the statements of each kind were observed; Reasons counts those that were not observed
 	// exactly.
 	Kinds   map[history.Kind]analyzer.Observed
-	Reasons map[history.Reason]int
+	Reasons map[string]int // by their texts
 	Levels  map[workload.Isolation]*LevelTally
 	// Aggregated are the findings whose cycle reads by an aggregate, Aborted those that rest on what was rolled back:
 	// both are among those of Levels.
@@ -79,12 +79,15 @@ func newTally(server history.Server, levels []workload.Isolation) *Tally {
 	t := &Tally{Server: server, Began: time.Now(), Levels: make(map[workload.Isolation]*LevelTally),
 		seen: make(map[string]*Catch), odd: make(map[string]*Abnormality)}
 	t.Random.Mistakes = make(map[string]*random.Mistake)
-	t.Kinds, t.Reasons = make(map[history.Kind]analyzer.Observed), make(map[history.Reason]int)
+	t.Kinds, t.Reasons = make(map[history.Kind]analyzer.Observed), make(map[string]int)
 	for _, l := range levels {
-		t.Levels[l] = &LevelTally{Violations: make(map[analyzer.Anomaly]*Found),
-			Hazards: make(map[analyzer.Anomaly]*Found)}
+		t.Levels[l] = newLevelTally()
 	}
 	return t
+}
+
+func newLevelTally() *LevelTally {
+	return &LevelTally{Violations: make(map[analyzer.Anomaly]*Found), Hazards: make(map[analyzer.Anomaly]*Found)}
 }
 
 // found returns the counts of a class.
@@ -173,7 +176,7 @@ func (t *Tally) cover(c *analyzer.Coverage) {
 		t.Kinds[kind] = t.Kinds[kind].Plus(o)
 	}
 	for reason, n := range c.Reasons {
-		t.Reasons[reason] += n
+		t.Reasons[reason.String()] += n
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/analyzer"
-	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/scenario/reduce"
 	"github.com/isotap/isotap/workload"
 )
@@ -79,7 +78,7 @@ func (t *Tally) unfinished(w io.Writer) {
 		why = "the hunt failed"
 	}
 	if n > 0 {
-		fmt.Fprintf(w, "%d of these are not made small: %s\n", n, why)
+		fmt.Fprintf(w, "%d of these are not made small yet: %s; isotap fuzz --resume DIR goes on\n", n, why)
 	}
 }
 
@@ -168,8 +167,8 @@ func (t *Tally) coverage(w io.Writer) {
 	if len(t.Reasons) == 0 {
 		return
 	}
-	byCount := slices.SortedFunc(maps.Keys(t.Reasons), func(a, b history.Reason) int {
-		return cmp.Or(t.Reasons[b]-t.Reasons[a], strings.Compare(a.String(), b.String()))
+	byCount := slices.SortedFunc(maps.Keys(t.Reasons), func(a, b string) int {
+		return cmp.Or(t.Reasons[b]-t.Reasons[a], strings.Compare(a, b))
 	})
 	counts := make([]string, len(byCount))
 	for i, reason := range byCount {
