@@ -21,7 +21,8 @@ var robustnessSource string
 //go:embed page.css
 var pageCSS string
 
-var pageTemplate = template.Must(template.Must(template.New("page").Parse(pageSource)).Parse(robustnessSource))
+var pageTemplate = template.Must(template.Must(template.Must(template.New("page").Parse(pageSource)).
+	Parse(robustnessSource)).Parse(alarmSource))
 
 // The limits that keep the page small whatever it is given; the JSON report has everything.
 const (

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,6 +46,7 @@ type replaying struct {
 	compare   bool
 	json      bool
 	junit     string
+	html      string
 	set       []string
 	oracles   string
 	judged    []fuzz.Oracle
@@ -89,6 +91,8 @@ func replayCommand() *cobra.Command {
 	f.StringVar(&o.junit, "junit", "", "write JUnit XML to this file: "+
 		"a test case for each scenario and level of a server, which fails where something is not expected")
 	must(c.MarkFlagFilename("junit", "xml"))
+	f.StringVar(&o.html, "html", "", "write what the oracles beside graph say to this file, as a page")
+	must(c.MarkFlagFilename("html", "html"))
 	f.StringArrayVar(&o.set, "set", nil,
 		"set a variable of the server in every session, as tidb_txn_mode=optimistic; may be repeated")
 	f.StringVar(&o.oracles, "oracle", string(fuzz.Graph),
@@ -130,6 +134,9 @@ func (o *replaying) run(c *cobra.Command, files []string) error {
 	if o.judged, err = parseOracles(o.oracles); err != nil {
 		return err
 	}
+	if o.html != "" && !slices.ContainsFunc(o.judged, func(by fuzz.Oracle) bool { return by != fuzz.Graph }) {
+		return errors.New("--html needs an --oracle beside graph: of what graph finds isotap analyze writes the page")
+	}
 	onStage, err := o.onStage()
 	if err != nil {
 		return err
@@ -167,6 +174,9 @@ func (o *replaying) onStage() (runner.Options, error) {
 // sum says what is said of all that was played.
 func (o *replaying) sum(c *cobra.Command) error {
 	if err := writeFile(o.junit, func(w io.Writer) error { return runner.JUnit(w, o.played) }); err != nil {
+		return err
+	}
+	if err := writeFile(o.html, func(w io.Writer) error { return runner.HTML(w, o.verdicts) }); err != nil {
 		return err
 	}
 	switch {

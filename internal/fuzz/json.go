@@ -130,6 +130,7 @@ type (
 		Level  string `json:"level"`
 		Seed   uint64 `json:"seed"`
 		Seen   int    `json:"seen"`
+		Page   string `json:"page"`
 		oracle.JSONDifference
 		jsonFile
 	}
@@ -244,7 +245,7 @@ func (c *Catch) json() jsonCatch {
 
 func (m *Mismatch) json() jsonMismatch {
 	j := jsonMismatch{Key: m.Key, Oracle: m.Oracle, Level: m.Level.String(), Seed: m.Seed, Seen: m.Seen,
-		JSONDifference: m.Difference.JSON(), jsonFile: jsonFile{File: filepath.ToSlash(m.File), Reduction: m.Reduction,
+		Page: filepath.ToSlash(m.Page()), JSONDifference: m.Difference.JSON(), jsonFile: jsonFile{File: filepath.ToSlash(m.File), Reduction: m.Reduction,
 			Shown: m.Shown, Replays: m.Replays}}
 	j.Transactions, j.Statements = reduce.Count(m.Scenario)
 	return j

@@ -44,7 +44,7 @@ func (h *fuzzer) judgeScript(ctx context.Context, by Oracle, s oracle.Script, g 
 	defer h.mu.Unlock()
 	h.tally.Levels[level].judged(by).add(v)
 	for _, d := range v.Differences {
-		if err := h.mismatch(by, s, seed, level, d); err != nil {
+		if err := h.mismatch(by, s, seed, level, v, d); err != nil {
 			return err
 		}
 	}

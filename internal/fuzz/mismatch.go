@@ -3,6 +3,7 @@ package fuzz
 import (
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/isotap/isotap/scenario"
 	"github.com/isotap/isotap/scenario/oracle"
 	"github.com/isotap/isotap/scenario/reduce"
+	"github.com/isotap/isotap/scenario/runner"
 	"github.com/isotap/isotap/workload"
 )
 
@@ -47,7 +49,8 @@ func keyOfDifference(by Oracle, d *oracle.Difference, level workload.Isolation) 
 }
 
 // mismatch keeps a difference if it is new.
-func (h *fuzzer) mismatch(by Oracle, s oracle.Script, seed uint64, level workload.Isolation, d oracle.Difference) error {
+func (h *fuzzer) mismatch(by Oracle, s oracle.Script, seed uint64, level workload.Isolation, v *oracle.Verdict,
+	d oracle.Difference) error {
 	h.tally.Levels[level].judged(by).Differences++
 	key := keyOfDifference(by, &d, level)
 	i := slices.IndexFunc(h.tally.Mismatches, func(m *Mismatch) bool { return m.Key == key })
@@ -65,7 +68,30 @@ func (h *fuzzer) mismatch(by Oracle, s oracle.Script, seed uint64, level workloa
 		return nil
 	}
 	m.File = filepath.Join(h.Dir, fmt.Sprintf("%s-%02d.yaml", by, len(h.tally.Mismatches)))
-	return write(m.File, m.Scenario)
+	if err := write(m.File, m.Scenario); err != nil {
+		return err
+	}
+	return h.page(m, v)
+}
+
+// Page is the file of the page on a difference, beside that of its scenario; empty where there is none.
+func (m *Mismatch) Page() string {
+	if m.File == "" {
+		return ""
+	}
+	return strings.TrimSuffix(m.File, ".yaml") + ".html"
+}
+
+// page writes the page on what an oracle says of a difference's scenario.
+func (h *fuzzer) page(m *Mismatch, v *oracle.Verdict) error {
+	sc := *m.Scenario
+	sc.File = m.File
+	j := &runner.Judged{Scenario: &sc, Server: h.runner.Server, Level: m.Level.Level, Oracle: string(m.Oracle),
+		Does: m.Oracle.Does(), Verdict: v}
+	if err := replace(m.Page(), func(w io.Writer) error { return runner.HTML(w, []*runner.Judged{j}) }); err != nil {
+		return fmt.Errorf("write what was found: %w", err)
+	}
+	return nil
 }
 
 // reduceMismatch makes the scenario of a difference small.
@@ -73,13 +99,13 @@ func (h *fuzzer) reduceMismatch(ctx context.Context, m *Mismatch) error {
 	if late(h.until) || m.Reduction.isFinal() {
 		return nil
 	}
-	var last *oracle.Difference // that of the last play which showed it
+	var last *shown // by the last play that showed it
 	shows := func(ctx context.Context, s *scenario.Scenario) (bool, error) {
-		d, err := h.showsMismatch(ctx, m, s)
-		if d != nil {
-			last = d
+		x, err := h.showsMismatch(ctx, m, s)
+		if x != nil {
+			last = x
 		}
-		return d != nil, err
+		return x != nil, err
 	}
 	small, tried, err := h.smallMismatch(ctx, m, shows)
 	if err != nil {
@@ -92,7 +118,7 @@ func (h *fuzzer) reduceMismatch(ctx context.Context, m *Mismatch) error {
 	case small == nil || small.Shown == 0:
 		outcome = NotShown
 	}
-	return h.settle(func() error { return m.take(outcome, small, last) }, func() {
+	return h.settle(func() error { return h.take(m, outcome, small, last) }, func() {
 		if small == nil || small.Shown == 0 {
 			h.say("%s (seed %d): a replay does not show it", m.Key, m.Seed)
 			return
@@ -103,17 +129,26 @@ func (h *fuzzer) reduceMismatch(ctx context.Context, m *Mismatch) error {
 }
 
 // take keeps what a reduction came to; small is nil, or never shown, where that is nothing.
-func (m *Mismatch) take(outcome Reduction, small *Reduced, d *oracle.Difference) error {
+func (h *fuzzer) take(m *Mismatch, outcome Reduction, small *Reduced, last *shown) error {
 	m.Reduction = outcome
 	if small == nil || small.Shown == 0 {
 		return nil
 	}
 	small.Scenario.Name = m.Key
-	m.Scenario, m.Shown, m.Replays, m.Difference = atLevel(small.Scenario, m.Level), small.Shown, replays, *d
+	m.Scenario, m.Shown, m.Replays, m.Difference = atLevel(small.Scenario, m.Level), small.Shown, replays, last.difference
 	if m.File == "" {
 		return nil
 	}
-	return write(m.File, m.Scenario)
+	if err := write(m.File, m.Scenario); err != nil {
+		return err
+	}
+	return h.page(m, last.verdict)
+}
+
+// A shown is a difference in what an oracle says.
+type shown struct {
+	verdict    *oracle.Verdict
+	difference oracle.Difference
 }
 
 // smallMismatch reduces the scenario of a difference. It returns nil if no replay shows it.
@@ -133,7 +168,7 @@ func (h *fuzzer) smallMismatch(ctx context.Context, m *Mismatch, shows reduce.Sh
 
 // showsMismatch returns the difference of a mismatch's kind that an oracle finds in a scenario; nil where it finds
 // none.
-func (h *fuzzer) showsMismatch(ctx context.Context, m *Mismatch, s *scenario.Scenario) (*oracle.Difference, error) {
+func (h *fuzzer) showsMismatch(ctx context.Context, m *Mismatch, s *scenario.Scenario) (*shown, error) {
 	v, err := h.verdict(ctx, m.Oracle, oracle.Script{Scenario: s, Closed: true}, m.Level)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -147,5 +182,5 @@ func (h *fuzzer) showsMismatch(ctx context.Context, m *Mismatch, s *scenario.Sce
 	if i < 0 {
 		return nil, nil
 	}
-	return &v.Differences[i], nil
+	return &shown{v, v.Differences[i]}, nil
 }

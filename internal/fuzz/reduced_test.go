@@ -34,8 +34,9 @@ func TestWhatThereIsNoTimeForStaysWhole(t *testing.T) {
 	}
 	sc := &scenario.Scenario{Name: "x", Sessions: []scenario.Session{{Name: "S1"}},
 		Steps: []scenario.Step{{Session: "S1", SQL: "SELECT 1"}}}
-	if err := h.mismatch(Alone, oracle.Script{Scenario: sc}, 7, level, oracle.Difference{Step: 1, SQL: "SELECT 1",
-		Aspect: oracle.Rows, Got: "1 rows: (2)", Want: "1 rows: (1)"}); err != nil {
+	d := oracle.Difference{Step: 1, SQL: "SELECT 1", Aspect: oracle.Rows, Got: "1 row: (2)", Want: "1 row: (1)"}
+	v := &oracle.Verdict{Differences: []oracle.Difference{d}}
+	if err := h.mismatch(Alone, oracle.Script{Scenario: sc}, 7, level, v, d); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.reduceFound(t.Context()); err != nil {
@@ -52,6 +53,9 @@ func TestWhatThereIsNoTimeForStaysWhole(t *testing.T) {
 	}
 	if s := readSaved(t, m.File); len(s.Steps) != 1 || s.Sessions[0].Level != "REPEATABLE READ" {
 		t.Errorf("%d steps at %s", len(s.Steps), s.Sessions[0].Level)
+	}
+	if page, err := os.ReadFile(m.Page()); err != nil || !strings.Contains(string(page), "the server said 1 row: (2)") {
+		t.Errorf("%v: %s", err, page)
 	}
 	var text bytes.Buffer
 	if err := h.tally.Text(&text); err != nil {

@@ -80,7 +80,7 @@ func TestHuntsAreGoneOnWith(t *testing.T) {
 	}
 	// What was found is not told as new once more.
 	m := was.tally.Mismatches[0]
-	if err := is.mismatch(Serial, oracle.Script{Scenario: m.Scenario}, 12, m.Level, m.Difference); err != nil {
+	if err := is.mismatch(Serial, oracle.Script{Scenario: m.Scenario}, 12, m.Level, &oracle.Verdict{}, m.Difference); err != nil {
 		t.Fatal(err)
 	}
 	if len(is.tally.Mismatches) != 1 || is.tally.Mismatches[0].Seen != 2 {
