@@ -221,17 +221,23 @@ func (pl *planner) accompany(arms []arm, operators []int) {
 
 // keepDuplicates makes an arm a SELECT ALL, in the text and in its tree.
 func (pl *planner) keepDuplicates(a *arm) bool {
-	st, at := pl.st, -1
+	st := pl.st
+	var words []int
 	for i := a.from; i < a.to && st.Tokens[i].Start < a.node.Fields.Fields[0].Offset; i++ {
-		if st.is(i, "DISTINCT", "DISTINCTROW") {
-			at = i // the last one: those before it are in a WITH
+		switch {
+		case st.is(i, "SELECT"):
+			words = nil // those before it are in a WITH
+		case st.is(i, "DISTINCT", "DISTINCTROW"):
+			words = append(words, i) // the server takes several, but none beside ALL
 		}
 	}
-	if at < 0 {
+	if len(words) == 0 {
 		return false
 	}
-	pl.edits = append(pl.edits, edit{start: st.Tokens[at].Start, end: st.Tokens[at].End,
-		pieces: []Piece{text("ALL")}})
+	for _, at := range words {
+		pl.edits = append(pl.edits, edit{start: st.Tokens[at].Start, end: st.Tokens[at].End,
+			pieces: []Piece{text("ALL")}})
+	}
 	node := *a.node
 	node.Distinct = false
 	a.node = &node
