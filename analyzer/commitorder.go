@@ -256,7 +256,7 @@ func (c *commitOrder) writersBefore() map[rowOfTxn]int32 {
 	for v, t := range c.nodes {        // those of a session are in its order
 		session := c.s.o.txns[t].session
 		for _, r := range c.reads[v] {
-			if w, ok := latest[rowOfTxn{session, r.row}]; ok {
+			if w, ok := latest[rowOfTxn{session, r.row}]; ok && !c.s.o.txns[t].staleRead {
 				before[rowOfTxn{int32(v), r.row}] = w
 			}
 		}

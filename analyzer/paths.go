@@ -22,7 +22,7 @@ func newPaths(o *order) *paths {
 		if !o.txns[t].installed {
 			continue
 		}
-		if before, ok := latest[o.txns[t].session]; ok {
+		if before, ok := latest[o.txns[t].session]; ok && !o.txns[t].staleRead {
 			p.so[before] = t
 		}
 		latest[o.txns[t].session] = t

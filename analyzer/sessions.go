@@ -8,15 +8,18 @@ import (
 )
 
 // sessions calls yield with every two of the given transactions that follow each other in one session. One that its
-// session prepared and another ended later (PREPARE TRANSACTION) comes before none that began meanwhile.
+// session prepared and another ended later (PREPARE TRANSACTION) comes before none that began meanwhile. A stale read
+// follows none: it may miss what its session did before.
 func (o *order) sessions(txns []int32, yield func(from, to int32)) {
 	latest := make([][2]int32, len(o.store.sessions)) // the last and the one before it, from 1
 	for _, t := range txns {
 		last := &latest[o.txns[t].session]
 		for _, before := range last {
-			if before > 0 && o.ended(before-1, t) {
+			if before > 0 && !o.txns[t].staleRead && o.ended(before-1, t) {
 				yield(before-1, t)
-				break
+				if !o.txns[before-1].staleRead {
+					break
+				}
 			}
 		}
 		last[0], last[1] = t+1, last[0]
@@ -29,6 +32,9 @@ func (o *order) ended(before, t int32) bool {
 	end, start := o.txns[before].end, o.txns[t].start
 	return o.txns[before].status != history.Indeterminate && (end <= start || end <= 0 || start <= 0)
 }
+
+// seesItsTime reports whether a transaction has to see what had ended before it began, and that moment is known.
+func (t *txn) seesItsTime() bool { return t.start > 0 && !t.staleRead }
 
 // ends returns those of the given transactions whose end is known, in order of run and end.
 func (o *order) ends(local, txns []int32) []int32 {
@@ -65,7 +71,7 @@ func (o *order) times(local, txns, ends []int32, yield func(from, to int32)) {
 
 // lastEnd finds the last of the ends of a transaction's run before it began; -1 for none.
 func (o *order) lastEnd(ends []int32, t *txn) int {
-	if t.start <= 0 {
+	if !t.seesItsTime() {
 		return none
 	}
 	i, _ := slices.BinarySearchFunc(ends, t, func(e int32, t *txn) int {

@@ -107,11 +107,11 @@ func (s *search) eachInTime(rule timeRule, yield func(e int32, cycle []dep) bool
 	}
 }
 
-// starts returns the transactions of a run whose beginning is known, the latest first.
+// starts returns the transactions of a run whose beginning is known, and counts for what they read, the latest first.
 func (s *search) starts(run uint16) []int32 {
 	var starts []int32
 	for _, t := range s.nodes {
-		if s.o.txns[t].run == run && s.o.txns[t].start > 0 {
+		if s.o.txns[t].run == run && s.o.txns[t].seesItsTime() {
 			starts = append(starts, t)
 		}
 	}
@@ -217,7 +217,7 @@ func (s *search) inTime(back, forth *timeWalk, e int32, rule timeRule) []dep {
 		return nil
 	}
 	d := &s.edges[e]
-	own := s.closesInTime(e) && s.sameRun(forth.goal[at], d.from) && s.o.txns[d.from].start > 0
+	own := s.closesInTime(e) && s.sameRun(forth.goal[at], d.from) && s.o.txns[d.from].seesItsTime()
 	if own && ended < s.o.txns[d.from].start {
 		at, by, began = none, none, s.o.txns[d.from].start
 	}

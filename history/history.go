@@ -150,10 +150,15 @@ type Txn struct {
 	// Conflicts is the session's setting while the transaction ran; the weaker one where it changed.
 	// BEGIN OPTIMISTIC and BEGIN PESSIMISTIC (TiDB) count more.
 	Conflicts Conflicts
-	Implicit  bool  // an autocommitted statement
-	Start     int64 // when its first statement was sent; nanoseconds since the run's start
-	End       int64 // when the reply that ended it arrived; as Start
-	Stmts     []Stmt
+	Implicit  bool // an autocommitted statement
+	// StaleRead says that it reads as of a moment before it began, as its client asked: PostgreSQL's SET TRANSACTION
+	// SNAPSHOT. That it misses what had ended before is no fault.
+	StaleRead bool
+	// Start is no later than when it began: when its first statement was sent, or prepared; nanoseconds since the run's
+	// start.
+	Start int64
+	End   int64 // when the reply that ended it arrived; as Start
+	Stmts []Stmt
 	// Runner is of no recorded transaction: an analysis makes others of what the server's log says.
 	Runner Runner
 }

@@ -64,7 +64,8 @@ func (d *decoder) txn(t *history.Txn, into *Arena, value []byte) error {
 	t.Status = history.Status(d.in.byte())
 	t.Level = history.Level(d.in.byte())
 	flags := d.in.byte()
-	t.Implicit, t.Conflicts = flags&flagImplicit != 0, history.Conflicts(flags>>conflictsShift)
+	t.Implicit, t.StaleRead = flags&flagImplicit != 0, flags&flagStaleRead != 0
+	t.Conflicts = history.Conflicts(flags >> conflictsShift & (1<<conflictsBits - 1))
 	t.Start = d.in.varint()
 	t.End = t.Start + d.in.varint()
 	stmts := d.in.count(minStmtBytes)

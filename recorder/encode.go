@@ -10,7 +10,9 @@ import (
 // The bits of a transaction's and a statement's flag byte.
 const (
 	flagImplicit   = 1 << 0
-	conflictsShift = 1 // of a transaction: history.Conflicts stands above the flag
+	conflictsShift = 1 // of a transaction: history.Conflicts stands above the flag, in so many bits
+	conflictsBits  = 6
+	flagStaleRead  = 1 << 7
 
 	flagVoid     = 1 << 0
 	flagReason   = 1 << 1
@@ -89,6 +91,9 @@ func (e *encoder) txn(b []byte, t *history.Txn) []byte {
 	flags := byte(t.Conflicts) << conflictsShift
 	if t.Implicit {
 		flags |= flagImplicit
+	}
+	if t.StaleRead {
+		flags |= flagStaleRead
 	}
 	b = append(b, byte(t.Status), byte(t.Level), flags)
 	b = binary.AppendVarint(b, t.Start)

@@ -90,16 +90,19 @@ func (o *pendingStatement) misplanned() {
 // A transaction is the one that a session's statements are recorded in, as far as it is known. Boundaries come from the
 // status flags of the server's replies.
 //
-// While nothing has been recorded since the last end, open is nil, whatever the server has open. The savepoints, what
-// is unrecorded and outlives are of the transaction under way: end makes them ready for the next.
+// While nothing has been recorded since the last end, open is nil, whatever the server has open. The savepoints, began,
+// what is unrecorded and outlives are of the transaction under way: end makes them ready for the next.
 type transaction struct {
 	session session.Options // whose transactions these are
 
 	inTrans    bool // SERVER_STATUS_IN_TRANS, as the last reply had it
 	autocommit bool
 	// open is the transaction that statements are recorded in.
-	open       *history.Txn
-	capacity   txnstate.StmtCapacity
+	open     *history.Txn
+	capacity txnstate.StmtCapacity
+	// began is when the first statement of the transaction was sent, where open is nil and the server has one open:
+	// what is not recorded may have taken its snapshot (EXPLAIN, CHECKSUM TABLE); 0: there was none.
+	began      int64
 	next       nextLevel
 	savepoints txnstate.Savepoints
 	unrecorded txnstate.Unrecorded
@@ -157,7 +160,7 @@ func (t *transaction) reset() {
 // observe begins the record of a statement that is sent at now, in a session with those settings. One that leaves no
 // trace in a history, such as SET NAMES, has no transaction.
 func (t *transaction) observe(plan *sqlmysql.Plan, in *settings, now int64) *pendingStatement {
-	o := &pendingStatement{plan: plan, wasInTrans: t.inTrans}
+	o := &pendingStatement{plan: plan, wasInTrans: t.inTrans, stmt: history.Stmt{Start: now}}
 	taken := t.next.set()
 	defer func() { o.tookNext = taken && !t.next.set() }()
 	switch {
@@ -172,6 +175,9 @@ func (t *transaction) observe(plan *sqlmysql.Plan, in *settings, now int64) *pen
 	default:
 		if t.open == nil {
 			t.open = t.begin(in, now)
+			if t.began > 0 {
+				t.open.Start = t.began
+			}
 		}
 		o.txn = t.open
 	}
@@ -219,6 +225,7 @@ func (t *transaction) record(o *pendingStatement, now int64) {
 // settle decides what a finished statement did to the transaction: it goes on, it ended, or the next one began. It
 // returns the transaction that ended, if that is to be recorded, and what else there is to do.
 func (t *transaction) settle(o *pendingStatement, r *reply, now int64) (ended *history.Txn, then sequel) {
+	defer func() { t.mayBegin(o) }()
 	kind := o.plan.Kind
 	if o.call != nil && o.wasInTrans {
 		return nil, askCommands
@@ -259,6 +266,14 @@ func (t *transaction) settle(o *pendingStatement, r *reply, now int64) (ended *h
 		return t.end(outcome(o, r), now), noSequel
 	}
 	return nil, noSequel
+}
+
+// mayBegin takes it that a finished statement that is not recorded may have begun the transaction that the server has
+// open.
+func (t *transaction) mayBegin(o *pendingStatement) {
+	if o.txn == nil && t.open == nil && t.inTrans && t.began == 0 {
+		t.began = o.stmt.Start
+	}
 }
 
 // settleError decides what an error did to the transaction, once the server has told whether one is open. It returns
@@ -365,6 +380,7 @@ func (t *transaction) end(status history.Status, now int64) *history.Txn {
 		status = history.Indeterminate
 	}
 	prepared := t.prepared
+	t.began = 0
 	t.savepoints, t.outlives, t.torn, t.branch, t.prepared = txnstate.Savepoints{}, false, false, false, ""
 	t.unrecorded.End()
 	txn := t.open

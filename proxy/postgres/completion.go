@@ -152,6 +152,8 @@ func (s *Session) settle(p *sqlpostgres.Plan, tag string, st *history.Stmt) {
 		s.txn.setSavepoint(p.Txn.Savepoint)
 	case p.Txn.Savepoint != "":
 		s.txn.savepoints.Release(p.Txn.Savepoint)
+	case p.Txn.ImportsSnapshot:
+		s.txn.importSnapshot()
 	case p.Txn.Level != history.LevelUnknown:
 		s.txn.setLevel(runsAt(p.Txn.Level))
 	}
@@ -323,6 +325,7 @@ func (s *Session) begin(x *pendingReply) {
 	}
 	// Of what was sent together nobody knows when the server came to it: the reply before it may be read long after.
 	*c = resultInProgress{set: true, started: x.sent}
+	s.txn.mayBegin(x.sent)
 	switch x.kind {
 	case pendingQuery:
 		c.form, c.plan = x.form, x.form.plan(x.at)

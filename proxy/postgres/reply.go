@@ -147,6 +147,7 @@ func (s *Session) acknowledged(x *pendingReply, m message) error {
 	default:
 		return unexpected(m, x)
 	}
+	s.txn.mayBegin(x.sent)
 	s.forward(x, m)
 	s.replyEnds()
 	return nil

@@ -13,7 +13,8 @@ import (
 // ReadyForQuery's status, and within a segment the tags of commands.
 //
 // open is nil between transactions, and in one of which nothing has been recorded yet. level is known while block is
-// set. savepoints, implicitLevel, snapshot and beyond are those of the transaction at hand: take ends all of them.
+// set. savepoints, implicitLevel, snapshot, began, stale and beyond are those of the transaction at hand: take ends all
+// of them.
 //
 // A method that may begin a transaction is given the level that the session's transactions have which ask for none;
 // unknown where it may have changed.
@@ -25,6 +26,11 @@ type transaction struct {
 	implicitLevel history.Level
 	// snapshot says that a statement of the transaction has taken a snapshot.
 	snapshot bool
+	// began is when the first message was sent that may have given the transaction its snapshot, where open is nil:
+	// Parse takes one, and so does what is not recorded (SELECT 1, PREPARE, DECLARE); 0: there was none.
+	began int64
+	// stale says that it goes by a snapshot that was there before it: SET TRANSACTION SNAPSHOT.
+	stale bool
 	// erred says that an error has ended the segment's statements.
 	erred bool
 	// interrupted is the ErrorResponse to a question of isotap's own that ended the transaction; nil where none did.
@@ -69,12 +75,28 @@ func recorded(k history.Kind) bool {
 }
 
 func (t *transaction) newTxn(start int64, level history.Level) *history.Txn {
+	t.mayBegin(start)
 	open := &history.Txn{ID: t.nextID(), Session: t.session, Level: t.implicitOr(level),
-		Start: start, Stmts: t.capacity.NewStmts()}
+		Start: t.began, StaleRead: t.stale, Stmts: t.capacity.NewStmts()}
 	if t.block {
 		open.Level = t.level
 	}
 	return open
+}
+
+// mayBegin takes it that the server came to what was sent then, which may have begun the transaction.
+func (t *transaction) mayBegin(sent int64) {
+	if t.began == 0 || sent < t.began {
+		t.began = sent
+	}
+}
+
+// importSnapshot takes a SET TRANSACTION SNAPSHOT.
+func (t *transaction) importSnapshot() {
+	t.stale = true
+	if t.open != nil {
+		t.open.StaleRead = true
+	}
 }
 
 // levelNow is the level of the transaction at hand, in a session whose transactions have that level where they ask for
@@ -260,7 +282,7 @@ func (t *transaction) take(status history.Status, now int64) *history.Txn {
 		status = history.Indeterminate
 	}
 	t.savepoints, t.beyond, t.snapshot, t.implicitLevel = txnstate.Savepoints{}, false, false, history.LevelUnknown
-	t.interrupted = nil
+	t.began, t.stale, t.interrupted = 0, false, nil
 	t.unrecorded.End()
 	t.closeConditions()
 	t.conditions, t.moments, t.copies = nil, moments{}, nil

@@ -94,6 +94,7 @@ type txn struct {
 	// Conflicts is left out where it is unknown.
 	Conflicts string `json:"conflicts,omitempty"`
 	Implicit  bool   `json:"implicit,omitempty"`
+	StaleRead bool   `json:"stale_read,omitempty"`
 	Start     int64  `json:"start"`
 	End       int64  `json:"end"`
 	Stmts     []stmt `json:"stmts"`

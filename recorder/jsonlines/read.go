@@ -38,7 +38,8 @@ func readTxn(x *txn) (*history.Txn, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &history.Txn{ID: id, Session: history.SessionID(x.Session), Implicit: x.Implicit, Start: x.Start, End: x.End}
+	t := &history.Txn{ID: id, Session: history.SessionID(x.Session), Implicit: x.Implicit, StaleRead: x.StaleRead,
+		Start: x.Start, End: x.End}
 	if t.Status, err = statuses.parse("status", x.Status); err != nil {
 		return nil, fmt.Errorf("transaction %s: %w", id, err)
 	}

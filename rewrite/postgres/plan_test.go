@@ -313,7 +313,7 @@ func flags(p *Plan) string {
 	}{
 		{"trimmed", p.Result.Reply == rewrite.Trimmed}, {"returning", p.Result.Reply == rewrite.Returning},
 		{"ends-txn", p.Txn.Ends},
-		{"chains", p.Txn.Chains}, {"may-restart", p.Txn.MayRestart}, {"changes-session", p.Session.Changes},
+		{"chains", p.Txn.Chains}, {"imports-snapshot", p.Txn.ImportsSnapshot}, {"may-restart", p.Txn.MayRestart}, {"changes-session", p.Session.Changes},
 		{"changes-schema", p.Schema.Changes}, {"calls", p.Session.Calls}, {"at-once", p.Result.AtOnce},
 	} {
 		if f.set {

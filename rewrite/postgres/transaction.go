@@ -80,6 +80,7 @@ func (v verb) set() {
 	case v.is(1, "TRANSACTION"), v.is(1, "LOCAL", "SESSION") && v.is(2, "TRANSACTION"):
 		p.Txn.Level = v.level(1)
 		if v.has(1, "SNAPSHOT") {
+			p.Txn.ImportsSnapshot = true
 			return // its level must have been set before
 		}
 	case v.is(1, "SESSION") && v.is(2, "CHARACTERISTICS"):
