@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"database/sql"
 	"fmt"
 	"slices"
 	"testing"
@@ -277,4 +278,37 @@ func TestWriteSkewThroughSubqueriesIsFound(t *testing.T) {
 		b.exec(x, leave(1), "COMMIT")
 		hold(t, b.analyze())
 	})
+}
+
+// TestSubqueriesAreReadOnceUnderLockTables has statements with subqueries, some prepared before, between LOCK TABLES
+// and UNLOCK TABLES: the server lets none of them name a table twice by one name.
+func TestSubqueriesAreReadOnceUnderLockTables(t *testing.T) {
+	testdb.Only(t, "others' are not looked into", "mariadb", testdb.MariaDB118.Name, testdb.MySQL.Name)
+	b := newBench(t, nil, notes()...)
+	c := b.conn(b.through)
+	texts := []string{subqueryCases[0].sql, "UPDATE doc SET k = 3 WHERE id = 1 AND 0 < (SELECT SUM(id) FROM note)",
+		"INSERT INTO doc SELECT 9, 1 FROM DUAL WHERE 0 < (SELECT SUM(id) FROM note WHERE id = 1)", "DELETE FROM doc WHERE id = (SELECT MIN(id) + 9 FROM note WHERE doc > 0)"}
+	b.exec(c, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+	var prepared []*sql.Stmt
+	for _, text := range texts {
+		p, err := c.PrepareContext(t.Context(), text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		prepared = append(prepared, p)
+	}
+	b.exec(c, "LOCK TABLES doc WRITE, note READ")
+	b.exec(c, texts...)
+	for i, p := range prepared {
+		if _, err := p.ExecContext(t.Context()); err != nil {
+			t.Errorf("%s, prepared: %v", texts[i], err)
+		}
+	}
+	b.exec(c, "UNLOCK TABLES", texts[0])
+	c.Close()
+	found := stmts(b.txns(), "SELECT k FROM doc WHERE id = ? AND EXISTS (SELECT * FROM note WHERE note.doc = doc.id)")
+	if len(found) != 3 || found[0].Observation == history.Exact || found[2].Observation != history.Exact {
+		t.Errorf("recorded are %v", found)
+	}
 }

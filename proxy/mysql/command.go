@@ -223,15 +223,16 @@ func (s *Session) planSafely(text []byte) (p *sqlmysql.Plan) {
 }
 
 // readsAgain reports whether a statement may read rows a second time: the same ones, without a lock, and all those
-// that it read for the client, which sql_select_limit may keep from some.
+// that it read for the client, which sql_select_limit may keep from some. Under LOCK TABLES it may not name a table
+// twice.
 func (s *Session) readsAgain() bool {
-	return s.txn.readsSnapshot(s.settings.level) && !s.settings.selectLimit
+	return s.txn.readsSnapshot(s.settings.level) && !s.settings.selectLimit && !s.settings.tablesLocked
 }
 
 // writesRead returns how a write reads the tables of its subqueries, if these can be read again: sql_select_limit may
-// keep rows from some.
+// keep rows from some, and under LOCK TABLES a statement may not name a table twice.
 func (s *Session) writesRead() sqlmysql.WriteReads {
-	if s.settings.selectLimit {
+	if s.settings.selectLimit || s.settings.tablesLocked {
 		return sqlmysql.NotAgain
 	}
 	reads := s.txn.writesRead(s.settings.level)
@@ -341,6 +342,9 @@ func (s *Session) leavesAlone(plan *sqlmysql.Plan) history.Reason {
 	}
 	if plan.Upstream.Repeats && (!s.readsAgain() ||
 		s.cfg.Planner.AreSubqueriesTooLarge(plan.Shape)) {
+		return history.ReasonSubquery
+	}
+	if plan.Upstream.Shows && s.settings.tablesLocked {
 		return history.ReasonSubquery
 	}
 	if hasArrays(plan) && s.cfg.Planner.IsTooLarge(plan.Shape) {

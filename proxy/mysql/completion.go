@@ -123,6 +123,7 @@ func (s *Session) effects(o *pendingStatement, x *exchange) {
 	s.txn.followNext(o, x.failed)
 	s.settings.tempTables = sqlmysql.AddTempTables(s.settings.tempTables, plan.Schema.CreatesTemp)
 	if !x.failed {
+		s.settings.takeTableLocks(plan)
 		s.settings.tempTables = sqlmysql.DropTempTables(s.settings.tempTables, plan.Schema.DropsTemp)
 	}
 	s.settings.env.TempTables = s.settings.tempTables

@@ -29,6 +29,8 @@ type settings struct {
 	conflicts history.Conflicts
 	// selectLimit says that sql_select_limit cuts results without a LIMIT.
 	selectLimit bool
+	// tablesLocked says that the session may hold the locks of LOCK TABLES.
+	tablesLocked bool
 	// logsStatements says that the binary log has the texts of writes, or that this is not known: the server warns of
 	// those that another server may run in another way.
 	logsStatements bool
@@ -53,6 +55,16 @@ type settingsQuery struct {
 
 // reset forgets what RESET CONNECTION and CHANGE USER undo. Where statements are looked at, all is asked for anew.
 func (in *settings) reset(watched bool) { *in = settings{stale: watched} }
+
+// takeTableLocks takes in what a statement that succeeded did to the locks of LOCK TABLES.
+func (in *settings) takeTableLocks(plan *sqlmysql.Plan) {
+	switch {
+	case plan.Session.TableLocks == sqlmysql.TakesTableLocks:
+		in.tablesLocked = true
+	case plan.Session.TableLocks == sqlmysql.ReleasesTableLocks, plan.Kind == history.Begin:
+		in.tablesLocked = false
+	}
+}
 
 // ask is called when the server is asked for the settings: until take nothing is known of them.
 func (in *settings) ask() {

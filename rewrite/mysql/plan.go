@@ -247,7 +247,19 @@ type SessionEffect struct {
 	// ...): nothing of isotap's may run between the two.
 	ReadsDiagnostics bool
 	Conditions       Conditions
+	TableLocks       TableLocks
 }
+
+// TableLocks says what a statement does to the locks of LOCK TABLES. Under these no other statement may name a table
+// twice by one name.
+type TableLocks uint8
+
+// What a statement may do to them.
+const (
+	KeepsTableLocks TableLocks = iota
+	TakesTableLocks
+	ReleasesTableLocks
+)
 
 // Conditions says how a statement asks for the conditions (errors and warnings) that the one before it raised.
 type Conditions uint8

@@ -235,11 +235,27 @@ func (v verb) classify() {
 		"CACHE",
 		"INSTALL", "UNINSTALL", "CHANGE", "STOP", "PURGE", "BACKUP", "GRANT", "REVOKE"):
 		p.Txn.Ends, p.Txn.Commits = true, true // implicit commit
+		v.tableLocks()
 	case v.is(0, "SHOW", "EXPLAIN", "DESCRIBE", "DESC"):
 		v.show()
 	case v.is(0, "HELP", "KILL", "PREPARE", "DEALLOCATE", "GET", "SIGNAL", "RESIGNAL", "SHUTDOWN"):
 	default:
 		v.unknown(history.ReasonUnparsable)
+	}
+}
+
+// tableLocks finds LOCK TABLES, UNLOCK TABLES and FLUSH TABLES with names, which locks like the first.
+func (v verb) tableLocks() {
+	at := 1
+	if v.is(0, "FLUSH") && v.is(at, "LOCAL", "NO_WRITE_TO_BINLOG") {
+		at++
+	}
+	switch {
+	case !v.is(at, "TABLE", "TABLES"):
+	case v.is(0, "UNLOCK"):
+		v.p.Session.TableLocks = ReleasesTableLocks
+	case v.is(0, "LOCK"), v.is(0, "FLUSH") && v.from+at+1 < v.to && !v.is(at+1, "WITH"):
+		v.p.Session.TableLocks = TakesTableLocks
 	}
 }
 
