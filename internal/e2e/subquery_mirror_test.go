@@ -97,7 +97,7 @@ func drawSubqueries(t *rapid.T) string {
 		one("", "", "", " FOR UPDATE", " LOCK IN SHARE MODE")
 }
 
-// drawWritesOfSubqueries draws an INSERT ... SELECT, a REPLACE or a DELETE with subqueries.
+// drawWritesOfSubqueries draws an INSERT ... SELECT, a REPLACE, an UPDATE or a DELETE with subqueries.
 func drawWritesOfSubqueries(t *rapid.T) string {
 	one := func(of ...string) string { return rapid.SampledFrom(of).Draw(t, "part") }
 	id := one("t1.id", "11")
@@ -106,9 +106,15 @@ func drawWritesOfSubqueries(t *rapid.T) string {
 	}
 	test := one("EXISTS "+inner("1"), "NOT EXISTS "+inner("*"), id+" IN "+inner("k1"), id+" NOT IN "+inner("k1"), "2 < "+inner("COUNT(*)"),
 		id+" > "+inner("MAX(v)"), id+" = "+inner("k1"))
-	value := one("1", inner("COUNT(*)"), inner("MIN(k1)"), "EXISTS "+inner("1"), inner("SUM(v)"))
-	switch {
-	case rapid.IntRange(0, 2).Draw(t, "kind") == 0:
+	value := one("1", inner("COUNT(*)"), inner("MIN(k1)"), "EXISTS "+inner("1"), inner("SUM(v)"), "REPEAT('long', t1.a)")
+	switch kind := rapid.IntRange(0, 4).Draw(t, "kind"); {
+	case kind > 2:
+		list := one("c = ", "a = ", "b = ") + one(value, "COALESCE("+value+", 7)", "CONCAT("+value+", 'x')") +
+			one("", "", ", a = "+value, ", b = 'q'", ", b = REPEAT('long', 9)", ", c = c + "+value)
+		where := " WHERE " + one("", "t1.id = 11 AND ", "t1.id = 12 AND ", "t1.id < 14 AND ", "t1.b = 'one' OR ") + test
+		return "UPDATE " + one("", "", "IGNORE ") + "t1 SET " + strings.ReplaceAll(list, "11", "t1.id") + where +
+			one("", "", " ORDER BY id LIMIT 2")
+	case kind == 0:
 		return "DELETE FROM " + one("t1 WHERE ", "t1 WHERE t1.id < 14 AND ") +
 			strings.ReplaceAll(test, "11", "t1.id")
 	case id == "11":

@@ -26,7 +26,7 @@ func table(name, columns string, indexes ...string) *Table {
 	for c := range strings.SplitSeq(columns, ",") {
 		f := strings.Fields(c)
 		t.Columns = append(t.Columns, Column{
-			Column:    rewrite.Column{Name: f[0], Type: f[1], Generated: strings.Contains(c, " generated")},
+			Column:    rewrite.Column{Name: f[0], Type: f[1], Full: f[1], Generated: strings.Contains(c, " generated")},
 			Invisible: strings.Contains(c, " invisible"),
 		})
 	}

@@ -39,7 +39,7 @@ func TestSubqueriesOfWritesTakeTheSameLocks(t *testing.T) {
 	}
 	s.rewriter = New(schema, Options{})
 	s.exec(CaptureInit)
-	shown, insertions := 0, 0
+	shown, of := 0, make(map[string]int)
 	check := func(t *testing.T) {
 		rapid.Check(t, func(rt *rapid.T) {
 			level := rapid.SampledFrom([]string{"REPEATABLE READ", "SERIALIZABLE"}).Draw(rt, "level")
@@ -53,9 +53,7 @@ func TestSubqueriesOfWritesTakeTheSameLocks(t *testing.T) {
 			s.session.WriteReads = NotAgain
 			plain := s.rewriter.Plan(query, s.session)
 			want := s.locksOf(level, literal(plain, Values{Tag: testTag}))
-			if strings.HasPrefix(query, "INSERT") {
-				insertions++
-			}
+			of[query[:6]]++
 			if got := s.locksOf(level, literal(p, Values{Tag: testTag})); !slices.Equal(got, want) {
 				rt.Fatalf("%s\n%s\nhas more locks\n%s\nand lacks\n%s", query, literal(p, Values{Tag: testTag}), strings.Join(less(got, want), "\n"),
 					strings.Join(less(want, got), "\n"))
@@ -80,7 +78,7 @@ func TestSubqueriesOfWritesTakeTheSameLocks(t *testing.T) {
 		s.exec("ANALYZE TABLE " + table)
 	}
 	t.Run("many rows", check)
-	t.Logf("%d writes showed their subqueries, %d of them INSERTs", shown, insertions)
+	t.Logf("%d writes showed their subqueries: %v", shown, of)
 }
 
 // less returns the locks that others lack.
@@ -126,7 +124,7 @@ var (
 	heapNumber  = regexp.MustCompile(`heap no \d+`)
 )
 
-// drawWrite draws an INSERT or DELETE with subqueries.
+// drawWrite draws an INSERT, UPDATE or DELETE with subqueries.
 func drawWrite(t *rapid.T) string {
 	one := func(of ...string) string { return rapid.SampledFrom(of).Draw(t, "part") }
 	test := func() string {
@@ -145,12 +143,21 @@ func drawWrite(t *rapid.T) string {
 			"o."+one("id", "v", "w")+" IN "+from(one("i.id", "i.v", "i.w")))
 	}
 	where := " WHERE " + one(condition(), condition()+" AND "+condition(), condition()+" OR "+condition())
-	switch rapid.IntRange(0, 2).Draw(t, "kind") {
+	kind := rapid.IntRange(0, 4).Draw(t, "kind")
+	switch kind {
 	case 0:
 		return "INSERT INTO r (id, v, w) SELECT o.id + 100, " + one("o.v", scalar(), "EXISTS "+from("1")) + ", o.w FROM o" + where
 	case 1:
 		return strings.ReplaceAll("INSERT INTO "+one("r (id, v) SELECT 1000, ", "p (id, x, v) SELECT 1000, 50, ")+one("7", scalar())+
 			" WHERE "+one("EXISTS "+from("1"), "NOT EXISTS "+from("*"), "3 < "+scalar())+one("", " LIMIT 1"), "o.", "i.")
 	}
-	return "DELETE FROM o" + where
+	if kind == 2 {
+		return "DELETE FROM o" + where
+	}
+	value := func() string {
+		return one("9", scalar(), from("COUNT(*)"), "ABS("+scalar()+")", "EXISTS "+from("1"), "COALESCE("+scalar()+", 1)", scalar()+" + o.id", "o.w + "+scalar(), "7 - ("+scalar()+" * o.v)")
+	}
+	return "UPDATE o SET " + one("w", "v") + " = " + value() + one("", ", s = 'far too long for it'", ", s = "+value()) +
+		one("", ", w = "+value()) +
+		one(where, " WHERE o.id = 2 AND "+condition(), " WHERE o.id = 4")
 }

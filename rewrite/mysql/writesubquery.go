@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
+	"github.com/pingcap/tidb/pkg/parser/opcode"
 
 	"github.com/isotap/isotap/rewrite"
 )
 
 // What the subqueries of a DELETE read is shown beside the rows that it returns, and what those of INSERT ... SELECT
-// read is collected with the rows that it makes (ADR 62). Where the server locks what it reads, the copies read the
-// same rows in the same way, so that they lock no more.
+// read is collected with the rows that it makes (ADR 62). Where the server locks what it reads, the copies read
+// the same rows in the same way, so that they lock no more.
 
 // lookIntoDelete finds what shows, beside the rows that a DELETE returns, what its subqueries read. It reports whether
 // that is so for all of them. A DELETE locks what it reads at every level, but at READ COMMITTED not what it does not
@@ -39,9 +40,10 @@ func (pl *planner) lookIntoInsert(n *ast.InsertStmt, sel *ast.SelectStmt, t *Tab
 	}
 	var srcs sources
 	if sel.From == nil {
-		t = nil // all is read before the only row is written
+		t = nil // all is read before the only row is written, and shown behind its values
 	} else {
-		if srcs = flatten(sel.From.TableRefs); !pl.baseSources(srcs) || hasSubquery(sel.From) {
+		if srcs = flatten(sel.From.TableRefs); !pl.baseSources(srcs) || hasSubquery(sel.From) ||
+			!allInsertedFit(n, sel, t, srcs) {
 			return false
 		}
 	}
@@ -153,6 +155,7 @@ func readsWholeRows(at *link, s *source, ends bool) bool {
 	if at.exists {
 		n.Fields = &ast.FieldList{} // the server does not look at it
 	}
+	n.Where = lasting(n.Where)
 	if indexed(s.table, neededColumns(&n, sources{s})[s]) {
 		return false
 	}
@@ -162,6 +165,79 @@ func readsWholeRows(at *link, s *source, ends bool) bool {
 		return x.Columns[0] == "" || listed[strings.ToLower(x.Columns[0])]
 	})
 }
+
+// lasting returns the parts of a condition that the server cannot leave out, as it does with what is always true; nil
+// where there are none.
+func lasting(e ast.ExprNode) ast.ExprNode {
+	switch of := e.(type) {
+	case nil:
+		return nil
+	case *ast.ParenthesesExpr:
+		return lasting(of.Expr)
+	case *ast.BinaryOperationExpr:
+		if of.Op != opcode.LogicAnd {
+			break
+		}
+		l, r := lasting(of.L), lasting(of.R)
+		switch {
+		case l == nil:
+			return r
+		case r == nil:
+			return l
+		}
+		return &ast.BinaryOperationExpr{Op: opcode.LogicAnd, L: l, R: r}
+	}
+	if varies(e) {
+		return e
+	}
+	return nil
+}
+
+// varies reports whether each comparison of a condition is one of a column, and none of a column with itself.
+func varies(e ast.ExprNode) bool {
+	switch of := e.(type) {
+	case *ast.ParenthesesExpr:
+		return varies(of.Expr)
+	case *ast.BinaryOperationExpr:
+		switch of.Op {
+		case opcode.LogicAnd, opcode.LogicOr:
+			return varies(of.L) && varies(of.R)
+		case opcode.EQ, opcode.NE, opcode.LT, opcode.LE, opcode.GT, opcode.GE:
+			return comparesColumns(e)
+		}
+	case *ast.BetweenExpr, *ast.PatternInExpr, *ast.PatternLikeOrIlikeExpr:
+		return comparesColumns(e)
+	}
+	return false
+}
+
+// comparesColumns reports whether a comparison is one of columns, of each once.
+func comparesColumns(e ast.ExprNode) bool {
+	var c namedColumns
+	e.Accept(&c)
+	for i, name := range c.names {
+		if slices.ContainsFunc(c.names[:i], func(n *ast.ColumnName) bool {
+			return n.Name.L == name.Name.L && (n.Table.L == name.Table.L || n.Table.L == "" || name.Table.L == "")
+		}) {
+			return false
+		}
+	}
+	return len(c.names) > 0
+}
+
+// namedColumns collects the names of columns.
+type namedColumns struct{ names []*ast.ColumnName }
+
+// Enter implements ast.Visitor.
+func (c *namedColumns) Enter(n ast.Node) (ast.Node, bool) {
+	if name, ok := n.(*ast.ColumnNameExpr); ok {
+		c.names = append(c.names, name.Name)
+	}
+	return n, false
+}
+
+// Leave implements ast.Visitor.
+func (c *namedColumns) Leave(n ast.Node) (ast.Node, bool) { return n, true }
 
 // conditionSpan finds the condition of a DELETE, or of an INSERT ... SELECT.
 func (pl *planner) conditionSpan() (at span, ok bool) {
