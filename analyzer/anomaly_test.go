@@ -58,6 +58,9 @@ T3 committed RR | u x T2.1`, "hazard lost update"},
 	{"lost update by equal values", `
 T1 committed RR | r x 0 | e x T2.2
 T2 committed RR | r x 0 | u x 0`, "hazard lost update"},
+	{"an UPDATE's subquery sees what another wrote", `
+T1 committed RR | r x 0 | u u.y 0 & s x T2.2
+T2 committed RR | r x 0 | u x 0`, "hazard non-repeatable read"},
 	{"lost update by delete", `
 T1 committed RR | r x 0 | d x T2.1
 T2 committed RR | u x 0`, "hazard lost update"},

@@ -139,7 +139,7 @@ func (t *explainer) observed(e *Edge) string {
 	if e.NotFound {
 		return "looked for it in vain"
 	}
-	if e.ToStmt != nil && e.ToStmt.Kind == history.Update && t.a.engine(e.To.ID.Run()) != dbms.PostgreSQL {
+	if e.Kept {
 		return "wrote the same values over it"
 	}
 	return "read it"

@@ -96,6 +96,8 @@ type Edge struct {
 	NotFound bool
 	// Wide marks such an edge whose condition is wider than what the statement hangs on ([history.Predicate].Wide).
 	Wide bool
+	// Kept marks a wr of an UPDATE that found its new values in the row already, and so wrote nothing.
+	Kept bool
 	// BegunAgain marks an edge whose access came before a ROLLBACK TO SAVEPOINT that began the server's transaction
 	// again: its locks and its snapshot were given back, though the application may go by what it read.
 	BegunAgain bool

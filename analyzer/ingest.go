@@ -224,7 +224,7 @@ func (s *store) observeAccess(o *incomingAccess, stmt *history.Stmt, a *history.
 	if stmt.Void {
 		o.flags |= void
 	}
-	if !o.write() && !o.unfound() && stmt.Kind == history.Update {
+	if !o.write() && !o.unfound() && stmt.Kind == history.Update && !a.Subquery {
 		o.flags |= current | equal
 	}
 	// What any other statement than a SELECT reads is current, as INSERT ... SELECT of InnoDB's, or may be.

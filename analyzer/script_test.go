@@ -30,6 +30,7 @@ func scriptInfo() history.Info {
 //	R x T1.2     the same with FOR UPDATE, sees what statement 2 of T1 wrote
 //	r x 0,T1.2   the list was seen too
 //	e x 0        UPDATE that found the row at version 0 with the new values already
+//	s x 0        UPDATE whose subquery saw version 0 of row x
 //	u x 0        UPDATE that replaced version 0;  d: DELETE;  i x: INSERT;  i x T1.2: INSERT in succession
 //	r x 0 & r y 0   one statement that sees both
 //	m x 0        SELECT by a condition that did not find row x, of which it saw version 0 or an earlier one
@@ -103,6 +104,8 @@ func scriptStmt(t testing.TB, text string, num uint32) history.Stmt {
 				"SELECT v FROM "+table+" WHERE id = ? FOR UPDATE", history.LockUpdate
 		case "e":
 			s.Kind, s.Shape = history.Update, "UPDATE "+table+" SET v = ? WHERE id = ?"
+		case "s":
+			s.Kind, s.Shape, a.Subquery = history.Update, "UPDATE u SET v = (SELECT v FROM "+table+" WHERE id = ?)", true
 		case "u":
 			s.Kind, s.Shape, a.Op = history.Update, "UPDATE "+table+" SET v = ? WHERE id = ?", history.UpdateRow
 		case "d":

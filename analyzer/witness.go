@@ -39,7 +39,7 @@ func (a *Analyzer) edgeOf(d dep, loaded map[int32]*history.Txn) (Edge, error) {
 	}
 	if d.access >= 0 {
 		e.Current, e.NotFound, e.Wide = o.accesses[d.access].is(current), o.unfound(&d), o.wide(&d)
-		e.BegunAgain = o.accesses[d.access].is(begunAgain)
+		e.BegunAgain, e.Kept = o.accesses[d.access].is(begunAgain), d.kind == wr && o.accesses[d.access].is(equal)
 	}
 	from, to := o.stmtsOf(&d)
 	e.FromStmt, e.ToStmt = stmt(e.From, from), stmt(e.To, to)

@@ -393,6 +393,9 @@ type Access struct {
 	// Gone says of such a statement that what it saw of the row was Version, or a later one: it would have found every
 	// version below that which it can have seen. No recording has such accesses either.
 	Gone bool
+	// Subquery says of a read of an UPDATE, INSERT, REPLACE or DELETE in the MySQL family that one of its subqueries
+	// made it. Any other read of an UPDATE there is of a row that it matched and left as it was.
+	Subquery bool
 	// Prior holds the tags below Version in the row's wList, oldest first, as far as the list
 	// reached back. It is left out (nil) where the recording has it with the same version already.
 	Prior []Tag

@@ -64,7 +64,7 @@ func drawAccess(t *rapid.T, own history.TxnID) history.Access {
 	a := history.Access{
 		Row:     history.Row{Table: drawText(t, "table"), ID: drawRowID(t, own)},
 		Op:      history.Op(rapid.Byte().Draw(t, "op")),
-		Inexact: rapid.Bool().Draw(t, "inexact"),
+		Inexact: rapid.Bool().Draw(t, "inexact"), Subquery: rapid.Bool().Draw(t, "subquery"),
 		Version: drawTag(t, own),
 	}
 	for range rapid.IntRange(0, 4).Draw(t, "priors") {

@@ -213,7 +213,7 @@ func (d *decoder) accesses(list []history.Access, want int) []history.Access {
 	for len(list) < want && d.in.err == nil {
 		op := history.Op(d.in.byte())
 		flags := d.in.byte()
-		form := idForm(flags >> formShift)
+		form := idForm(flags &^ flagSubquery >> formShift)
 		n := d.in.count(minAccessBytes)
 		if n == 0 || n > want-len(list) || form >= numForms {
 			d.in.fail(fmt.Errorf("has a group of %d accesses with row ids of form %d", n, form))
@@ -221,7 +221,7 @@ func (d *decoder) accesses(list []history.Access, want int) []history.Access {
 		}
 		table := d.ref()
 		for range n {
-			a := history.Access{Op: op, Inexact: flags&flagInexact != 0}
+			a := history.Access{Op: op, Inexact: flags&flagInexact != 0, Subquery: flags&flagSubquery != 0}
 			a.Row = history.Row{Table: table, ID: d.rowID(form)}
 			a.Version, a.Prior = d.chain()
 			if d.in.err != nil {

@@ -30,6 +30,7 @@ const (
 	toldFlag = 1 << 7
 
 	flagInexact  = 1 << 0 // of an access group; its row id form stands above it
+	flagSubquery = 1 << 7 // likewise
 	formShift    = 1
 	flagSameTag  = 0 // of a row id in the tag form: the tag is the previous id's
 	flagOtherTag = 1
@@ -228,7 +229,7 @@ func (e *encoder) predicates(b []byte, s *history.Stmt) []byte {
 	return b
 }
 
-// accesses appends accesses in groups of the same table, operation and row id form.
+// accesses appends accesses in groups of the same table, operation, flags and row id form.
 func (e *encoder) accesses(b []byte, list []history.Access) []byte {
 	for len(list) > 0 {
 		first := &list[0]
@@ -240,6 +241,9 @@ func (e *encoder) accesses(b []byte, list []history.Access) []byte {
 		flags := byte(form) << formShift
 		if first.Inexact {
 			flags |= flagInexact
+		}
+		if first.Subquery {
+			flags |= flagSubquery
 		}
 		b = append(b, byte(first.Op), flags)
 		b = binary.AppendUvarint(b, uint64(n))
@@ -255,7 +259,8 @@ func (e *encoder) group(b []byte, list []history.Access, form idForm) ([]byte, i
 	first := &list[0]
 	for n := range list {
 		a := &list[n]
-		if a.Op != first.Op || a.Inexact != first.Inexact || a.Row.Table != first.Row.Table {
+		if a.Op != first.Op || a.Inexact != first.Inexact || a.Subquery != first.Subquery ||
+			a.Row.Table != first.Row.Table {
 			return b, n
 		}
 		withID, ok := e.rowID(b, form, a.Row.ID)

@@ -67,8 +67,7 @@ func keyOf(f *analyzer.Finding, level workload.Isolation) string {
 func kindOf(f *analyzer.Finding, s *history.Stmt) string {
 	kind := strings.TrimSpace(s.Kind.String() + " " + s.Locking.String())
 	if s.Kind == history.Update && slices.ContainsFunc(f.Witness, func(e analyzer.Edge) bool {
-		return e.ToStmt == s &&
-			e.Kind == analyzer.WR && e.Current
+		return e.ToStmt == s && e.Kept
 	}) {
 		kind += " of equal values"
 	}

@@ -166,7 +166,7 @@ func (s *rowIdentities) take(o *pendingStatement) {
 		}
 		last := len(tags) - 1
 		accesses = append(accesses, history.Access{Row: history.Row{Table: table, ID: rowID}, Op: op,
-			Inexact: o.doubtful,
+			Inexact: o.doubtful, Subquery: op == history.Read && o.plan.Kind == history.Delete,
 			Version: tags[last], Prior: tags[from:last:last]})
 	}
 	o.stmt.Accesses = accesses

@@ -152,7 +152,8 @@ func (o *pendingStatement) addShown(st *history.Stmt, row history.Row, wList str
 		return
 	}
 	last := len(tags) - 1
-	st.Accesses = append(st.Accesses, history.Access{Row: row, Op: history.Read, Version: tags[last], Prior: tags[:last:last]})
+	st.Accesses = append(st.Accesses, history.Access{Row: row, Op: history.Read, Subquery: true,
+		Version: tags[last], Prior: tags[:last:last]})
 }
 
 // showsNothing reports whether nobody knows what the statement's subqueries read that hang on no row: it found none to

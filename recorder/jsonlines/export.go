@@ -176,7 +176,7 @@ func writeStmt(s *history.Stmt) stmt {
 	for i := range s.Accesses {
 		a := &s.Accesses[i]
 		y := rowAccess{Table: text(a.Row.Table), Row: text(a.Row.ID), Op: a.Op.String(), Inexact: a.Inexact,
-			Version: a.Version.String()}
+			Subquery: a.Subquery, Version: a.Version.String()}
 		for _, tag := range a.Prior {
 			y.Prior = append(y.Prior, tag.String())
 		}

@@ -164,14 +164,15 @@ type stmtError struct {
 }
 
 type rowAccess struct {
-	Table   text     `json:"table"`
-	Row     text     `json:"row"`
-	Op      string   `json:"op"`
-	Inexact bool     `json:"inexact,omitempty"`
-	Version string   `json:"version"`
-	Prior   []string `json:"prior,omitempty"`
-	Place   *tupleID `json:"place,omitempty"`
-	Image   text     `json:"image,omitempty"`
+	Table    text     `json:"table"`
+	Row      text     `json:"row"`
+	Op       string   `json:"op"`
+	Inexact  bool     `json:"inexact,omitempty"`
+	Subquery bool     `json:"subquery,omitempty"`
+	Version  string   `json:"version"`
+	Prior    []string `json:"prior,omitempty"`
+	Place    *tupleID `json:"place,omitempty"`
+	Image    text     `json:"image,omitempty"`
 }
 
 // text is a string that need not be UTF-8: SQL comes in its client's own character set. A JSON string

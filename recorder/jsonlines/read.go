@@ -118,7 +118,8 @@ func readStmt(x *stmt) (s history.Stmt, err error) {
 }
 
 func readAccess(x *rowAccess) (a history.Access, err error) {
-	a = history.Access{Row: history.Row{Table: string(x.Table), ID: string(x.Row)}, Inexact: x.Inexact}
+	a = history.Access{Row: history.Row{Table: string(x.Table), ID: string(x.Row)}, Inexact: x.Inexact,
+		Subquery: x.Subquery}
 	if a.Op, err = ops.parse("operation", x.Op); err != nil {
 		return a, err
 	}
