@@ -1,8 +1,12 @@
 package e2e
 
 import (
+	"database/sql"
 	"testing"
 
+	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/testdb"
 )
 
@@ -26,7 +30,22 @@ func TestSubqueriesOfWritesAreObserved(t *testing.T) {
 			"inexact (subquery), 66 reads"},
 		{"DELETE FROM kept WHERE k < (SELECT COUNT(*) FROM note n WHERE n.doc = 7)", "inexact (subquery), 0 reads"},
 		{"DELETE FROM kept WHERE id = 10 + (SELECT MAX(n.doc) FROM note n WHERE n.id < 4)", "inexact (subquery), 1 reads"},
+		{"UPDATE doc SET k = (SELECT MAX(n.id) FROM note n WHERE n.doc = 1) WHERE id = 1", "exact, 2 reads"},
+		{"UPDATE doc SET k = (SELECT MAX(n.id) FROM note n WHERE n.doc = 1) WHERE id < 3", "inexact (subquery), 2 reads"},
+		{"UPDATE doc SET k = (SELECT COUNT(*) FROM note n WHERE n.id < 5) WHERE id < 3", "exact, 7 reads"},
+		{"UPDATE doc SET k = k + 1 WHERE id = 1 AND 4 < (SELECT COUNT(*) FROM note n WHERE n.id < 5)", "exact, 6 reads"},
+		{"UPDATE doc SET k = k + 1 WHERE id = 9 AND 4 < (SELECT COUNT(*) FROM note n WHERE n.id < 5)",
+			"inexact (subquery), 0 reads"},
+		{"UPDATE doc SET k = ABS((SELECT COUNT(*) FROM note n WHERE n.doc = doc.id AND n.id < 9)) + 1 WHERE id = 2", "exact, 9 reads"},
+		{"UPDATE doc SET k = (SELECT COUNT(*) FROM note n WHERE n.doc = doc.k)", "inexact (subquery), 3 reads"},
+		{"UPDATE doc SET k = 1 WHERE id = 2 AND (SELECT COUNT(*) FROM note n WHERE n.doc = doc.id) > 3", "inexact (subquery), 65 reads"},
 		{"SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ", ""},
+		{"UPDATE doc SET k = (SELECT MAX(n.id) FROM note n WHERE n.doc = 1) WHERE id = 1",
+			"inexact (subquery), 1 reads"}, // the end of an index is all that is read
+		{"UPDATE doc SET k = (SELECT SUM(n.id) FROM note n WHERE n.doc = 1) WHERE id = 2", "exact, 2 reads"},
+		{"UPDATE doc SET k = 7 WHERE id = 1 AND EXISTS (SELECT 1 FROM note n WHERE n.doc < 3)", "exact, 2 reads"},
+		{"UPDATE doc SET k = 8 WHERE id IN (SELECT n.doc FROM note n WHERE n.id > 40)", "exact, 2 reads"},
+		{"UPDATE doc SET k = 9 WHERE id NOT IN (SELECT n.doc FROM note n WHERE n.id > 40)", "inexact (subquery), 2 reads"},
 		{"INSERT INTO kept SELECT 40, (SELECT SUM(n.doc) FROM note n WHERE n.id < 2)", "exact, 3 reads"},
 		{"INSERT INTO kept SELECT 41, 2 WHERE NOT EXISTS (SELECT 1 FROM note n WHERE n.doc = 7)", "exact, 1 reads"},
 		{"INSERT INTO kept SELECT id, k FROM doc WHERE id = 1 AND EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id AND n.id < 4)",
@@ -66,4 +85,63 @@ func TestSubqueriesOfWritesAreObserved(t *testing.T) {
 	deletion.Close()
 	c.Close()
 	holdSubqueries(t, b.txns(), recorded)
+}
+
+// TestWhatASubqueryOfAnUpdateReadsIsNotUpdated has an UPDATE's subquery see what another wrote since its transaction
+// read the row: it writes nothing there, and so loses no update.
+func TestWhatASubqueryOfAnUpdateReadsIsNotUpdated(t *testing.T) {
+	testdb.Only(t, "others' do not show it", "mariadb", testdb.MariaDB118.Name)
+	b := newBench(t, nil, notes()...)
+	c, other := b.conn(b.through), b.conn(b.through)
+	b.exec(c, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", "BEGIN", "SELECT id FROM note WHERE id = 1")
+	b.exec(other, "UPDATE note SET doc = 9 WHERE id = 1")
+	b.exec(c, "UPDATE doc SET k = (SELECT n.doc FROM note n WHERE n.id = 1) WHERE id = 1", "COMMIT")
+	c.Close()
+	other.Close()
+	b.stop()
+	r, err := analysis.Analyze(t.Context(), []string{b.recording}, analyzer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Findings) != 1 || r.Findings[0].Anomaly != analyzer.NonRepeatableRead {
+		t.Errorf("%d findings: %v", len(r.Findings), r.Findings)
+	}
+}
+
+// TestAnUpdateThatWaitsShowsTheSnapshotThatItsSubqueriesRead has one wait between two rows, while another transaction
+// commits a version of what its subquery reads: at READ COMMITTED that reads the statement's snapshot for both.
+func TestAnUpdateThatWaitsShowsTheSnapshotThatItsSubqueriesRead(t *testing.T) {
+	testdb.Only(t, "others' do not show it", "mariadb", testdb.MariaDB118.Name, testdb.MySQL.Name)
+	b := newBench(t, nil, notes()...)
+	c, holds, other := b.conn(b.through), b.conn(b.direct), b.conn(b.through)
+	b.exec(c, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", "SET innodb_lock_wait_timeout = 9")
+	b.exec(holds, "BEGIN", "SELECT k FROM doc WHERE id = 2 FOR UPDATE")
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.ExecContext(t.Context(),
+			"UPDATE doc SET k = (SELECT COUNT(*) FROM note n WHERE n.id < 3 AND n.id <> doc.id) WHERE id < 3")
+		done <- err
+	}()
+	b.awaitLock()
+	b.exec(other, "UPDATE note SET doc = 50 WHERE id < 3", "INSERT INTO note VALUES (-1, 70)")
+	b.exec(holds, "COMMIT")
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	var sum int
+	if err := b.direct.QueryRow("SELECT SUM(k) FROM doc").Scan(&sum); err != nil || sum != 2+2 {
+		t.Errorf("the rows' sum is %d, %v", sum, err)
+	}
+	for _, conn := range []*sql.Conn{c, holds, other} {
+		conn.Close()
+	}
+	updates := stmts(b.txns(), "UPDATE doc SET k = (SELECT COUNT(*) FROM note n WHERE n.id < ? AND n.id <> doc.id) WHERE id < ?")
+	if len(updates) != 1 || recordedAs(&updates[0]) != "exact, 5 reads" {
+		t.Fatalf("recorded is %v", updates)
+	}
+	for _, a := range updates[0].Accesses {
+		if a.Op == history.Read && !a.Version.Initial() || a.Subquery != (a.Op == history.Read) {
+			t.Errorf("%+v is not of the snapshot", a)
+		}
+	}
 }

@@ -29,6 +29,7 @@ type rowCapture struct {
 	same       []Piece   // a condition that holds where nothing is to change, in the place of key; nil: key decides
 	part       string    // an expression for the entries' fourth part; empty: there is none
 	again      bool      // the statement may come back to a row that it wrote itself: its tag is there already
+	beside     []Piece   // an expression that collects what subqueries read, and is an empty string; nil: there is none
 	image      []Piece   // an expression that collects an image of the row as it is left; nil: there is none
 	marked     [][]Piece // what the marks in same and image stand for
 	wlistBytes int
@@ -152,6 +153,9 @@ func (c *rowCapture) tag() []Piece {
 	pieces = append(pieces, text(", _binary'~', _binary''))) > 0, "+wlist+", "+list+"), "))
 	rowID, entryList := identityEntry(c.of, c.wlistBytes)
 	pieces = append(pieces, collect(rowID, entryList, c.limit, ", @isotap_s"+part)...)
+	if c.beside != nil {
+		pieces = append(append(pieces, text(", ")), c.beside...)
+	}
 	if c.image != nil {
 		pieces = append(append(append(pieces, text(", IF(LENGTH(@isotap_s) > 0, _binary'', ")), c.image...), text(")"))
 	}

@@ -37,7 +37,9 @@ const (
 // A besides is a hidden column that shows what a subquery read of one table.
 type besides struct {
 	of    *source
-	query []Piece // the subquery's FROM and WHERE
+	node  *ast.SelectStmt
+	equal ast.ExprNode // what its rows are equal to, by isotap's condition; nil: they need not be
+	query []Piece      // the subquery's FROM and WHERE
 	// decided is a condition under which the row does not hang on the subquery; nil where it does in any case.
 	decided []Piece
 	// whole says that it reads the same for all rows of the result.
@@ -59,6 +61,8 @@ type link struct {
 	exists  bool
 	matched bool
 	set     bool // something is compared with all its rows, until one decides
+	// operands are columns in the same expression: where one is NULL, so is that.
+	operands []*ast.ColumnName
 }
 
 // lookInto finds out how the subqueries of the statement's only block can be run again, and reports whether that is so
@@ -350,13 +354,14 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 		return nil, false
 	}
 	whole := !refersTo(n, srcs, b.srcs)
+	var equal ast.ExprNode
 	if at.matched && at.equal != nil {
 		if b.grouped {
 			return nil, false
 		}
 		test, ok := equalTo(at, srcs, b.srcs)
 		if ok {
-			query, whole = joined(query, test), false
+			query, whole, equal = joined(query, test), false, at.equal
 		}
 	}
 	if b.grouped && !whole {
@@ -364,7 +369,7 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 	}
 	var found []*besides
 	for _, s := range srcs {
-		found = append(found, &besides{of: s, query: query.pieces(), whole: whole})
+		found = append(found, &besides{of: s, node: n, equal: equal, query: query.pieces(), whole: whole})
 	}
 	return found, true
 }

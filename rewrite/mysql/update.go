@@ -38,6 +38,10 @@ func (pl *planner) update(n *ast.UpdateStmt) error {
 		return err
 	}
 	pl.imageUpdate(c, n.List, t)
+	use := inspectWrite(n)
+	if use.subquery && !cascadesFrom(n.List, t) && pl.lookIntoUpdate(n, t) {
+		c.beside, use.subquery = pl.collectingBesides(pl.besides), false
+	}
 	if err := pl.assign(c, set, end); err != nil {
 		return err
 	}
@@ -45,13 +49,18 @@ func (pl *planner) update(n *ast.UpdateStmt) error {
 		pl.downgrade(history.ReasonUpdateIgnore)
 	}
 	pl.cascades(n.List, t)
-	pl.downgradeBy(inspectWrite(n))
+	pl.downgradeBy(use)
 	return nil
+}
+
+// cascadesFrom reports whether an update of the table's rows by these assignments changes rows of others.
+func cascadesFrom(list []*ast.Assignment, t *Table) bool {
+	return slices.ContainsFunc(list, func(a *ast.Assignment) bool { return t.CascadesFrom(a.Column.Name.O) })
 }
 
 // cascades lowers the plan if an update of the table's rows by these assignments changes rows of others.
 func (pl *planner) cascades(list []*ast.Assignment, t *Table) {
-	if slices.ContainsFunc(list, func(a *ast.Assignment) bool { return t.CascadesFrom(a.Column.Name.O) }) {
+	if cascadesFrom(list, t) {
 		pl.downgrade(history.ReasonCascade)
 	}
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // What the subqueries of a DELETE read is shown beside the rows that it returns, and what those of INSERT ... SELECT
-// read is collected with the rows that it makes (ADR 62). Where the server locks what it reads, the copies read
-// the same rows in the same way, so that they lock no more.
+// read is collected with the rows that it makes (ADR 62). Those of UPDATE are in updatesubquery.go. Where the server
+// locks what it reads, the copies read the same rows in the same way, so that they lock no more.
 
 // lookIntoDelete finds what shows, beside the rows that a DELETE returns, what its subqueries read. It reports whether
 // that is so for all of them. A DELETE locks what it reads at every level, but at READ COMMITTED not what it does not
@@ -225,21 +225,7 @@ func comparesColumns(e ast.ExprNode) bool {
 	return len(c.names) > 0
 }
 
-// namedColumns collects the names of columns.
-type namedColumns struct{ names []*ast.ColumnName }
-
-// Enter implements ast.Visitor.
-func (c *namedColumns) Enter(n ast.Node) (ast.Node, bool) {
-	if name, ok := n.(*ast.ColumnNameExpr); ok {
-		c.names = append(c.names, name.Name)
-	}
-	return n, false
-}
-
-// Leave implements ast.Visitor.
-func (c *namedColumns) Leave(n ast.Node) (ast.Node, bool) { return n, true }
-
-// conditionSpan finds the condition of a DELETE, or of an INSERT ... SELECT.
+// conditionSpan finds the condition of an UPDATE or a DELETE, or of an INSERT ... SELECT.
 func (pl *planner) conditionSpan() (at span, ok bool) {
 	st, end := pl.st, pl.st.last()+1
 	where := st.find(1, end, 0, "WHERE")
