@@ -45,6 +45,38 @@ func TestSubqueriesAreAnsweredAsByTheServer(t *testing.T) {
 	})
 }
 
+// TestCopiesOfSubqueriesNumberNoRowAnew has writes of whose rows the server says something that does not come from the
+// values that are assigned: it tells them by a number that counts what subqueries read, too.
+func TestCopiesOfSubqueriesNumberNoRowAnew(t *testing.T) {
+	testdb.Only(t, "others' are not looked into", "mariadb", testdb.MariaDB118.Name)
+	m := newMirror(t, gomysql.CLIENT_DEPRECATE_EOF, nil,
+		"CREATE TABLE n (id INT PRIMARY KEY, doc INT)", "INSERT INTO n SELECT seq, seq FROM seq_1_to_100",
+		"CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(20), k INT)", "INSERT INTO t VALUES (1, 'x', 1), (2, 'zz', 2), (3, '2020-99-01', 3)",
+		"CREATE TABLE made (id INT PRIMARY KEY, s VARCHAR(9), g VARCHAR(3) AS (s) STORED)",
+		"CREATE TABLE filled (id INT PRIMARY KEY, s INT, e VARCHAR(3) DEFAULT (CONCAT(s, 'abcdef')))",
+		"CREATE TABLE kept (id INT PRIMARY KEY, k INT)")
+	few := " k < (SELECT COUNT(*) FROM n WHERE doc < 50)"
+	r := m.reflect(t)
+	defer r.close()
+	for _, level := range []string{"READ COMMITTED", "REPEATABLE READ"} {
+		for _, text := range []string{"SET NAMES utf8mb4, sql_mode = ''", "SET SESSION TRANSACTION ISOLATION LEVEL " + level,
+			"UPDATE t SET k = 1 WHERE s <= DATE'2020-01-01' AND" + few,
+			"UPDATE t SET k = NOT (s <= DATE'2020-01-01') WHERE" + few,
+			"UPDATE t SET k = 1 WHERE s < (SELECT CURDATE() + INTERVAL MAX(doc) DAY FROM n WHERE doc < 50) AND" + few,
+			"INSERT INTO kept SELECT id, k FROM t WHERE s <= DATE'2020-01-01' AND" + few,
+			"INSERT INTO made (id, s) SELECT 5, 'abcdef' WHERE 3 < (SELECT COUNT(*) FROM n WHERE doc < 50)",
+			"INSERT INTO filled (id, s) SELECT 5, 5 WHERE 3 < (SELECT COUNT(*) FROM n WHERE doc < 50)",
+		} {
+			for _, text := range []string{text, "SHOW WARNINGS"} {
+				if diff := r.run(randomStatement{text: text, ordered: true}); diff != "" {
+					t.Errorf("%s at %s: %s", r.history[len(r.history)-2], level, diff)
+				}
+			}
+		}
+		r.both(command{name: "truncate", bytes: query("DELETE FROM made; DELETE FROM filled; DELETE FROM kept")})
+	}
+}
+
 // drawParameters makes some statements prepared ones, with parameters in the place of their comparisons' literals. Not
 // all of them are of the type of their columns. A join warns as often as its plan compares, and that hangs on the
 // tables' statistics: on MySQL 9.7, 7 or 6 times for the same text, before ANALYZE TABLE and behind it.

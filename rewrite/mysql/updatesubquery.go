@@ -23,7 +23,7 @@ func (pl *planner) lookIntoUpdate(n *ast.UpdateStmt, t *Table) bool {
 		!pl.copiesInWrites() || n.Order != nil && hasSubquery(n.Order) || !pl.baseSources(srcs) {
 		return false
 	}
-	changed, ok := changedColumns(n.List, t)
+	changed, ok := changedColumns(n.List), !pl.computesBehind(t, false, nil)
 	b := &block{srcs: srcs, dialect: pl.session.Dialect}
 	found, fine := pl.lookIntoCondition(n.Where, b, locks)
 	if ok = ok && fine; ok && slices.ContainsFunc(found, func(c *besides) bool { return c.decided != nil }) {
@@ -34,16 +34,16 @@ func (pl *planner) lookIntoUpdate(n *ast.UpdateStmt, t *Table) bool {
 	for _, c := range found {
 		ok = ok && !namesAny(c.node, found, changed) && (c.equal == nil || !namesAny(c.equal, nil, changed))
 	}
-	return pl.keepBesides(found, ok && fine && (pl.updatesOneRow(n, srcs[0]) || allFit(n.List, t, srcs)), t)
+	l := outsideOf(found, b)
+	return pl.keepBesides(found, ok && fine && (pl.updatesOneRow(n, srcs[0]) || l.allFit(n.List, t) && l.silent(n.Where)), t)
 }
 
-// changedColumns returns the names of the columns that an UPDATE changes. It reports false where the server computes
-// more than these behind the assignments.
-func changedColumns(list []*ast.Assignment, t *Table) (names []string, ok bool) {
+// changedColumns returns the names of the columns that an UPDATE changes.
+func changedColumns(list []*ast.Assignment) (names []string) {
 	for _, a := range list {
 		names = append(names, a.Column.Name.L)
 	}
-	return names, !slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Generated })
+	return names
 }
 
 // lookIntoAssignments returns what shows what the subqueries of assigned values read.
@@ -68,10 +68,10 @@ func (pl *planner) lookIntoAssignments(list []*ast.Assignment, b *block, changed
 }
 
 // allFit reports whether the server has surely nothing to say of any value that is assigned.
-func allFit(list []*ast.Assignment, t *Table, srcs sources) bool {
+func (l *outside) allFit(list []*ast.Assignment, t *Table) bool {
 	return !slices.ContainsFunc(list, func(a *ast.Assignment) bool {
 		c := t.ColumnInAnyCase(a.Column.Name.O)
-		return c == nil || !storable(a.Expr, c, srcs)
+		return c == nil || !l.storable(a.Expr, c)
 	})
 }
 
@@ -112,7 +112,7 @@ func (pl *planner) keyValues(e ast.ExprNode, s *source, keys map[string]bool, co
 		switch value := e.R.(type) {
 		case *test_driver.ValueExpr:
 			keys[c.Name] = keys[c.Name] || number && value.Kind() == test_driver.KindInt64 ||
-				(c.Type == "char" || c.Type == "varchar") && value.Kind() == test_driver.KindString
+				(c.Type == "char" || c.Type == "varchar") && value.Kind() == test_driver.KindString && ascii(value.GetString())
 		case *test_driver.ParamMarkerExpr:
 			if at := pl.st.tokenAt(value.Offset); number && at >= 0 {
 				keys[c.Name] = true

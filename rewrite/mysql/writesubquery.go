@@ -39,11 +39,8 @@ func (pl *planner) lookIntoInsert(n *ast.InsertStmt, sel *ast.SelectStmt, t *Tab
 		return false
 	}
 	var srcs sources
-	if sel.From == nil {
-		t = nil // all is read before the only row is written, and shown behind its values
-	} else {
-		if srcs = flatten(sel.From.TableRefs); !pl.baseSources(srcs) || hasSubquery(sel.From) ||
-			!allInsertedFit(n, sel, t, srcs) {
+	if sel.From != nil {
+		if srcs = flatten(sel.From.TableRefs); !pl.baseSources(srcs) || hasSubquery(sel.From) {
 			return false
 		}
 	}
@@ -62,7 +59,11 @@ func (pl *planner) lookIntoInsert(n *ast.InsertStmt, sel *ast.SelectStmt, t *Tab
 			found = append(found, columns...)
 		}
 	}
-	return pl.keepBesides(found, ok, t)
+	ok = ok && !pl.computesBehind(t, true, insertedColumns(n, t))
+	if sel.From == nil {
+		return pl.keepBesides(found, ok, nil) // all is read before the only row is written, and shown behind its values
+	}
+	return pl.keepBesides(found, ok && pl.allInsertedFit(n, sel, t, b, found), t)
 }
 
 // keepBesides has the plan show what subqueries read, if that was found for all of them and they do not read the table
