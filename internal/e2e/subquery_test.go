@@ -305,10 +305,16 @@ func TestSubqueriesAreReadOnceUnderLockTables(t *testing.T) {
 			t.Errorf("%s, prepared: %v", texts[i], err)
 		}
 	}
-	b.exec(c, "UNLOCK TABLES", texts[0])
+	b.exec(c, "UNLOCK TABLES", "FLUSH TABLES doc", texts[0])
 	c.Close()
+	if testdb.EngineName() != testdb.MySQL.Name { // which prepares no LOCK TABLES
+		c = b.conn(b.through)
+		b.exec(c, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", "EXECUTE IMMEDIATE 'LOCK TABLES doc WRITE, note READ'")
+		b.exec(c, slices.Concat(texts[1:], texts)...)
+		c.Close()
+	}
 	found := stmts(b.txns(), "SELECT k FROM doc WHERE id = ? AND EXISTS (SELECT * FROM note WHERE note.doc = doc.id)")
-	if len(found) != 3 || found[0].Observation == history.Exact || found[2].Observation != history.Exact {
+	if len(found) < 3 || found[0].Observation == history.Exact || found[2].Observation != history.Exact {
 		t.Errorf("recorded are %v", found)
 	}
 }

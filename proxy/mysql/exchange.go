@@ -238,7 +238,8 @@ func refusesRewriting(code uint16) bool {
 		gomysql.ER_TOO_MANY_FIELDS, gomysql.ER_FIELD_SPECIFIED_TWICE, gomysql.ER_DUP_FIELDNAME,
 		gomysql.ER_NOT_SUPPORTED_YET, gomysql.ER_ILLEGAL_HA, gomysql.ER_UNSUPPORTED_EXTENSION, gomysql.ER_SYNTAX_ERROR,
 		gomysql.ER_VIEW_INVALID, gomysql.ER_NONUPDATEABLE_COLUMN, gomysql.ER_WRONG_FIELD_WITH_GROUP,
-		gomysql.ER_MIX_OF_GROUP_FUNC_AND_FIELDS, gomysql.ER_SP_DOES_NOT_EXIST, gomysql.ER_INVALID_CHARACTER_STRING:
+		gomysql.ER_MIX_OF_GROUP_FUNC_AND_FIELDS, gomysql.ER_SP_DOES_NOT_EXIST, gomysql.ER_INVALID_CHARACTER_STRING,
+		gomysql.ER_TABLE_NOT_LOCKED: // under LOCK TABLES that isotap did not see
 		return true
 	}
 	return false

@@ -153,6 +153,9 @@ func (st *statement) classify(p *Plan, s *Session) {
 		p.Txn.MayRestart = p.Txn.Ends
 		p.Session.Changes = true
 		joinChanges(p, &one, uses)
+		if one.Session.TableLocks != KeepsTableLocks {
+			p.Session.TableLocks = one.Session.TableLocks
+		}
 		p.Session.ReadsDiagnostics = p.Session.ReadsDiagnostics || one.Session.ReadsDiagnostics
 		if p.Session.Conditions != NoConditions || one.Session.Conditions != NoConditions {
 			p.Session.Conditions = CountsConditions
@@ -244,7 +247,7 @@ func (v verb) classify() {
 	}
 }
 
-// tableLocks finds LOCK TABLES, UNLOCK TABLES and FLUSH TABLES with names, which locks like the first.
+// tableLocks finds LOCK TABLES, UNLOCK TABLES, and FLUSH TABLES that locks tables of some names.
 func (v verb) tableLocks() {
 	at := 1
 	if v.is(0, "FLUSH") && v.is(at, "LOCAL", "NO_WRITE_TO_BINLOG") {
@@ -254,7 +257,7 @@ func (v verb) tableLocks() {
 	case !v.is(at, "TABLE", "TABLES"):
 	case v.is(0, "UNLOCK"):
 		v.p.Session.TableLocks = ReleasesTableLocks
-	case v.is(0, "LOCK"), v.is(0, "FLUSH") && v.from+at+1 < v.to && !v.is(at+1, "WITH"):
+	case v.is(0, "LOCK"), v.is(0, "FLUSH") && !v.is(at+1, "WITH") && v.st.find(v.from+at+1, v.to, -1, "READ", "EXPORT") >= 0:
 		v.p.Session.TableLocks = TakesTableLocks
 	}
 }
