@@ -46,8 +46,8 @@ func insertedColumns(n *ast.InsertStmt, t *Table) (columns []string) {
 }
 
 // computesBehind reports whether the server computes more of a row, behind the values that it is given, which need not
-// fit: generated columns, expressions in indexes, and for an INSERT the defaults of columns that are not named. Those of
-// moments are nearly always CURRENT_TIMESTAMP.
+// fit: generated columns, expressions in indexes, and for an INSERT the defaults of columns that are not named. Those
+// of moments are nearly always CURRENT_TIMESTAMP.
 func (pl *planner) computesBehind(t *Table, inserts bool, named []string) bool {
 	return slices.ContainsFunc(t.Columns, func(c Column) bool {
 		return c.Generated || inserts && c.ComputedDefault && kindOf(c.Type) != moment &&
