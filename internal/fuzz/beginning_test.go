@@ -34,7 +34,7 @@ func unseen(t *testing.T) (*round, *analyzer.Finding) {
 	f := &analyzer.Finding{Anomaly: analyzer.LostUpdate, Class: analyzer.Hazard, Witness: []analyzer.Edge{
 		{From: first, To: second, Kind: analyzer.RW, FromStmt: &first.Stmts[2], ToStmt: &second.Stmts[1]},
 		{From: second, To: first, Kind: analyzer.WR, FromStmt: &second.Stmts[1], ToStmt: &first.Stmts[3],
-			Current: true}}}
+			Current: true, Kept: true}}}
 	at := func(ns int) time.Time { return started.Add(time.Duration(ns)) }
 	r := &round{generator: random.New(random.Engine{Name: "mariadb"}, random.Profile{}, 1),
 		result: &analyzer.Result{Runs: []history.Info{{Started: started}}},
