@@ -29,8 +29,8 @@ type Scenario struct {
 	Engines []string `yaml:"engines,omitempty,flow"`
 	// Shows are the anomalies that it is about, by their names in isotap's reports. Others may be found beside them.
 	Shows []string `yaml:"shows,omitempty,flow"`
-	// Witness are replies, by the number of the step from 1, that all come only where one of Shows has happened: they
-	// tell of those that isotap does not see on a server.
+	// Witness are replies, by the number of the step from 1, that all come, at once or late, only where one of Shows has
+	// happened. They tell of it where isotap sees nothing on a server, or is not there.
 	Witness map[int]Reply `yaml:"witness,omitempty,flow"`
 	// Tables are those that the steps need. A recording holds no schema, so that Setup is empty where the
 	// scenario comes from one.

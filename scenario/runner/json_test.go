@@ -108,6 +108,37 @@ func TestDocumentationNamesEveryFieldOfJSON(t *testing.T) {
 	visit(doc)
 }
 
+// What a witness does not take says nothing of how the anomaly was prevented; that a reply of it came late, nothing
+// against the anomaly.
+func TestShowsGoesByTheWitness(t *testing.T) {
+	one := uint64(1)
+	ok, late := replay.Result{Status: replay.OK, Affected: 1}, replay.Result{Status: replay.OK, Affected: 1, Blocked: true}
+	failed, other := replay.Result{Status: replay.Failed, State: "40001"}, replay.Result{Status: replay.OK}
+	for _, c := range []struct {
+		want    Showing
+		first   replay.Result // of which the witness takes nothing
+		second  replay.Result
+		without bool
+	}{
+		{Witnessed, ok, ok, false}, {Witnessed, failed, late, false}, {Refused, ok, failed, false},
+		{Prevented, failed, other, false}, {Prevented, late, other, false},
+		{Waited, ok, replay.Result{Status: replay.OK, Blocked: true}, false},
+		{Waited, ok, replay.Result{Status: replay.Blocked, Blocked: true}, false},
+		{Prevented, ok, replay.Result{Status: replay.NotRun}, false},
+		{Refused, failed, ok, true}, {Waited, late, ok, true}, {Prevented, ok, ok, true},
+	} {
+		p := &Result{Scenario: &scenario.Scenario{Witness: map[int]scenario.Reply{2: {Affected: &one}}}}
+		if c.without {
+			p.Scenario.Witness = nil
+		}
+		c.first.N, c.second.N = 1, 2
+		p.Trace.Results = []replay.Result{c.first, c.second}
+		if got := p.Shows(); got != c.want {
+			t.Errorf("%+v, %+v: %s, want %s", c.first, c.second, got, c.want)
+		}
+	}
+}
+
 func TestJUnitFailsWhereSomethingIsNotExpected(t *testing.T) {
 	as := played()
 	as.Scenario = &scenario.Scenario{Name: "b", Expect: scenario.Outcome{Anomalies: []string{"lost update"}}}
