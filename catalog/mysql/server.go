@@ -25,6 +25,7 @@ type Server struct {
 	BinaryLogFormat     string // STATEMENT, ROW or MIXED
 	// AsksConflicts says that the server has the settings that history.Conflicts rests on.
 	AsksConflicts bool
+	Optimistic    bool // TiDB's tidb_txn_mode
 }
 
 // FoldsNames reports whether names of schemas and tables that differ only by case are the same.
@@ -60,6 +61,7 @@ func ServerFacts(ctx context.Context, c *Conn) (Server, error) {
 	s := identify(variables["version"])
 	s.SnapshotIsolation = on(variables["innodb_snapshot_isolation"])
 	s.AsksConflicts = hasConflictSettings(s.Engine, variables)
+	s.Optimistic = s.Engine == dbms.TiDB && !strings.EqualFold(variables["tidb_txn_mode"], "pessimistic")
 	s.BinaryLog, s.BinaryLogFormat = on(variables["log_bin"]), variables["binlog_format"]
 	s.SQLMode = variables["sql_mode"]
 	for name, number := range map[string]*int{

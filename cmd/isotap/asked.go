@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// asked is what --isolation asks for.
+// asked is what a flag asks for: --isolation, --level.
 type asked[T comparable] struct {
 	all   bool // all that a server has
 	names []T
 }
 
-// parseAsked reads names that are separated by commas, or all.
-func parseAsked[T comparable](text string, parse func(string) (T, error)) (a asked[T], err error) {
+// parseAsked reads a flag's names that are separated by commas, or all.
+func parseAsked[T comparable](flag, text string, parse func(string) (T, error)) (a asked[T], err error) {
 	if text == "all" {
 		return asked[T]{all: true}, nil
 	}
@@ -23,7 +23,7 @@ func parseAsked[T comparable](text string, parse func(string) (T, error)) (a ask
 	for name := range strings.SplitSeq(text, ",") {
 		t, err := parse(strings.ToUpper(strings.TrimSpace(name)))
 		if err != nil {
-			return a, fmt.Errorf("--isolation: %w", err)
+			return a, fmt.Errorf("%s: %w", flag, err)
 		}
 		a.names = append(a.names, t)
 	}

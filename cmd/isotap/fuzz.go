@@ -155,7 +155,7 @@ func (h *hunting) read(c *cobra.Command) (err error) {
 	if h.ReduceTime < 0 {
 		return fmt.Errorf("--reduce-time: %s is less than none", h.ReduceTime)
 	}
-	if h.levels, err = parseAsked(h.isolation, workload.ParseIsolation); err != nil {
+	if h.levels, err = parseAsked("--isolation", h.isolation, workload.ParseIsolation); err != nil {
 		return err
 	}
 	if h.Oracles, err = parseOracles(h.oracles); err != nil {

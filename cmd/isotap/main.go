@@ -109,7 +109,7 @@ func root() *cobra.Command {
 	c.SetFlagErrorFunc(mistakenFlag)
 	c.SetHelpCommand(helpCommand())
 	c.AddCommand(runCommand(), proxyCommand(), analyzeCommand(), recordingsCommand(), exportCommand(), importCommand(),
-		instrumentCommand(), stripCommand(), configCommand(), doctorCommand(), replayCommand(), fuzzCommand(), reduceCommand(),
-		workloadCommand(), robustCommand(), demoCommand(), versionCommand())
+		instrumentCommand(), stripCommand(), configCommand(), doctorCommand(), levelsCommand(), replayCommand(), fuzzCommand(),
+		reduceCommand(), workloadCommand(), robustCommand(), demoCommand(), versionCommand())
 	return c
 }

@@ -67,10 +67,13 @@ func TestVerbsDoAndPrintWhatTheScriptsSay(t *testing.T) {
 			env.Setenv("GUIDE", guide)
 			// A process under the race detector would linger for a second when it exits.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
-			if strings.HasSuffix(name, "doctor") {
-				if err := createRole(t, env, name); err != nil {
-					return err
-				}
+			switch filepath.Base(env.WorkDir) {
+			case "script-doctor":
+				createRole(t, env, name)
+				testdb.Exec(t, testdb.OpenPostgreSQL(t, "postgres"), "CREATE DATABASE "+name+"_closed",
+					"REVOKE CONNECT ON DATABASE "+name+"_closed FROM PUBLIC")
+			case "script-levels":
+				createRole(t, env, name)
 			}
 			return createDatabase(db, name)
 		},
@@ -223,15 +226,10 @@ func checkFindings(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// createRole makes a role on the tests' PostgreSQL that has a database and may not connect to another, and tells the
-// script.
-func createRole(t *testing.T, env *testscript.Env, name string) error {
+// createRole makes a role on the tests' PostgreSQL that may connect to a database, and tells the script.
+func createRole(t *testing.T, env *testscript.Env, name string) {
 	server := testdb.PostgreSQL(t)
-	db := testdb.OpenPostgreSQL(t, "postgres")
-	closed := name + "_closed"
-	testdb.Exec(t, db, "CREATE ROLE "+name+" LOGIN", "CREATE DATABASE "+name, "CREATE DATABASE "+closed,
-		"REVOKE CONNECT ON DATABASE "+closed+" FROM PUBLIC")
+	testdb.Exec(t, testdb.OpenPostgreSQL(t, "postgres"), "CREATE ROLE "+name+" LOGIN", "CREATE DATABASE "+name)
 	env.Setenv("PGROLE", name)
 	env.Setenv("PGHOST", server.Addr())
-	return nil
 }

@@ -73,7 +73,7 @@ func (o *reducing) run(c *cobra.Command, path string) error {
 	}
 	var oddLevels, oddMode error
 	var onStage runner.Options
-	o.levels, oddLevels = parseAsked(o.isolation, history.ParseLevel)
+	o.levels, oddLevels = parseAsked("--isolation", o.isolation, history.ParseLevel)
 	onStage, oddMode = o.seen.options()
 	if err := errors.Join(oddLevels, oddMode, o.on.one()); err != nil {
 		return err

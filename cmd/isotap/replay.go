@@ -32,7 +32,8 @@ statement is run once more by itself, on tables that hold what its level lets it
 
 Exit status:
   0   everything was played; with --expect: and all came as the files expect it
-  1   it did not, an oracle says that an answer is wrong, or isotap itself failed (a message says so)`
+  1   it did not, or an oracle says that an answer is wrong
+  2   isotap itself failed, or was used wrongly (a message says so)`
 
 // A replaying is what the flags of `isotap replay` say.
 type replaying struct {
@@ -42,7 +43,6 @@ type replaying struct {
 	expect    bool
 	direct    bool
 	format    string
-	matrix    bool
 	compare   bool
 	json      bool
 	junit     string
@@ -73,7 +73,7 @@ func replayCommand() *cobra.Command {
 		Example: "  isotap replay lost-update.yaml\n" +
 			"  isotap replay --engine mariadb --engine postgres --isolation all scenarios/*.yaml\n" +
 			"  isotap replay --upstream postgres://postgres@127.0.0.1/ --expect scenarios/*.yaml\n" +
-			"  isotap replay catalogue/hermitage/p4.yaml\n  isotap replay --matrix --engine mariadb --engine postgres",
+			"  isotap replay catalogue/hermitage/p4.yaml",
 	}
 	f := c.Flags()
 	o.on.flags(c, "play")
@@ -83,9 +83,6 @@ func replayCommand() *cobra.Command {
 	f.BoolVar(&o.direct, "direct", false, "play on the server itself, not through isotap; nothing is found then")
 	f.StringVar(&o.format, "format", textFormat, "text, or isolationtester: as PostgreSQL's expected/*.out have it")
 	f.BoolVar(&o.expect, "expect", false, "exit with 1 when something is not what the files expect")
-	f.BoolVar(&o.matrix, "matrix", false,
-		"print a table for each server in place of what happened: whether each level showed what a file is about. "+
-			"Without FILE of catalogue/hermitage")
 	f.BoolVar(&o.compare, "compare", false, "print only in what the servers and levels differ")
 	f.BoolVar(&o.json, "json", false, "print all that was played as JSON (docs/replay-json.md)")
 	f.StringVar(&o.junit, "junit", "", "write JUnit XML to this file: "+
@@ -99,27 +96,19 @@ func replayCommand() *cobra.Command {
 		"what judges the scripts, separated by commas, or all: graph says what is found when they are played, alone "+
 			"holds each transaction against its own statements in autocommit, serial all of them against those, in orders "+
 			"that their dependencies allow, views each statement against itself on what it has to see")
-	c.MarkFlagsMutuallyExclusive("matrix", "compare", "direct")
-	for _, form := range []string{"matrix", "compare", "junit", "format"} {
+	c.MarkFlagsMutuallyExclusive("compare", "direct")
+	for _, form := range []string{"compare", "junit", "format"} {
 		c.MarkFlagsMutuallyExclusive(form, "oracle")
 	}
-	c.MarkFlagsMutuallyExclusive("matrix", "compare", "expect")
-	c.MarkFlagsMutuallyExclusive("matrix", "compare", "json", "format")
-	c.Args = func(c *cobra.Command, files []string) error {
-		if o.matrix {
-			return nil
-		}
-		return needs("FILE", 0)(c, files)
-	}
+	c.MarkFlagsMutuallyExclusive("compare", "expect")
+	c.MarkFlagsMutuallyExclusive("compare", "json", "format")
+	c.Args = needs("FILE", 0)
 	c.RunE = o.run
 	return c
 }
 
 // run plays the files on all servers.
 func (o *replaying) run(c *cobra.Command, files []string) error {
-	if len(files) == 0 {
-		files = []string{catalogueName + "/hermitage"}
-	}
 	if o.format != textFormat && o.format != isolationTesterFormat {
 		return fmt.Errorf("--format: %q is neither %s nor %s", o.format, textFormat, isolationTesterFormat)
 	}
@@ -127,7 +116,7 @@ func (o *replaying) run(c *cobra.Command, files []string) error {
 	if err != nil {
 		return err
 	}
-	levels, err := parseAsked(o.isolation, history.ParseLevel)
+	levels, err := parseAsked("--isolation", o.isolation, history.ParseLevel)
 	if err != nil {
 		return err
 	}
@@ -180,8 +169,6 @@ func (o *replaying) sum(c *cobra.Command) error {
 		return err
 	}
 	switch {
-	case o.matrix:
-		return runner.Matrix(c.OutOrStdout(), o.played)
 	case o.compare:
 		return runner.Compare(c.OutOrStdout(), o.played)
 	case o.json:
@@ -287,7 +274,7 @@ func (o *replaying) perform(c *cobra.Command, s *runner.Runner, sc *scenario.Sce
 	if err != nil {
 		return false, err
 	}
-	summed := o.matrix || o.compare || o.json
+	summed := o.compare || o.json
 	if summed || o.junit != "" {
 		o.played = append(o.played, p)
 	}

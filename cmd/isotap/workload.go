@@ -66,7 +66,7 @@ func workloadCommand() *cobra.Command {
 		if err := out.check(); err != nil {
 			return err
 		}
-		levels, err := parseAsked(isolation, workload.ParseIsolation)
+		levels, err := parseAsked("--isolation", isolation, workload.ParseIsolation)
 		if err != nil {
 			return err
 		}

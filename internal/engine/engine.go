@@ -134,18 +134,34 @@ func instrumentPostgreSQL(ctx context.Context, target dsn.Target, columns bool) 
 
 // Identify asks a server who it is.
 func Identify(ctx context.Context, target dsn.Target) (history.Server, error) {
+	facts, err := Ask(ctx, target)
+	return facts.Server, err
+}
+
+// Facts are what a server says of itself, and what sessions on it begin with.
+type Facts struct {
+	Server history.Server
+	Level  history.Level
+	// Conflicts says that its sessions choose how conflicts of writes end: by MariaDB's innodb_snapshot_isolation, by
+	// TiDB's tidb_txn_mode, which Optimistic is about.
+	Conflicts, Optimistic bool
+}
+
+// Ask asks a server for its facts.
+func Ask(ctx context.Context, target dsn.Target) (Facts, error) {
 	if target.Family == dbms.PostgreSQLFamily {
 		c, err := catalogpostgres.NewConn(target, "")
 		if err != nil {
-			return history.Server{}, err
+			return Facts{}, err
 		}
-		facts, err := catalogpostgres.ServerFacts(ctx, c)
-		return facts.Server, errors.Join(err, c.Close())
+		s, err := catalogpostgres.ServerFacts(ctx, c)
+		return Facts{Server: s.Server, Level: s.Level}, errors.Join(err, c.Close())
 	}
 	c, err := catalogmysql.Connect(ctx, target)
 	if err != nil {
-		return history.Server{}, err
+		return Facts{}, err
 	}
-	facts, err := catalogmysql.ServerFacts(ctx, c)
-	return facts.Server, errors.Join(err, c.Close())
+	s, err := catalogmysql.ServerFacts(ctx, c)
+	return Facts{Server: s.Server, Level: s.Level, Conflicts: s.AsksConflicts, Optimistic: s.Optimistic},
+		errors.Join(err, c.Close())
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -68,6 +69,27 @@ func (mysqlDialect) gone(refusal *Result) bool { return refusal.Code == mysql.ER
 
 func (mysqlDialect) create(database string) string { return "CREATE DATABASE " + database }
 func (mysqlDialect) drop(database string) string   { return "DROP DATABASE " + database }
+
+// denials are the errors about privileges on a database, a table and the whole server.
+var denials = []uint16{mysql.ER_DBACCESS_DENIED_ERROR, mysql.ER_TABLEACCESS_DENIED_ERROR,
+	mysql.ER_SPECIFIC_ACCESS_DENIED_ERROR}
+
+func (mysqlDialect) rights(err error) error {
+	code := uint16(0)
+	var refused *refusalError
+	var watching *mysql.MyError
+	if errors.As(err, &refused) {
+		code = refused.result.Code
+	} else if errors.As(err, &watching) {
+		code = watching.Code
+	}
+	if !slices.Contains(denials, code) {
+		return err
+	}
+	return fmt.Errorf("%w. To work in databases of its own, and to ask who waits, isotap's user needs: "+
+		"GRANT ALL ON `isotap\\_replay\\_%%`.* TO <user>; GRANT PROCESS ON *.* TO <user>; "+
+		"GRANT SELECT ON mysql.innodb_table_stats TO <user>", err)
+}
 
 // ofTheMoment is what TiDB's write conflicts tell of the run alone: its moments, its numbers of tables, and keys made
 // of those.

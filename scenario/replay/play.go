@@ -216,6 +216,9 @@ func (p *play) block(ctx context.Context, s *session) error {
 	}
 	p.waits(s)
 	s.running.Blocked = true
+	if p.options.Whoever {
+		return nil
+	}
 	blockers, err := p.runner.watcher.blockers(ctx, s.conn.id())
 	for _, other := range p.sessions {
 		if slices.Contains(blockers, other.conn.id()) {

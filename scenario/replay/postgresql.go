@@ -86,6 +86,18 @@ func (postgresqlDialect) create(schema string) string {
 
 func (postgresqlDialect) drop(schema string) string { return "DROP SCHEMA " + schema + " CASCADE" }
 
+// insufficientPrivilege is the SQLSTATE of a right that is missing.
+const insufficientPrivilege = "42501"
+
+func (postgresqlDialect) rights(err error) error {
+	var refused *refusalError
+	if !errors.As(err, &refused) || refused.result.State != insufficientPrivilege {
+		return err
+	}
+	return fmt.Errorf("%w. To work in schemas of its own isotap's role needs: GRANT CREATE ON DATABASE <database> TO <role>",
+		err)
+}
+
 // firstUserOID is the least number of what is not the system's (FirstNormalObjectId).
 const firstUserOID = 16384
 

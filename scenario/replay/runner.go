@@ -31,6 +31,9 @@ type Options struct {
 	Prepared bool
 	// Settings are variables that each session sets after its isolation level.
 	Settings scenario.Settings
+	// Whoever says that it does not matter for whom steps wait, so that the server is not asked. On MySQL that takes
+	// rights on the schema sys.
+	Whoever bool
 	// Session holds statements that each session runs after that.
 	Session []string
 	// SetUpDirect runs the set-up on the control server instead of the target.
@@ -75,7 +78,7 @@ func NewRunner(ctx context.Context, control Server) (*Runner, error) {
 		return nil, errors.Join(err, admin.quit())
 	}
 	if r.watcher, err = d.watch(ctx, control); err != nil {
-		return nil, errors.Join(err, admin.quit())
+		return nil, errors.Join(d.rights(err), admin.quit())
 	}
 	return r, nil
 }
@@ -115,9 +118,13 @@ func (r *Runner) run(ctx context.Context, target Server, s *scenario.Scenario, l
 	}
 	database := fmt.Sprintf("%s%d", r.prefix, r.count.Add(1))
 	if err := r.administer(r.dialect.create(database)); err != nil {
-		return Trace{}, err
+		return Trace{}, r.dialect.rights(err)
 	}
-	defer func() { err = errors.Join(err, r.administer(r.dialect.drop(database))) }()
+	defer func() {
+		if dropped := r.administer(r.dialect.drop(database)); dropped != nil {
+			err = errors.Join(err, &LeftError{database, dropped})
+		}
+	}()
 	p := newPlay(r, target, s, level, database, o)
 	from := target
 	if o.SetUpDirect {
@@ -144,6 +151,18 @@ func (r *Runner) run(ctx context.Context, target Server, s *scenario.Scenario, l
 	t.Events = p.trace.Events
 	return t, nil
 }
+
+// A LeftError says that the database (PostgreSQL: the schema) of a run is still there.
+type LeftError struct {
+	Database string
+	err      error
+}
+
+// Error makes LeftError an error.
+func (e *LeftError) Error() string { return e.Database + " is still there: " + e.err.Error() }
+
+// Unwrap returns why.
+func (e *LeftError) Unwrap() error { return e.err }
 
 // A Job is a scenario and the level that it is run at.
 type Job struct {

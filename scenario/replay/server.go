@@ -73,6 +73,9 @@ type dialect interface {
 	// create and drop give the statements that make and remove a database.
 	create(database string) string
 	drop(database string) string
+	// rights adds to an error which rights would help, where the server refuses a statement of isotap's own for want of
+	// them.
+	rights(err error) error
 	// anonymize takes from a trace what is the run's own: names and numbers that another run has otherwise.
 	anonymize(t *Trace, database string)
 }

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/scenario/replay"
 )
 
@@ -69,4 +71,36 @@ func outcomeOf(r *replay.Result) string {
 		inOrder.Code, inOrder.Message = 0, ""
 	}
 	return strings.TrimSuffix(outcome(&inOrder), ": ")
+}
+
+// server is the server's name and the number of its version, and what was set on it.
+func (p *Result) server() string {
+	number, _, _ := strings.Cut(p.Server.Version, " ")
+	number, _, _ = strings.Cut(number, "-")
+	return strings.TrimSpace(p.Server.Engine.String() + " " + number + " " + p.Settings.String())
+}
+
+// grouped returns the performances of each key, in the order in which the keys come first.
+func grouped(all []*Result, key func(*Result) string) [][]*Result {
+	at := make(map[string]int)
+	var groups [][]*Result
+	for _, p := range all {
+		k := key(p)
+		if _, ok := at[k]; !ok {
+			at[k] = len(groups)
+			groups = append(groups, nil)
+		}
+		groups[at[k]] = append(groups[at[k]], p)
+	}
+	return groups
+}
+
+// levelsIn are the levels of the performances, weakest first.
+func levelsIn(all []*Result) []history.Level {
+	var levels []history.Level
+	for _, p := range all {
+		levels = append(levels, p.Level)
+	}
+	slices.Sort(levels)
+	return slices.Compact(levels)
 }

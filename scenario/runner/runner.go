@@ -40,6 +40,7 @@ type Options struct {
 type Runner struct {
 	// Server is what it says of itself.
 	Server  history.Server
+	facts   engine.Facts
 	target  dsn.Target
 	direct  replay.Server
 	runner  *replay.Runner
@@ -71,9 +72,10 @@ func Open(ctx context.Context, target dsn.Target, o Options) (*Runner, error) {
 		return nil, err
 	}
 	s.direct.MayBePlain = s.target.TLS.Mode == dsn.TLSAllow || s.target.TLS.Mode == dsn.TLSPrefer
-	if s.Server, err = engine.Identify(ctx, s.target); err != nil {
+	if s.facts, err = engine.Ask(ctx, s.target); err != nil {
 		return nil, err
 	}
+	s.Server = s.facts.Server
 	if s.runner, err = replay.NewRunner(ctx, s.direct); err != nil {
 		return nil, err
 	}
@@ -83,8 +85,19 @@ func Open(ctx context.Context, target dsn.Target, o Options) (*Runner, error) {
 // Target is the server's address.
 func (s *Runner) Target() dsn.Target { return s.target }
 
+// Facts are what the server says of itself, and what sessions on it begin with.
+func (s *Runner) Facts() engine.Facts { return s.facts }
+
 // Options are those that it was opened with, as far as the server has what they ask for.
 func (s *Runner) Options() Options { return s.options }
+
+// With returns the runner with other settings in the place of its own. The two share their connections; one of them is
+// closed.
+func (s *Runner) With(settings scenario.Settings) *Runner {
+	other := *s
+	other.options.Settings = settings
+	return &other
+}
 
 // Close ends the Runner's connections. Nothing may be playing.
 func (s *Runner) Close() error { return s.runner.Close() }
@@ -125,6 +138,16 @@ func (s *Runner) Play(ctx context.Context, sc *scenario.Scenario, level history.
 		return nil, err
 	}
 	return p, nil
+}
+
+// Witness plays a scenario at a level on the server itself, whatever the Options say, for what its replies tell: for
+// whom steps wait is not asked.
+func (s *Runner) Witness(ctx context.Context, sc *scenario.Scenario, level history.Level) (*Result, error) {
+	t, err := s.runner.Run(ctx, s.direct, sc, level, replay.Options{Settings: s.options.Settings, Whoever: true})
+	if err != nil {
+		return nil, err
+	}
+	return &Result{Scenario: sc, Server: s.Server, Level: level, Settings: s.options.Settings, Trace: t}, nil
 }
 
 // Record plays a scenario at a level through isotap, and returns what was recorded: see [analysis.Resolved].

@@ -1,0 +1,152 @@
+// Package levels measures which anomalies a server's isolation levels permit: scenarios are played at each level, and
+// what came of them makes a table. It is what `isotap levels` stands on.
+//
+// catalogue.go has the anomalies and the scenarios that show them, columns.go what a server is asked for, levels.go
+// plays. text.go and json.go write the table, says.go what it means for whoever writes an application.
+package levels
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/scenario"
+	"github.com/isotap/isotap/scenario/replay"
+	"github.com/isotap/isotap/scenario/runner"
+)
+
+// A Table says what each row came to in each column.
+type Table struct {
+	Server  history.Server
+	Columns []Column
+	Rows    []Row
+	cells   [][]cell // by row and column
+}
+
+// A cell has what came of each scenario of its row.
+type cell []runner.Showing
+
+// outcome is the worst: what one of them showed happens.
+func (c cell) outcome() Outcome {
+	worst := Prevented
+	for _, s := range c {
+		worst = max(worst, outcomeOf(s))
+	}
+	return worst
+}
+
+// An Outcome is what a server did about an anomaly.
+type Outcome int
+
+// The Outcomes. Where several scenarios show an anomaly the last of them counts.
+const (
+	Prevented Outcome = iota // without a wait and without an error, as by a snapshot
+	Waits                    // a statement had to wait for the other transaction
+	Fails                    // a statement failed
+	Permitted                // it happened
+)
+
+func outcomeOf(s runner.Showing) Outcome {
+	switch {
+	case s.Happened():
+		return Permitted
+	case s == runner.Refused:
+		return Fails
+	case s == runner.Waited:
+		return Waits
+	}
+	return Prevented
+}
+
+// workers are how many scenarios are played at once. Each has up to four connections, of which servers have 100 in
+// all by their defaults; most of the time goes into asking InnoDB who waits, which one answer tells to all.
+const workers = 8
+
+// Measure plays all rows at all columns. It returns the context's cause where that ends it.
+func Measure(ctx context.Context, on *runner.Runner, columns []Column, rows []Row) (*Table, error) {
+	t := &Table{Server: on.Server, Columns: columns, Rows: rows, cells: make([][]cell, len(rows))}
+	var all []job
+	for i := range rows {
+		t.cells[i] = make([]cell, len(columns))
+		for j := range columns {
+			t.cells[i][j] = make(cell, len(rows[i].Scenarios))
+			for k, s := range rows[i].Scenarios {
+				all = append(all, job{on.With(columns[j].Settings), s.At(), columns[j].Level, &t.cells[i][j][k]})
+			}
+		}
+	}
+	if err := play(ctx, all); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// A job is one scenario to be played in one column.
+type job struct {
+	on       *runner.Runner
+	scenario *scenario.Scenario
+	level    history.Level
+	to       *runner.Showing
+}
+
+// do plays on the server itself where the scenario's witness tells what happened, else through isotap.
+func (j *job) do(ctx context.Context) error {
+	perform := j.on.Play
+	if len(j.scenario.Witness) > 0 {
+		perform = j.on.Witness
+	}
+	p, err := perform(ctx, j.scenario, j.level)
+	if err != nil {
+		return err
+	}
+	*j.to = p.Shows()
+	return nil
+}
+
+// play plays all jobs. The first error ends the others, whose databases are dropped; what could not be dropped is told.
+func play(ctx context.Context, all []job) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	next := make(chan *job)
+	errs := make([]error, workers)
+	var working sync.WaitGroup
+	for i := range workers {
+		working.Go(func() {
+			for j := range next {
+				if err := j.do(ctx); err != nil {
+					errs[i] = err
+					cancel(err)
+					return
+				}
+			}
+		})
+	}
+hand:
+	for i := range all {
+		select {
+		case next <- &all[i]:
+		case <-ctx.Done():
+			break hand
+		}
+	}
+	close(next)
+	working.Wait()
+	if ctx.Err() == nil {
+		return nil
+	}
+	return errors.Join(context.Cause(ctx), left(context.Cause(ctx), errs))
+}
+
+// left are the databases that are still there, but for what an error tells already.
+func left(told error, errs []error) error {
+	var all []error
+	for _, err := range errs {
+		var l *replay.LeftError
+		if errors.As(err, &l) && !slices.Contains(all, error(l)) && !errors.Is(told, l) {
+			all = append(all, l)
+		}
+	}
+	return errors.Join(all...)
+}
