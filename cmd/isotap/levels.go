@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -67,6 +68,11 @@ func (o *measuring) run(c *cobra.Command, args []string) error {
 			return err
 		}
 		o.on.upstreams, args = args[:1], args[1:]
+	}
+	for _, file := range args {
+		if strings.Contains(file, "://") { // which may hold a password, so that it is not printed
+			return errors.New("the address of a server stands where a file is to be: levels are of one server")
+		}
 	}
 	if err := o.on.one(); err != nil {
 		return err

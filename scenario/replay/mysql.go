@@ -70,6 +70,10 @@ func (mysqlDialect) gone(refusal *Result) bool { return refusal.Code == mysql.ER
 func (mysqlDialect) create(database string) string { return "CREATE DATABASE " + database }
 func (mysqlDialect) drop(database string) string   { return "DROP DATABASE " + database }
 
+// A connection costs little there, and what a session leaves is not cleared by a statement.
+func (mysqlDialect) clear(conn) bool          { return false }
+func (mysqlDialect) enter(conn, string) error { return nil }
+
 // denials are the errors about privileges on a database, a table and the whole server.
 var denials = []uint16{mysql.ER_DBACCESS_DENIED_ERROR, mysql.ER_TABLEACCESS_DENIED_ERROR,
 	mysql.ER_SPECIFIC_ACCESS_DENIED_ERROR}

@@ -14,14 +14,14 @@ func (p *play) once(ctx context.Context, target Server, kind EventKind, statemen
 	if kind == TornDown && len(statements) == 0 {
 		return nil
 	}
-	conn, err := target.connect(ctx, p.database)
+	conn, err := p.runner.login(ctx, target, p.database, &p.options)
 	if err != nil {
 		return err
 	}
 	if err := p.sequence(conn, kind, "", statements); err != nil {
 		return errors.Join(err, conn.quit())
 	}
-	if err := conn.quit(); err != nil {
+	if err := p.runner.leave(conn, target, &p.options); err != nil {
 		return fmt.Errorf("ending its session: %w", err)
 	}
 	return nil

@@ -78,7 +78,7 @@ func (p *play) session(ctx context.Context, name string) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := p.target.connect(ctx, p.database)
+	conn, err := p.runner.login(ctx, p.target, p.database, &p.options)
 	if err != nil {
 		return nil, fmt.Errorf("session %s: %w", name, err)
 	}
@@ -329,8 +329,11 @@ func (p *play) close() error {
 	for _, s := range p.sessions {
 		if s.running != nil {
 			all = errors.Join(all, p.kill(s))
+			s.close()
+			continue
 		}
-		s.close()
+		s.end()
+		_ = p.runner.leave(s.conn, p.target, &p.options) // a courtesy: the socket is closed in any case
 	}
 	return all
 }

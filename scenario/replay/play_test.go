@@ -406,3 +406,29 @@ func TestRunnersAtOnceLearnOfWaits(t *testing.T) {
 	}
 	done.Wait()
 }
+
+// What a session leaves on a connection, an open transaction and its locks too, the next one on it does not meet.
+func TestSessionsBeginAnewOnConnectionsThatWereLeft(t *testing.T) {
+	r, server := newRunner(t, dbms.PostgreSQLFamily)
+	leaves := script("T1: SET application_name = 'x'", "T1: CREATE TEMP TABLE z (n INT)",
+		"T1: SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE", "T1: BEGIN", "T1: UPDATE t SET v = 1")
+	looks := script("T1: SELECT current_setting('application_name'), to_regclass('pg_temp.z')", "T1: BEGIN",
+		"T1: SHOW transaction_isolation", "T2: SELECT v FROM t WHERE id = 1", "T1: COMMIT")
+	for range 3 {
+		if _, err := r.Run(t.Context(), server, leaves, history.ReadCommitted, Options{Again: true}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := r.Run(t.Context(), server, looks, history.ReadCommitted, Options{Again: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for step, want := range map[int]string{1: "[[ NULL]]", 3: "[[read committed]]", 4: "[[10]]"} {
+			if rows := fmt.Sprint(got.Results[step-1].Rows); rows != want {
+				t.Errorf("step %d: %s, want %s", step, rows, want)
+			}
+		}
+	}
+	if n := len(r.idle.conns); n != 2 {
+		t.Errorf("%d connections were left, want the two that are needed at once", n)
+	}
+}

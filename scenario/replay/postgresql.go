@@ -86,6 +86,23 @@ func (postgresqlDialect) create(schema string) string {
 
 func (postgresqlDialect) drop(schema string) string { return "DROP SCHEMA " + schema + " CASCADE" }
 
+func (postgresqlDialect) clear(c conn) bool {
+	for _, sql := range []string{"ROLLBACK", "DISCARD ALL"} {
+		if err := run(c, sql); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (postgresqlDialect) enter(c conn, schema string) error {
+	own := c.(*postgresqlConn)
+	own.mu.Lock()
+	own.told = nil
+	own.mu.Unlock()
+	return run(c, "SET search_path = "+schema)
+}
+
 // insufficientPrivilege is the SQLSTATE of a right that is missing.
 const insufficientPrivilege = "42501"
 

@@ -34,6 +34,9 @@ type Options struct {
 	// Whoever says that it does not matter for whom steps wait, so that the server is not asked. On MySQL that takes
 	// rights on the schema sys.
 	Whoever bool
+	// Again has sessions begin on connections that earlier ones left, where the family can clear these: a session of
+	// PostgreSQL is a process.
+	Again bool
 	// Session holds statements that each session runs after that.
 	Session []string
 	// SetUpDirect runs the set-up on the control server instead of the target.
@@ -55,6 +58,11 @@ type Runner struct {
 	watcher watcher
 	prefix  string
 	count   atomic.Int64
+
+	idle struct {
+		sync.Mutex
+		conns []conn // to the control server, cleared
+	}
 
 	admin     sync.Mutex
 	adminConn conn
@@ -85,7 +93,42 @@ func NewRunner(ctx context.Context, control Server) (*Runner, error) {
 
 // Close ends the Runner's connections. No run may be under way.
 func (r *Runner) Close() error {
+	for _, c := range r.idle.conns {
+		_ = c.quit() // a courtesy: the socket is closed in any case
+		c.abandon()
+	}
 	return errors.Join(r.watcher.close(), r.adminConn.quit())
+}
+
+// login returns a connection to a run's database: one that was left, if there is one and the options allow it.
+func (r *Runner) login(ctx context.Context, target Server, database string, o *Options) (conn, error) {
+	r.idle.Lock()
+	var left conn
+	if n := len(r.idle.conns); o.Again && target == r.control && n > 0 {
+		left, r.idle.conns = r.idle.conns[n-1], r.idle.conns[:n-1]
+	}
+	r.idle.Unlock()
+	if left == nil {
+		return target.connect(ctx, database)
+	}
+	if err := r.dialect.enter(left, database); err != nil {
+		left.abandon()
+		return nil, fmt.Errorf("entering %s: %w", database, err)
+	}
+	return left, nil
+}
+
+// leave ends the use of a connection on which nothing runs.
+func (r *Runner) leave(c conn, target Server, o *Options) error {
+	if o.Again && target == r.control && r.dialect.clear(c) {
+		r.idle.Lock()
+		defer r.idle.Unlock()
+		r.idle.conns = append(r.idle.conns, c)
+		return nil
+	}
+	err := c.quit()
+	c.abandon()
+	return err
 }
 
 // administer runs statements on the control server.

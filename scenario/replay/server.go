@@ -73,6 +73,10 @@ type dialect interface {
 	// create and drop give the statements that make and remove a database.
 	create(database string) string
 	drop(database string) string
+	// clear takes from a connection all that its session left, an open transaction too, and is false where it cannot;
+	// enter has it go on in the database of another run.
+	clear(c conn) bool
+	enter(c conn, database string) error
 	// rights adds to an error which rights would help, where the server refuses a statement of isotap's own for want of
 	// them.
 	rights(err error) error

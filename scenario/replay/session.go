@@ -80,16 +80,18 @@ func (s *session) receive(ctx context.Context, patience time.Duration) (bool, er
 	}
 }
 
-// close ends the connection and the goroutine. A statement in flight must have been killed before,
-// or the server goes on with it.
+// close ends the connection and the goroutine of a session with a statement in flight. That must have been killed
+// before, or the server goes on with it.
 func (s *session) close() {
-	if s.running != nil {
-		s.conn.abandon() // or the goroutine would read on
-	}
+	s.conn.abandon() // or the goroutine would read on
+	s.end()
+	_ = s.conn.quit() // a courtesy: the socket is closed in any case
+}
+
+// end ends the goroutine.
+func (s *session) end() {
 	close(s.jobs)
 	<-s.ended
-	_ = s.conn.quit() // a courtesy: the socket is closed in any case
-	s.conn.abandon()
 }
 
 // take fills in the outcome; the step's own place in the scenario stays.

@@ -143,7 +143,8 @@ func (s *Runner) Play(ctx context.Context, sc *scenario.Scenario, level history.
 // Witness plays a scenario at a level on the server itself, whatever the Options say, for what its replies tell: for
 // whom steps wait is not asked.
 func (s *Runner) Witness(ctx context.Context, sc *scenario.Scenario, level history.Level) (*Result, error) {
-	t, err := s.runner.Run(ctx, s.direct, sc, level, replay.Options{Settings: s.options.Settings, Whoever: true})
+	t, err := s.runner.Run(ctx, s.direct, sc, level, replay.Options{Settings: s.options.Settings, Whoever: true,
+		Again: true})
 	if err != nil {
 		return nil, err
 	}
