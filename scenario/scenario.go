@@ -29,7 +29,7 @@ type Scenario struct {
 	Engines []string `yaml:"engines,omitempty,flow"`
 	// Shows are the anomalies that it is about, by their names in isotap's reports. Others may be found beside them.
 	Shows []string `yaml:"shows,omitempty,flow"`
-	// Witness are replies, by the number of the step from 1, that all come, at once or late, only where one of Shows has
+	// Witness are replies, by the number of the step from 1, that all come (at once or late) only where one of Shows
 	// happened. They tell of it where isotap sees nothing on a server, or is not there.
 	Witness map[int]Reply `yaml:"witness,omitempty,flow"`
 	// Tables are those that the steps need. A recording holds no schema, so that Setup is empty where the
