@@ -23,9 +23,9 @@ MariaDB's REPEATABLE READ and SERIALIZABLE are played with innodb_snapshot_isola
 pessimistic and optimistic transactions.
 
 No table of yours is touched: all happens in databases (on PostgreSQL: schemas) named isotap_replay_..., which are made
-for it and dropped at the end, after an error and after Ctrl-C, too. That takes the right to make them and, on MariaDB,
-MySQL and TiDB, the right PROCESS: the server is asked who waits for a lock. What is written there is in the server's
-own log and goes to its replicas, as all that is written.
+for it and dropped at the end, after an error and after Ctrl-C, too (a second Ctrl-C leaves them). That takes the right
+to make them and, on MariaDB, MySQL and TiDB, the right PROCESS: the server is asked who waits for a lock. What is
+written there is in the server's own log and goes to its replicas, as all that is written.
 
 FILE is a scenario, or anything else that isotap replay plays, in place of isotap's own. One without a witness
 (docs/scenarios.md) is played through isotap, which is slower, and permitted is what isotap finds of its anomalies.`
