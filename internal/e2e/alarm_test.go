@@ -120,6 +120,10 @@ func hammer(ctx context.Context, t *testing.T, db *sql.DB, r *rand.Rand, level s
 		begin := []string{"BEGIN", "BEGIN", "START TRANSACTION WITH CONSISTENT SNAPSHOT", "SET autocommit = 0",
 			"START TRANSACTION READ ONLY"}[r.IntN(5)]
 		exec(begin)
+		if begin == "SET autocommit = 0" && r.IntN(2) == 0 { // what is not recorded takes the snapshot
+			exec(fmt.Sprintf("EXPLAIN SELECT v FROM hot WHERE id = %d", r.IntN(hotRows)))
+			time.Sleep(10 * time.Millisecond)
+		}
 		ok := true
 		for range 1 + r.IntN(5) {
 			if ok = exec(loadStmt(r)); !ok {

@@ -226,8 +226,11 @@ func (h *postgresHammer) transaction() {
 		h.exec("ROLLBACK")
 	case h.r.IntN(12) == 0:
 		h.prepare()
-	case h.r.IntN(12) == 0:
+	case h.r.IntN(5) == 0:
 		h.exec("COMMIT AND CHAIN")
+		if h.exec(h.pick([]string{"SELECT 1", "EXPLAIN SELECT v FROM hot", "SHOW work_mem"})) { // some take the snapshot
+			time.Sleep(10 * time.Millisecond)
+		}
 		h.statement(h.load)
 		h.exec("COMMIT")
 	default:
