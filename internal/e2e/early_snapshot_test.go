@@ -1,6 +1,10 @@
 package e2e
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/isotap/isotap/analyzer"
+)
 
 // TestMySQLSnapshotBeforeTheFirstReadIsNoStaleRead is [TestSnapshotBeforeTheFirstReadIsNoStaleRead] on MariaDB. EXPLAIN
 // and CHECKSUM TABLE take the snapshot, the others might.
@@ -21,4 +25,25 @@ func TestMySQLSnapshotBeforeTheFirstReadIsNoStaleRead(t *testing.T) {
 		}
 	}
 	holdHealthy(t, b.analyze(), true)
+}
+
+// TestSnapshotOfWhatReadsNoRowIsTheTransactions has transactions whose snapshot is older than the row that they lock
+// before their first plain read, which does not see it.
+func TestSnapshotOfWhatReadsNoRowIsTheTransactions(t *testing.T) {
+	const read = "SELECT v FROM t WHERE id = 1"
+	b := newBench(t, nil, "CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 0), (2, 0)")
+	db := b.open("")
+	for _, early := range []string{"EXPLAIN " + read, "DESC FORMAT=JSON " + read, "EXPLAIN EXTENDED " + read,
+		"CHECKSUM TABLE t"} {
+		reader := b.conn(db)
+		b.exec(reader, "BEGIN", early)
+		b.exec(db, "UPDATE t SET v = v + 1")
+		b.exec(reader, "SELECT v FROM t WHERE id = 2 LOCK IN SHARE MODE", read, "COMMIT")
+		reader.Close()
+	}
+	for _, f := range b.analyze().Findings {
+		if f.Class == analyzer.Violation {
+			t.Errorf("%s: %v%s", f.Anomaly, f.Explanation, transactionsOf(f))
+		}
+	}
 }

@@ -167,7 +167,9 @@ func (t *transaction) observe(plan *sqlmysql.Plan, in *settings, now int64) *pen
 	case plan.Kind == history.Begin:
 		o.begins = t.begin(in, now)
 		o.txn = o.begins
-	case plan.Observation == history.Nothing:
+	case plan.Txn.MayTakeSnapshot && !t.inTrans && t.autocommit:
+		return o
+	case plan.Observation == history.Nothing && !plan.Txn.MayTakeSnapshot:
 		if t.open == nil || !recorded(plan.Kind) {
 			return o
 		}

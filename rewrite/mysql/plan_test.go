@@ -269,7 +269,7 @@ func flags(p *Plan) string {
 		{"capture", p.Writes.Captured}, {"ends-txn", p.Txn.Ends}, {"may-hide-locks", p.Upstream.MayHideLocks},
 		{"reads-diagnostics", p.Session.ReadsDiagnostics}, {"changes-session", p.Session.Changes},
 		{"changes-schema", p.Schema.Changes}, {"substitutes", p.Upstream.Substitutes},
-		{"commits", p.Txn.Commits}, {"may-restart", p.Txn.MayRestart},
+		{"commits", p.Txn.Commits}, {"may-restart", p.Txn.MayRestart}, {"may-take-snapshot", p.Txn.MayTakeSnapshot},
 	} {
 		if f.set {
 			b.WriteString(" " + f.name)

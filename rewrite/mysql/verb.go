@@ -150,7 +150,7 @@ func (st *statement) classify(p *Plan, s *Session) {
 		p.Txn.Commits, p.Txn.NextLevel = false, history.LevelUnknown
 		p.Schema.CreatesTemp = append(p.Schema.CreatesTemp, one.Schema.CreatesTemp...)
 		p.Txn.Ends = p.Txn.Ends || one.Txn.Ends
-		p.Txn.MayRestart = p.Txn.Ends
+		p.Txn.MayRestart, p.Txn.MayTakeSnapshot = p.Txn.Ends, p.Txn.MayTakeSnapshot || one.Txn.MayTakeSnapshot
 		p.Session.Changes = true
 		joinChanges(p, &one, uses)
 		if one.Session.TableLocks != KeepsTableLocks {
@@ -239,8 +239,12 @@ func (v verb) classify() {
 		"INSTALL", "UNINSTALL", "CHANGE", "STOP", "PURGE", "BACKUP", "GRANT", "REVOKE"):
 		p.Txn.Ends, p.Txn.Commits = true, true // implicit commit
 		v.tableLocks()
+		p.Txn.MayTakeSnapshot = v.is(0, "CHECKSUM")
 	case v.is(0, "SHOW", "EXPLAIN", "DESCRIBE", "DESC"):
 		v.show()
+		// The optimizer reads a row that there is one of.
+		p.Txn.MayTakeSnapshot = !v.is(0, "SHOW") &&
+			v.st.find(v.from, v.to, 0, "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "WITH", "VALUES", "TABLE") >= 0
 	case v.is(0, "HELP", "KILL", "PREPARE", "DEALLOCATE", "GET", "SIGNAL", "RESIGNAL", "SHUTDOWN"):
 	default:
 		v.unknown(history.ReasonUnparsable)
