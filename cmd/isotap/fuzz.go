@@ -36,7 +36,8 @@ With --oracle alone there is nobody beside a transaction: what it answers has to
 autocommit, in a fresh database like its own. It is played on the server itself. With --oracle serial concurrent
 transactions have to answer what their statements do in autocommit, in orders that their dependencies allow. With
 --oracle views each statement of concurrent transactions is run once more by itself, on tables that hold what its level
-lets it see.
+lets it see. With --oracle forms each statement of single transactions has to do what it does in other forms: rolled
+back, and with its condition in a CASE, negated twice, or with EXISTS for IN.
 
 Exit status:
   0   no violation was found: nothing that the level, as the server documents it, forbids
@@ -62,7 +63,7 @@ func fuzzCommand() *cobra.Command {
 	f.StringVar(&h.oracles, "oracle", string(fuzz.Graph), "what tells that the server is wrong, separated by commas, or all: graph finds "+
 		"anomalies among concurrent transactions; alone holds each transaction against its own statements in autocommit; "+
 		"serial holds concurrent ones against those, in orders that their dependencies allow; "+
-		"views holds each statement against itself on what it has to see")
+		"views holds each statement against itself on what it has to see; forms holds each against itself in other forms")
 	f.DurationVar(&o.Duration, "duration", o.Duration,
 		"how long to hunt, whatever the profile says; making small what was found has a time of its own (--reduce-time)")
 	f.IntVar(&o.Rounds, "rounds", 0, "end after so many rounds")

@@ -28,7 +28,8 @@ happens in databases (on PostgreSQL: schemas) that are dropped afterwards.
 With --oracle alone each session's transactions are also held against their own statements in autocommit, without
 the others: what they answer has to be the same. With --oracle serial those of all sessions are held together against
 their statements in autocommit, one behind the other, in orders that their dependencies allow. With --oracle views each
-statement is run once more by itself, on tables that hold what its level lets it see.
+statement is run once more by itself, on tables that hold what its level lets it see. With --oracle forms each statement
+of a session's transactions, without the others, has to do what it does in other forms.
 
 Exit status:
   0   everything was played; with --expect: and all came as the files expect it
@@ -95,7 +96,7 @@ func replayCommand() *cobra.Command {
 	f.StringVar(&o.oracles, "oracle", string(fuzz.Graph),
 		"what judges the scripts, separated by commas, or all: graph says what is found when they are played, alone "+
 			"holds each transaction against its own statements in autocommit, serial all of them against those, in orders "+
-			"that their dependencies allow, views each statement against itself on what it has to see")
+			"that their dependencies allow, views each statement against itself on what it has to see, forms against itself in other forms")
 	c.MarkFlagsMutuallyExclusive("compare", "direct")
 	for _, form := range []string{"compare", "junit", "format"} {
 		c.MarkFlagsMutuallyExclusive(form, "oracle")

@@ -16,10 +16,10 @@ import (
 // longer than what is done in them.
 const alonePerRound = 10
 
-// aloneRound judges a few random transactions, each by itself.
-func (h *fuzzer) aloneRound(ctx context.Context, seed uint64, level workload.Isolation) error {
+// aloneRound has an oracle judge a few random transactions, each by itself.
+func (h *fuzzer) aloneRound(ctx context.Context, by Oracle, seed uint64, level workload.Isolation) error {
 	s := h.aloneScript(seed, level)
-	return h.judgeScript(ctx, Alone, s, h.aloneGenerator(seed, level), seed, level)
+	return h.judgeScript(ctx, by, s, h.aloneGenerator(seed, level), seed, level)
 }
 
 func (h *fuzzer) aloneGenerator(seed uint64, level workload.Isolation) *random.Generator {

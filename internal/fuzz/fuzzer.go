@@ -235,8 +235,8 @@ func (h *fuzzer) judge(ctx context.Context, seed uint64, level workload.Isolatio
 		switch o {
 		case Graph:
 			err = h.round(ctx, h.newRound(seed, level))
-		case Alone:
-			err = h.aloneRound(ctx, seed, level)
+		case Alone, Forms:
+			err = h.aloneRound(ctx, o, seed, level)
 		case Serial:
 			err = h.serialRound(ctx, seed, level)
 		case Views:

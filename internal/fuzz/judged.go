@@ -25,10 +25,12 @@ const (
 	Serial Oracle = "serial"
 	// Views holds statements against themselves on what they have to see ([oracle.Views]).
 	Views Oracle = "views"
+	// Forms holds the statements of single transactions against themselves in other forms ([oracle.Forms]).
+	Forms Oracle = "forms"
 )
 
 // Oracles are all that there are.
-func Oracles() []Oracle { return []Oracle{Graph, Alone, Serial, Views} }
+func Oracles() []Oracle { return []Oracle{Graph, Alone, Serial, Views, Forms} }
 
 // judgeScript has an oracle judge a round's script, and takes stock of it.
 func (h *fuzzer) judgeScript(ctx context.Context, by Oracle, s oracle.Script, g *random.Generator, seed uint64,
@@ -56,6 +58,7 @@ var does = map[Oracle]string{
 	Alone:  "each transaction against its own statements in autocommit",
 	Serial: "concurrent transactions against their statements in autocommit, in orders that their dependencies allow",
 	Views:  "each statement against itself on what it has to see",
+	Forms:  "each statement against itself in other forms, in the same transaction",
 }
 
 // Does says what an oracle that plays scripts does, in words.
@@ -81,6 +84,8 @@ func (h *fuzzer) verdict(ctx context.Context, by Oracle, s oracle.Script, level 
 	switch by {
 	case Alone:
 		return oracle.Alone(ctx, play, h.runner.Server, s, level.Level)
+	case Forms:
+		return oracle.Forms(ctx, play, h.runner.Server, s, level.Level)
 	case Serial:
 		j := &oracle.Serial{Play: play, Record: record, Server: h.runner.Server,
 			Random: rand.New(rand.NewPCG(h.Seed, 0))} // the same for the same script

@@ -10,8 +10,8 @@ import (
 	"github.com/isotap/isotap/workload/random"
 )
 
-// TestPublishedBugsAreFound: the bugs of TxCheck's and Troc's papers that live on MariaDB are found in random
-// transactions. The seeds are those of the hunts that came to them (docs/fuzz.md).
+// TestPublishedBugsAreFound: the bugs of TxCheck's and Troc's papers that live on MariaDB, and one of statements in two
+// forms, are found in random transactions. The seeds are those of the hunts that came to them (docs/fuzz.md).
 func TestPublishedBugsAreFound(t *testing.T) {
 	testdb.Only(t, "the seeds are those of hunts on MariaDB 10.11", "mariadb")
 	s := openStage(t, testdb.Current(t).URL())
@@ -25,6 +25,7 @@ func TestPublishedBugsAreFound(t *testing.T) {
 		{"MDEV-26642", "conflicts", Views, history.RepeatableRead, 114},
 		{"MDEV-26643", "conflicts", Views, history.ReadCommitted, 45},
 		{"MDEV-27992", "conflicts", Views, history.ReadCommitted, 1560},
+		{"AliSQL-175", "deep", Forms, history.ReadUncommitted, 9},
 	} {
 		t.Run(tt.bug, func(t *testing.T) {
 			profile, ok := random.Named(tt.profile)

@@ -13,19 +13,19 @@ import (
 	"github.com/isotap/isotap/scenario/replay"
 )
 
-// A Script is what [Alone] judges.
+// A Script is what oracles judge.
 type Script struct {
 	*scenario.Scenario
 	// Tables are those that are read at the end, as SQL names them; none: all that the set-up makes.
 	Tables []string
-	// Closed says that nothing in the statements is left open: no LIMIT chooses among rows that its order does not tell
-	// apart. Of an open one only the number of its rows is compared.
+	// Closed says that nothing in the statements is left open: no LIMIT chooses among rows that its order does not
+	// tell apart. Of an open one only the number of its rows is compared.
 	Closed bool
 }
 
 // Alone holds each session's transactions against their own statements in autocommit. Nobody is beside them, so that
-// what a statement gives hangs on the statements before it alone: replies, generated keys, warnings' codes and, at the
-// end, all tables have to be the same. It finds how transactions misread their own writes, and needs neither a
+// what a statement gives hangs on the statements before it alone: replies, generated keys, warnings' codes and, at
+// the end, all tables have to be the same. It finds how transactions misread their own writes, and needs neither a
 // schedule nor a graph.
 //
 // A transaction that is rolled back is judged by a play of its own, up to its first error on PostgreSQL, where no
@@ -75,10 +75,11 @@ func (a *alone) judge(session scenario.Session) error {
 	if !slices.ContainsFunc(a.txns, a.isOne) {
 		return nil
 	}
-	if err := a.findTables(); err != nil {
+	var err error
+	if a.tables, err = findTables(a.ctx, a.play, a.engine, a.script, session, a.level); err != nil {
 		return err
 	}
-	whole := a.newForm()
+	whole := a.newSending()
 	for _, t := range a.txns {
 		whole.all(t.steps)
 	}
@@ -136,7 +137,7 @@ func (a *alone) sort(n int, got *answers) {
 
 // compare plays the committed transactions in autocommit, and each other one behind those before it.
 func (a *alone) compare(got *answers) error {
-	kept := a.newForm()
+	kept := a.newSending()
 	for i, t := range a.txns {
 		switch {
 		case !a.isOne(t) || t.judged == nil:
@@ -170,9 +171,9 @@ func (a *alone) compare(got *answers) error {
 
 // compareUndone compares a transaction that was rolled back, by a play of its statements in autocommit behind what
 // came before it.
-func (a *alone) compareUndone(before *form, i int, got *answers) error {
+func (a *alone) compareUndone(before *sending, i int, got *answers) error {
 	t := a.txns[i]
-	f := a.newForm()
+	f := a.newSending()
 	f.steps = slices.Clone(before.steps)
 	f.all(t.judged)
 	want, err := f.played()
@@ -215,47 +216,49 @@ func (a *alone) hold(t transaction, got, want *answers) {
 	}
 }
 
-// findTables asks for the tables that the set-up makes.
-func (a *alone) findTables() error {
-	if a.tables = a.script.Tables; a.tables != nil {
-		return nil
+// findTables returns the tables of a script as SQL names them: those that it has, or those that its set-up makes.
+func findTables(ctx context.Context, play Play, engine dbms.Engine, of Script, session scenario.Session,
+	level history.Level) ([]string, error) {
+	if of.Tables != nil {
+		return of.Tables, nil
 	}
 	text, quote := "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND "+
 		"TABLE_TYPE = 'BASE TABLE' ORDER BY 1", "`"
-	if a.engine == dbms.PostgreSQL {
+	if engine == dbms.PostgreSQL {
 		text, quote = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema() ORDER BY 1", `"`
 	}
-	s := *a.script.Scenario
-	s.Sessions, s.Steps = []scenario.Session{a.session}, []scenario.Step{{Session: a.session.Name, SQL: text}}
-	t, err := a.play(a.ctx, &s, a.level)
+	s := *of.Scenario
+	s.Sessions, s.Steps = []scenario.Session{session}, []scenario.Step{{Session: session.Name, SQL: text}}
+	t, err := play(ctx, &s, level)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var tables []string
 	for _, row := range t.Results[0].Rows {
-		a.tables = append(a.tables, quote+strings.ReplaceAll(row[0].Text, quote, quote+quote)+quote)
+		tables = append(tables, quote+strings.ReplaceAll(row[0].Text, quote, quote+quote)+quote)
 	}
-	return nil
+	return tables, nil
 }
 
-// A form is what is sent of a script: some of its steps, each with a question for its warnings where replies have none,
-// and a look at each table behind them.
-type form struct {
+// A sending is what is sent of a script: some of its steps, each with a question for its warnings where replies have
+// none, and a look at each table behind them.
+type sending struct {
 	of    *alone
 	steps []int // places in the script
 }
 
-func (a *alone) newForm() *form { return &form{of: a} }
+func (a *alone) newSending() *sending { return &sending{of: a} }
 
-func (f *form) all(steps []int) { f.steps = append(f.steps, steps...) }
+func (f *sending) all(steps []int) { f.steps = append(f.steps, steps...) }
 
-// The answers to a form, by the steps' places in the script, and the tables at the end.
+// The answers to a sending, by the steps' places in the script, and the tables at the end.
 type answers struct {
 	of     map[int]answer
 	tables []*replay.Result
 }
 
-// played plays a form.
-func (f *form) played() (*answers, error) {
+// played plays a sending.
+func (f *sending) played() (*answers, error) {
 	a := f.of
 	asks := a.engine != dbms.PostgreSQL
 	s := *a.script.Scenario

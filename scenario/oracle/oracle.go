@@ -12,6 +12,9 @@
 // through what happened, views_rules.go has what statements see, views_model.go the versions, views_scenes.go what
 // one statement may see. views_judge.go compares, views_bench.go is the database where statements are tried, and
 // views_statement.go reads what a statement is about.
+//
+// [Forms] holds each statement of a transaction against itself in other forms: forms.go runs them, forms_statement.go
+// makes them.
 package oracle
 
 import (
