@@ -40,7 +40,10 @@ type Scenario struct {
 	Steps    []Step    `yaml:"steps"` // in the order in which they are sent
 	// InOrder says that a step whose session still waits is not passed by the steps behind it, and that steps which
 	// wait at the end are given time to end by themselves, as by a time-out, before the other sessions are rolled back.
-	InOrder  bool     `yaml:"in_order,omitempty"`
+	InOrder bool `yaml:"in_order,omitempty"`
+	// Closed says that nothing in the statements is left open: no LIMIT chooses among rows that its order does not tell
+	// apart. Of an open scenario oracles compare only how many rows a LIMIT leaves.
+	Closed   bool     `yaml:"closed,omitempty"`
 	Teardown []string `yaml:"teardown,omitempty"` // statements that run after the sessions' own
 	Expect   Outcome  `yaml:"expect,omitempty"`
 	// Outcomes are what is expected on some servers and at some levels; the first that fits counts in place of Expect

@@ -41,11 +41,12 @@ func (h *fuzzer) aloneScript(seed uint64, level workload.Isolation) oracle.Scrip
 	if h.runner.Server.Engine != dbms.PostgreSQL { // of literals, as of columns
 		session.Settings = scenario.Settings{"collation_connection": "utf8mb4_bin"}
 	}
-	s := &scenario.Scenario{Name: fmt.Sprintf("seed %d", seed), Setup: g.Setup(), Sessions: []scenario.Session{session}}
+	s := &scenario.Scenario{Name: fmt.Sprintf("seed %d", seed), Setup: g.Setup(), Closed: true,
+		Sessions: []scenario.Session{session}}
 	for n := range g.Transactions() {
 		for _, sql := range g.Transaction(n + 1) {
 			s.Steps = append(s.Steps, scenario.Step{Session: session.Name, SQL: sql})
 		}
 	}
-	return oracle.Script{Scenario: s, Tables: g.Tables(), Closed: true}
+	return oracle.Script{Scenario: s, Tables: g.Tables()}
 }

@@ -169,7 +169,7 @@ func (h *fuzzer) smallMismatch(ctx context.Context, m *Mismatch, shows reduce.Sh
 // showsMismatch returns the difference of a mismatch's kind that an oracle finds in a scenario; nil where it finds
 // none.
 func (h *fuzzer) showsMismatch(ctx context.Context, m *Mismatch, s *scenario.Scenario) (*shown, error) {
-	v, err := h.verdict(ctx, m.Oracle, oracle.Script{Scenario: s, Closed: true}, m.Level)
+	v, err := h.verdict(ctx, m.Oracle, oracle.Script{Scenario: s}, m.Level)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)

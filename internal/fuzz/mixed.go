@@ -20,7 +20,7 @@ func atMost(asked, most int) int {
 
 // mixed makes a script of a generator's transactions: each step is the next one of a session that is drawn.
 func (h *fuzzer) mixed(g *random.Generator, seed uint64) oracle.Script {
-	s := &scenario.Scenario{Name: fmt.Sprintf("seed %d", seed), Setup: g.Setup()}
+	s := &scenario.Scenario{Name: fmt.Sprintf("seed %d", seed), Setup: g.Setup(), Closed: true}
 	var settings scenario.Settings
 	if h.runner.Server.Engine != dbms.PostgreSQL { // of literals, as of columns
 		settings = scenario.Settings{"collation_connection": "utf8mb4_bin"}
@@ -42,5 +42,5 @@ func (h *fuzzer) mixed(g *random.Generator, seed uint64) oracle.Script {
 			left[i] = left[i][1:]
 		}
 	}
-	return oracle.Script{Scenario: s, Tables: g.Tables(), Closed: true}
+	return oracle.Script{Scenario: s, Tables: g.Tables()}
 }

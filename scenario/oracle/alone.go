@@ -18,9 +18,6 @@ type Script struct {
 	*scenario.Scenario
 	// Tables are those that are read at the end, as SQL names them; none: all that the set-up makes.
 	Tables []string
-	// Closed says that nothing in the statements is left open: no LIMIT chooses among rows that its order does not
-	// tell apart. Of an open one only the number of its rows is compared.
-	Closed bool
 }
 
 // Alone holds each session's transactions against their own statements in autocommit. Nobody is beside them, so that
