@@ -195,8 +195,8 @@ func TestRowsOver16MiBPass(t *testing.T) {
 		}
 	}
 	for parameters, sizes := range map[string][]int{
-		"maxAllowedPacket=0":                        {1<<24 - 1 - 200, 1<<24 - 1, 1 << 24, 1<<25 + 1},
-		"maxAllowedPacket=0&interpolateParams=true": {1<<25 + 1},
+		"maxAllowedPacket=0":                        {1<<24 - 1 - 200, 1<<24 - 1, 1<<25 + 1},
+		"maxAllowedPacket=0&interpolateParams=true": {1 << 24},
 	} {
 		c := b.conn(b.open(parameters))
 		for _, size := range sizes {

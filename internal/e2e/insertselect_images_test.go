@@ -85,6 +85,9 @@ func TestWhatInsertSelectMakesIsHeldAgainstConditions(t *testing.T) {
 	}
 	for _, prepared := range []bool{false, true} {
 		for n, f := range mysqlMadeRows {
+			if prepared && n%2 > 0 {
+				continue // each takes a proxy of its own
+			}
 			t.Run(fmt.Sprintf("%s prepared=%t", f.name, prepared), func(t *testing.T) {
 				b := newBench(t, inModePredicates,
 					"CREATE TABLE u (id INT AUTO_INCREMENT PRIMARY KEY, email VARCHAR(40), age INT DEFAULT 7, "+

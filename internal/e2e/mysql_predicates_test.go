@@ -240,7 +240,7 @@ func holdOnMySQL(t *testing.T, b *bench, parameters string, changes []string, co
 		c, r := b.conn(b.open(fmt.Sprintf("%sinterpolateParams=%t", parameters, n%2 == 0))), rand.New(rand.NewPCG(7, uint64(n)))
 		b.updatesCurrentRows(c)
 		clients.Go(func() {
-			for i := range 25 {
+			for i := range 16 {
 				mark := fmt.Sprintf("%d of %d", i, n)
 				x, err := chooseOnMySQL(t.Context(), c, r, changes, mark, 1000*(n+1)+i)
 				if err == nil {
