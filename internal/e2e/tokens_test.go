@@ -368,11 +368,28 @@ func (r *tokenRun) holdStatement(x *history.Txn, s *history.Stmt, n int, numbers
 	}) {
 		return 0
 	}
-	if !slices.Equal(got, want) {
+	// What hangs on two rows is shown with each of them, and told once.
+	if !slices.Equal(got, want) && !(showsTwoOfOne(s) && slices.Equal(slices.Compact(slices.Clone(got)), slices.Compact(slices.Clone(want)))) {
 		r.t.Errorf("%s: %s, recorded are the versions of %v; %q at %v in %s: %v", r.told, r.log.Story(n), got, s.Shape,
 			x.Level, x.ID, s.Accesses)
 	}
 	return len(got)
+}
+
+// showsTwoOfOne reports whether a statement read two versions of one row. A snapshot of PostgreSQL's shows a row that
+// another transaction has deleted since, beside the row of the same key that its own transaction then inserted.
+func showsTwoOfOne(s *history.Stmt) bool {
+	version := make(map[history.Row]history.Tag)
+	for i := range s.Accesses {
+		a := &s.Accesses[i]
+		if v, ok := version[a.Row]; ok && a.Op == history.Read && v != a.Version {
+			return true
+		}
+		if a.Op == history.Read {
+			version[a.Row] = a.Version
+		}
+	}
+	return false
 }
 
 // holdEdge holds a dependency against the truth.
