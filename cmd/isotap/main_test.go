@@ -31,10 +31,16 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// Every script of testdata/script has a database of its own on one server. It finds the server in
+func TestVerbsDoAndPrintWhatTheScriptsSay(t *testing.T) { runScripts(t, "testdata/script") }
+
+// TestLongScripts runs those that -short does not run whole.
+func TestLongScripts(t *testing.T) { runScripts(t, "testdata/long") }
+
+// runScripts runs the scripts of a directory. Each has a database of its own on one server. It finds the server in
 // $HOST, $PORT and $URL (which names $DB, the database), in $SYSTEMP a directory for temporary
 // files that other users may enter, and in $GUIDE the guide to operating isotap.
-func TestVerbsDoAndPrintWhatTheScriptsSay(t *testing.T) {
+func runScripts(t *testing.T, dir string) {
+	t.Helper()
 	server, err := testdb.Start(t.Context(), testdb.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +60,7 @@ func TestVerbsDoAndPrintWhatTheScriptsSay(t *testing.T) {
 		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {

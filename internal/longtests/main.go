@@ -3,8 +3,8 @@
 //
 //	go test $(go run ./internal/longtests -first ./internal/e2e)
 //
-// A test is long if it asks testing.Short, itself or through functions and methods of its package, or if it runs
-// testscript in a package that has scripts with a line "[short] skip". Names stand for what they name: a test that
+// A test is long if it asks testing.Short, itself or through functions and methods of its package, or if it names a
+// directory below testdata that has scripts with a line "[short] skip". Names stand for what they name: a test that
 // shares the name of a long one, in this package or another, runs again as well. That costs time, and misses nothing.
 package main
 
@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -89,12 +90,12 @@ func longOf(root fs.FS, dir string, paths []string) (tests []string, err error) 
 		}
 	}
 	long := map[string]bool{"testing.Short": true}
-	short, err := hasShortScripts(root, dir)
+	scripts, err := shortScripts(root, dir)
 	if err != nil {
 		return nil, err
 	}
-	if short {
-		long["testscript.Run"] = true
+	for _, dir := range scripts {
+		long[strconv.Quote(dir)] = true
 	}
 	for grows := true; grows; {
 		grows = false
@@ -114,7 +115,7 @@ func longOf(root fs.FS, dir string, paths []string) (tests []string, err error) 
 	return tests, nil
 }
 
-// addNames adds what a function names: identifiers, and as "pkg.Name" what stands behind a dot.
+// addNames adds what a function names: identifiers, as "pkg.Name" what stands behind a dot, and texts in their quotes.
 func addNames(names map[string]map[string]bool, d *ast.FuncDecl) {
 	named := names[d.Name.Name]
 	if named == nil {
@@ -129,6 +130,8 @@ func addNames(names map[string]map[string]bool, d *ast.FuncDecl) {
 			}
 		case *ast.Ident:
 			named[n.Name] = true
+		case *ast.BasicLit:
+			named[n.Value] = true
 		}
 		return true
 	})
@@ -136,18 +139,23 @@ func addNames(names map[string]map[string]bool, d *ast.FuncDecl) {
 
 var shortLine = regexp.MustCompile(`(?m)^\[short\] skip`)
 
-// hasShortScripts reports whether a package has scripts that are not run whole with -short.
-func hasShortScripts(root fs.FS, dir string) (short bool, err error) {
+// shortScripts returns the directories of a package, as its tests name them, with scripts that are not run whole with
+// -short.
+func shortScripts(root fs.FS, dir string) (dirs []string, err error) {
 	err = fs.WalkDir(root, filepath.Join(dir, "testdata"), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".txtar" {
 			return err
 		}
 		text, err := fs.ReadFile(root, path)
-		short = short || shortLine.Match(text)
+		if err != nil || !shortLine.Match(text) {
+			return err
+		}
+		in, err := filepath.Rel(dir, filepath.Dir(path))
+		dirs = append(dirs, filepath.ToSlash(in))
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return nil, nil
 	}
-	return short, err
+	return dirs, err
 }

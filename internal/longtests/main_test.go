@@ -15,9 +15,11 @@ func TestLongTestsAreThoseThatAskWhetherToBeShort(t *testing.T) {
 		"through/a_test.go": file("func TestThrough(t *testing.T) { new(rig).run() }\nfunc TestMain(m *testing.M) { times() }"),
 		"through/b_test.go": file("func (*rig) run() { times() }\nfunc times() int { if testing.Short() { return 1 }; return 9 }\n" +
 			"func FuzzThrough(f *testing.F) { f.Add(times) }"),
-		"scripts/a_test.go":                 file("func TestScripts(t *testing.T) { testscript.Run(t, testscript.Params{}) }"),
-		"scripts/testdata/script/one.txtar": {Data: []byte("# slow\n[short] skip\nexec true\n")},
-		"other/a_test.go":                   file("func TestOther(t *testing.T) { testscript.Run(t, testscript.Params{}) }"),
+		"scripts/a_test.go": file("func TestScripts(t *testing.T) { run(`testdata/script`) }\n" +
+			"func TestLongScripts(t *testing.T) { run(\"testdata/long\") }"),
+		"scripts/testdata/long/one.txtar":   {Data: []byte("# slow\n[short] skip\nexec true\n")},
+		"scripts/testdata/script/two.txtar": {Data: []byte("exec true\n")},
+		"other/a_test.go":                   file("func TestOther(t *testing.T) { run(\"testdata/script\") }"),
 		"other/testdata/script/one.txtar":   {Data: []byte("exec true\n")},
 		"other/testdata/a_test.go":          file("func TestData(t *testing.T) { testing.Short() }"),
 		".hidden/a_test.go":                 file("func TestHidden(t *testing.T) { testing.Short() }"),
@@ -25,7 +27,7 @@ func TestLongTestsAreThoseThatAskWhetherToBeShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"FuzzThrough", "TestAsks", "TestScripts", "TestThrough"}; !reflect.DeepEqual(tests, want) {
+	if want := []string{"FuzzThrough", "TestAsks", "TestLongScripts", "TestThrough"}; !reflect.DeepEqual(tests, want) {
 		t.Errorf("tests %q, want %q", tests, want)
 	}
 	if want := []string{"./asks", "./scripts", "./through"}; !reflect.DeepEqual(dirs, want) {
