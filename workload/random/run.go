@@ -93,7 +93,8 @@ func (e Engine) session(level history.Level) []string {
 	if e.postgresql() {
 		return []string{workload.PostgreSQL.SetLevel(level), "SET lock_timeout = '5s'",
 			// Tables that were never analyzed are taken to be large: compiling what reads their few rows takes 100 ms.
-			"SET jit = off",
+			// PostgreSQL 10 does not know the setting.
+			"SELECT set_config('jit', 'off', false) FROM pg_settings WHERE name = 'jit'",
 			// A deadlock is looked for after a second otherwise, in which nobody gets on. Only a superuser may set it.
 			"SELECT set_config('deadlock_timeout', '20ms', false) FROM pg_user WHERE usename = current_user AND usesuper"}
 	}
