@@ -110,7 +110,7 @@ type txn struct {
 	status  history.Status
 	// installed says that its versions count: it committed, or others saw that it did.
 	installed bool
-	// staleRead says that it reads as of a moment before it began ([history.Txn].StaleRead).
+	// staleRead reports whether it reads as of a moment before it began ([history.Txn].StaleRead).
 	staleRead bool
 	conflicts history.Conflicts
 	// unseenFrom is the number of its first statement that may have written rows without a tag; 0 for none.

@@ -151,8 +151,8 @@ type Txn struct {
 	// BEGIN OPTIMISTIC and BEGIN PESSIMISTIC (TiDB) count more.
 	Conflicts Conflicts
 	Implicit  bool // an autocommitted statement
-	// StaleRead says that it reads as of a moment before it began, as its client asked: PostgreSQL's SET TRANSACTION
-	// SNAPSHOT. That it misses what had ended before is no fault.
+	// StaleRead reports whether its client had it read as of a moment before it began: PostgreSQL's SET TRANSACTION
+	// SNAPSHOT. Such a transaction may miss what had ended before it.
 	StaleRead bool
 	// Start is no later than when it began: when its first statement was sent, or prepared; nanoseconds since the run's
 	// start.

@@ -96,7 +96,8 @@ func replayCommand() *cobra.Command {
 	f.StringVar(&o.oracles, "oracle", string(fuzz.Graph),
 		"what judges the scripts, separated by commas, or all: graph says what is found when they are played, alone "+
 			"holds each transaction against its own statements in autocommit, serial all of them against those, in orders "+
-			"that their dependencies allow, views each statement against itself on what it has to see, forms against itself in other forms")
+			"that their dependencies allow, views each statement against itself on what it has to see, "+
+			"forms against itself in other forms")
 	c.MarkFlagsMutuallyExclusive("compare", "direct")
 	for _, form := range []string{"compare", "junit", "format"} {
 		c.MarkFlagsMutuallyExclusive(form, "oracle")

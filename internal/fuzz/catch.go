@@ -96,7 +96,8 @@ func (h *fuzzer) catch(r *round, f *analyzer.Finding) error {
 		}
 		return nil
 	}
-	c := &Catch{Key: key, Level: r.level, Seed: r.seed, Finding: f, Seen: 1, seen: []occurrence{{round: r, finding: f}}, last: r.seed}
+	c := &Catch{Key: key, Level: r.level, Seed: r.seed, Finding: f, Seen: 1, last: r.seed,
+		seen: []occurrence{{round: r, finding: f}}}
 	h.tally.seen[key] = c
 	h.tally.Catches = append(h.tally.Catches, c)
 	h.tally.Levels[r.level].of(f).Unique++

@@ -143,7 +143,7 @@ func (h *fuzzer) begin() (job, bool) {
 	return next, true
 }
 
-// advance says that an oracle has come to an end with a round, and is in the tally with it. The caller has the lock.
+// advance notes that an oracle is done with a round, and saves the state. The caller has the lock.
 func (h *fuzzer) advance(seed uint64) error {
 	round := int(seed - h.Seed)
 	if _, ok := h.underway[round]; ok {

@@ -29,7 +29,7 @@ type settings struct {
 	conflicts history.Conflicts
 	// selectLimit says that sql_select_limit cuts results without a LIMIT.
 	selectLimit bool
-	// tablesLocked says that the session may hold the locks of LOCK TABLES.
+	// tablesLocked reports whether the session may hold the locks of LOCK TABLES.
 	tablesLocked bool
 	// logsStatements says that the binary log has the texts of writes, or that this is not known: the server warns of
 	// those that another server may run in another way.

@@ -270,8 +270,7 @@ func (t *transaction) settle(o *pendingStatement, r *reply, now int64) (ended *h
 	return nil, noSequel
 }
 
-// mayBegin takes it that a finished statement that is not recorded may have begun the transaction that the server has
-// open.
+// mayBegin notes when a finished statement was sent that is not recorded: the open transaction may have begun with it.
 func (t *transaction) mayBegin(o *pendingStatement) {
 	if o.txn == nil && t.open == nil && t.inTrans && t.began == 0 {
 		t.began = o.stmt.Start

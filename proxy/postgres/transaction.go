@@ -29,7 +29,7 @@ type transaction struct {
 	// began is when the first message was sent that may have given the transaction its snapshot, where open is nil:
 	// Parse takes one, and so does what is not recorded (SELECT 1, PREPARE, DECLARE); 0: there was none.
 	began int64
-	// stale says that it goes by a snapshot that was there before it: SET TRANSACTION SNAPSHOT.
+	// stale reports whether it took over another transaction's snapshot: SET TRANSACTION SNAPSHOT.
 	stale bool
 	// erred says that an error has ended the segment's statements.
 	erred bool
@@ -84,7 +84,7 @@ func (t *transaction) newTxn(start int64, level history.Level) *history.Txn {
 	return open
 }
 
-// mayBegin takes it that the server came to what was sent then, which may have begun the transaction.
+// mayBegin notes when a message was sent that the server has answered: the transaction may have begun with it.
 func (t *transaction) mayBegin(sent int64) {
 	if t.began == 0 || sent < t.began {
 		t.began = sent

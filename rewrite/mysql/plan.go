@@ -229,8 +229,8 @@ type TxnEffect struct {
 	// MayRestart says that the statement may end an open transaction and begin the next one, without a trace in the
 	// server's reply: several statements in one text.
 	MayRestart bool
-	// MayTakeSnapshot says that the statement shows no row, but may read some, and so give the transaction its
-	// snapshot: EXPLAIN of a statement, CHECKSUM TABLE.
+	// MayTakeSnapshot reports whether the statement may read rows, though it shows none. It may so give the
+	// transaction its snapshot: EXPLAIN of a statement, CHECKSUM TABLE.
 	MayTakeSnapshot bool
 	// NextLevel is the level that SET TRANSACTION gives to the next transaction only.
 	NextLevel history.Level

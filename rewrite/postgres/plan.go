@@ -159,8 +159,8 @@ type TxnEffect struct {
 	// Level is the level that the statement gives to the transaction that it begins or runs in: BEGIN ISOLATION LEVEL
 	// and SET TRANSACTION.
 	Level history.Level
-	// ImportsSnapshot says that the transaction goes by a snapshot which another one has exported: SET TRANSACTION
-	// SNAPSHOT. What it reads may be older than its beginning.
+	// ImportsSnapshot reports whether the transaction takes over another one's snapshot: SET TRANSACTION SNAPSHOT. What
+	// it reads may be older than its beginning.
 	ImportsSnapshot bool
 	// Chains says that the statement, where it ends a transaction, begins the next one with the same level: AND CHAIN.
 	Chains bool

@@ -31,12 +31,6 @@ func Forms(ctx context.Context, play Play, server history.Server, s Script, leve
 	return &all, nil
 }
 
-// The reasons for which statements are not judged.
-const (
-	whyFormFails = "they fail, or one of their forms does: which part of a condition the server comes to first is its own"
-	whyNotUndone = "behind a form that was not undone, since the transaction had ended"
-)
-
 // formSavepoint is where a form is rolled back to.
 const formSavepoint = "isotap_form"
 
@@ -100,7 +94,7 @@ func (f *forms) judge() (err error) {
 	}
 	for i := range f.judged {
 		if !f.undone(&f.judged[i], t.Results) {
-			f.leaveOut(whyNotUndone, len(f.judged)-i)
+			f.verdict.leaveOut(notUndone, len(f.judged)-i)
 			return nil
 		}
 		f.hold(&f.judged[i], t.Results)
@@ -151,9 +145,9 @@ func (f *forms) add(sql string) int {
 	return len(f.steps) - 1
 }
 
-// look reads the tables behind a statement that may have written. It returns the place of the first; 0 for none.
+// look reads the tables behind a statement that writes. It returns the place of the first; 0 for none.
 func (f *forms) look(behind *statement) int {
-	if !behind.writes() && behind.verb != selects || behind.verb == selects && !behind.anywhere("RETURNING") {
+	if !behind.writes() {
 		return 0
 	}
 	first := len(f.steps)
@@ -169,14 +163,6 @@ func (f *forms) undone(j *inForms, results []replay.Result) bool {
 	return !slices.ContainsFunc(j.others, func(other otherForm) bool {
 		return results[other.at].Status == replay.OK && results[other.undone].Status != replay.OK
 	})
-}
-
-// leaveOut counts statements that are not judged.
-func (f *forms) leaveOut(why string, n int) {
-	if f.verdict.NotJudged == nil {
-		f.verdict.NotJudged = make(map[string]int)
-	}
-	f.verdict.NotJudged[why] += n
 }
 
 // hold compares a statement with its other forms.
@@ -206,7 +192,7 @@ func (f *forms) hold(j *inForms, results []replay.Result) {
 		f.verdict.Statements++
 		return
 	}
-	f.leaveOut(whyFormFails, 1)
+	f.verdict.leaveOut(failsInOneForm, 1)
 }
 
 // tablesDiffer compares the tables behind a statement.

@@ -138,7 +138,7 @@ func TestFormsThatDifferAreTold(t *testing.T) {
 		})
 	}
 	v := inOtherForms(t, &bent{word: "a = 1", lie: refuse}, "BEGIN", "SELECT a FROM t WHERE a = 1", "COMMIT")
-	if v.Wrong() || v.Statements != 0 || v.NotJudged[whyFormFails] != 1 {
+	if v.Wrong() || v.Statements != 0 || v.NotJudged[reasonsNotJudged[failsInOneForm]] != 1 {
 		t.Errorf("%d statements, not judged: %v", v.Statements, v.NotJudged)
 	}
 }
@@ -146,7 +146,7 @@ func TestFormsThatDifferAreTold(t *testing.T) {
 func TestFormsThatAreNotUndoneEndTheJudgement(t *testing.T) {
 	b := &bent{word: "ROLLBACK TO", lie: refuse, extra: true}
 	v := inOtherForms(t, b, "BEGIN", "CREATE TABLE u (a INT)", "DELETE FROM t", "DELETE FROM u", "COMMIT")
-	if v.Wrong() || v.Statements != 0 || v.NotJudged[whyNotUndone] != 2 {
+	if v.Wrong() || v.Statements != 0 || v.NotJudged[reasonsNotJudged[notUndone]] != 2 {
 		t.Errorf("%d statements, not judged: %v: %s", v.Statements, v.NotJudged, v)
 	}
 }

@@ -5,22 +5,24 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// A notJudged is why [Serial] leaves statements of a script out.
+// A notJudged is why [Serial], or [Forms], leaves statements of a script out.
 type notJudged uint8
 
 // The reasons.
 const (
-	unread        notJudged = iota // what tables they look at cannot be told
-	undetermined                   // they may answer one thing or another: SKIP LOCKED, numbers that the server gives
-	undoing                        // savepoints of their transaction
-	endedByOthers                  // the server ended their transaction for what others did, or they waited without end
-	alwaysWaits                    // in each order that was tried some step waited for another session
-	disturbed                      // isotap's reads beside them changed what was answered
-	unseen                         // isotap did not see what they wrote
-	readUndone                     // they went by what was undone
-	unplaced                       // the order of a row's versions could not be told
-	newestWritten                  // by the engine's design they wrote what their transaction did not see
-	inCycle                        // they depend on each other: no order has all of them
+	unread         notJudged = iota // what tables they look at cannot be told
+	undetermined                    // they may answer one thing or another: SKIP LOCKED, numbers that the server gives
+	undoing                         // savepoints of their transaction
+	endedByOthers                   // the server ended their transaction for what others did, or they waited without end
+	alwaysWaits                     // in each order that was tried some step waited for another session
+	disturbed                       // isotap's reads beside them changed what was answered
+	unseen                          // isotap did not see what they wrote
+	readUndone                      // they went by what was undone
+	unplaced                        // the order of a row's versions could not be told
+	newestWritten                   // by the engine's design they wrote what their transaction did not see
+	inCycle                         // they depend on each other: no order has all of them
+	failsInOneForm                  // they fail, or one of their forms does
+	notUndone                       // they stand behind a form that was not undone
 	numNotJudged
 )
 
@@ -36,6 +38,8 @@ var reasonsNotJudged = [numNotJudged]string{
 	"the order of a row's versions could not be told",
 	"by the engine's design they go by newer versions than their transactions see",
 	"they depend on each other: no order has all of them",
+	"they fail, or one of their forms does: which part of a condition the server comes to first is its own",
+	"behind a form that was not undone, since the transaction had ended",
 }
 
 // leaveOut counts statements that are not judged.
