@@ -27,11 +27,16 @@ type Script struct {
 //
 // A transaction that is rolled back is judged by a play of its own, up to its first error on PostgreSQL, where no
 // statement succeeds after that. One with savepoints is played, not judged: undone statements have no like in
-// autocommit.
+// autocommit. Statements that answer otherwise each time, by design, are left out of the script: what they write would
+// be in all that comes behind them.
 func Alone(ctx context.Context, play Play, server history.Server, s Script, level history.Level) (*Verdict, error) {
 	var all Verdict
+	moving := volatilesOf(server.Engine.Family(), s.Scenario, false).steps(s.Scenario)
+	for _, why := range moving {
+		all.leaveOut(why, 1)
+	}
 	for _, session := range s.Sessions {
-		a := &alone{ctx: ctx, play: play, engine: server.Engine, script: s, level: level, verdict: &all}
+		a := &alone{ctx: ctx, play: play, engine: server.Engine, script: s, level: level, verdict: &all, out: moving}
 		if err := a.judge(session); err != nil {
 			return nil, fmt.Errorf("session %s against itself: %w", session.Name, err)
 		}
@@ -50,6 +55,7 @@ type alone struct {
 	session scenario.Session
 	txns    []transaction
 	tables  []string
+	out     map[int]notJudged // places in the script of what is left out
 	verdict *Verdict
 }
 
@@ -65,7 +71,11 @@ type transaction struct {
 func (a *alone) judge(session scenario.Session) error {
 	a.session = session
 	for _, steps := range reduce.Transactions(a.script.Steps) {
-		if a.script.Steps[steps[0]].Session == session.Name {
+		if a.script.Steps[steps[0]].Session != session.Name {
+			continue
+		}
+		steps = slices.DeleteFunc(steps, func(i int) bool { _, out := a.out[i]; return out })
+		if len(steps) > 0 {
 			a.txns = append(a.txns, transaction{steps: steps, end: -1})
 		}
 	}

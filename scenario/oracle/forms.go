@@ -17,12 +17,14 @@ import (
 // run where the statement is about to be, in the same transaction, and rolled back to a savepoint. It has to give
 // the same rows, change as many, and leave the same tables.
 //
-// Each session is played by itself: what a condition's form locks does not count. Of statements that hang on the
-// clock or on chance differences are to be expected.
+// Each session is played by itself: what a condition's form locks does not count. Statements that answer otherwise each
+// time, by design, are played and not judged.
 func Forms(ctx context.Context, play Play, server history.Server, s Script, level history.Level) (*Verdict, error) {
 	var all Verdict
+	moving := volatilesOf(server.Engine.Family(), s.Scenario, true)
 	for _, session := range s.Sessions {
-		f := &forms{ctx: ctx, play: play, engine: server.Engine, script: s, level: level, session: session, verdict: &all}
+		f := &forms{ctx: ctx, play: play, engine: server.Engine, script: s, level: level, session: session, verdict: &all,
+			moving: moving}
 		if err := f.judge(); err != nil {
 			return nil, fmt.Errorf("statements of session %s in other forms: %w", session.Name, err)
 		}
@@ -45,6 +47,7 @@ type forms struct {
 	tables  []string
 	judged  []inForms
 	steps   []scenario.Step // that are sent
+	moving  *volatiles
 	verdict *Verdict
 }
 
@@ -111,7 +114,11 @@ func (f *forms) send(i int, inTransaction bool) int {
 	x.AtOnce, x.Until = false, nil
 	st := read(f.engine.Family(), x.SQL, nil)
 	j := inForms{step: i}
-	if inTransaction && (st.verb == selects || st.verb == locks || st.verb == updates || st.verb == deletes) {
+	moves := f.moving.is(x.SQL)
+	if moves && inTransaction {
+		f.verdict.leaveOut(volatileStep, 1)
+	}
+	if inTransaction && !moves && (st.verb == selects || st.verb == locks || st.verb == updates || st.verb == deletes) {
 		for _, other := range f.others(st) {
 			f.add("SAVEPOINT " + formSavepoint)
 			other.at, other.looks = f.add(other.text), f.look(st)

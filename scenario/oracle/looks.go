@@ -39,8 +39,13 @@ func (t *serial) prepare() error {
 	}
 	t.looks = make(map[int]looks)
 	out := make(map[notJudged][]int)
+	moving := volatilesOf(family, t.script.Scenario, true).steps(t.script.Scenario)
 	for i, x := range t.script.Steps {
 		if reduce.Bounds(x.SQL) {
+			continue
+		}
+		if why, ok := moving[i]; ok {
+			out[why] = append(out[why], i)
 			continue
 		}
 		why, ok := t.look(i, x.SQL)
@@ -53,7 +58,7 @@ func (t *serial) prepare() error {
 			return err
 		}
 	}
-	for _, why := range []notJudged{unread, undetermined} {
+	for _, why := range []notJudged{volatileSetup, volatileStep, unread, undetermined} {
 		if err := t.leaveOut(why, out[why]...); err != nil {
 			return err
 		}

@@ -1,11 +1,13 @@
 package oracle
 
 import (
+	"slices"
+
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
 
-// A notJudged is why [Serial], or [Forms], leaves statements of a script out.
+// A notJudged is why an oracle leaves statements of a script out.
 type notJudged uint8
 
 // The reasons.
@@ -23,6 +25,8 @@ const (
 	inCycle                         // they depend on each other: no order has all of them
 	failsInOneForm                  // they fail, or one of their forms does
 	notUndone                       // they stand behind a form that was not undone
+	volatileStep                    // by design they answer or write another thing each time
+	volatileSetup                   // so does the script's set-up
 	numNotJudged
 )
 
@@ -40,6 +44,8 @@ var reasonsNotJudged = [numNotJudged]string{
 	"they depend on each other: no order has all of them",
 	"they fail, or one of their forms does: which part of a condition the server comes to first is its own",
 	"behind a form that was not undone, since the transaction had ended",
+	"by design they answer otherwise each time: they hang on the clock, chance, or the server's state, or define tables",
+	"the set-up writes what is another value each time: of the clock, or chance",
 }
 
 // leaveOut counts statements that are not judged.
@@ -59,6 +65,26 @@ type newestRule struct {
 	engine dbms.Engine
 	level  history.Level
 	source string
+}
+
+// A disguise is an error by which an engine tells that it ended a transaction for what others did, and that says
+// something else: [Serial] would take it for the statement's own.
+type disguise struct {
+	engine dbms.Engine
+	code   string
+	why    string
+}
+
+// disguises are all that are known. TiDB has the code for numbers that have run out: that is the statement's.
+var disguises = []disguise{
+	{dbms.MariaDB, "1467/HY000", "a deadlock over the lock of AUTO_INCREMENT (docs/fuzz.md, A deadlock that is told as another error)"},
+	{dbms.MySQL, "1467/HY000", "the same code: ha_innobase::get_auto_increment tells each error of the lock so"},
+}
+
+// isEndedByOthers reports whether an error says that the server ended what others were in the way of.
+func isEndedByOthers(engine dbms.Engine, code string) bool {
+	return clashOf(engine.Family(), code) != nil ||
+		slices.ContainsFunc(disguises, func(d disguise) bool { return d.engine == engine && d.code == code })
 }
 
 // newestElsewhere is what is known of writes whose subqueries go by the newest versions of tables that they do not

@@ -2,7 +2,7 @@
 // of transactions: it plays a script, plays it again in another form that has to come to the same, and compares.
 //
 // [Alone] holds transactions against their own statements in autocommit. alone.go makes the two forms, compare.go
-// compares what came of them, exemption.go lists what differs by design.
+// compares what came of them, exemption.go lists what differs by design, volatile.go what differs each time.
 //
 // [Serial] does so with concurrent ones: serial.go has their statements played in orders that a graph of them allows
 // (package sdg), observe.go sees what the graph is made of, looks.go which tables a statement looks at; notjudged.go

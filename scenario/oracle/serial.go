@@ -295,7 +295,7 @@ func (t *serial) broken(trace *replay.Trace) (all []int) {
 	for n, i := range t.steps {
 		r := &trace.Results[n]
 		if r.Status == replay.Blocked || r.Status == replay.NotRun || r.DoneAfter == replay.AtEnd ||
-			clashOf(t.Server.Engine.Family(), r.ErrorCode()) != nil {
+			isEndedByOthers(t.Server.Engine, r.ErrorCode()) {
 			all = append(all, i)
 		}
 	}

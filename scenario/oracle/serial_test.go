@@ -130,3 +130,47 @@ func TestWhatIsNotJudgedIsSaid(t *testing.T) {
 		})
 	}
 }
+
+// What is another thing each time it is played, by design, is told by no oracle: neither in answers nor in the tables.
+func TestClockChanceAndDefinitionsAreNotAccused(t *testing.T) {
+	for name, c := range map[string]struct {
+		url    string
+		moving []string
+	}{
+		"mysql": {testdb.Current(t).URL(), []string{"SELECT NOW(6), id FROM t", "UPDATE t SET v = 1000000 * RAND() WHERE id = 1",
+			"INSERT INTO t VALUES (UUID_SHORT() % 1000000 + 10, 1)", "INSERT INTO d (id) VALUES (2)",
+			"CREATE TABLE u (a INT)", "ALTER TABLE t ADD COLUMN w INT"}},
+		"postgresql": {testdb.PostgreSQL(t).URL(), []string{"SELECT clock_timestamp(), id FROM t",
+			"UPDATE t SET v = 1000000 * random() WHERE id = 1", "INSERT INTO d (id) VALUES (2)", "SELECT xmin FROM t",
+			"CREATE TABLE u (a INT)", "ALTER TABLE t ADD COLUMN w INT"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &scenario.Scenario{Name: name, Sessions: []scenario.Session{{Name: "a"}, {Name: "b"}}, Setup: []string{
+				"CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 1), (2, 2)",
+				"CREATE TABLE d (id INT PRIMARY KEY, at TIMESTAMP(6) DEFAULT CURRENT_TIMESTAMP(6))"}}
+			for _, sql := range append(append([]string{"BEGIN", "SELECT v FROM t WHERE id = 2"}, c.moving...), "SELECT * FROM t",
+				"UPDATE t SET v = v + 1", "COMMIT") {
+				s.Steps = append(s.Steps, scenario.Step{Session: "a", SQL: sql})
+			}
+			s.Steps = append(s.Steps, scenario.Step{Session: "b", SQL: "SELECT id FROM t"})
+			r := open(t, c.url)
+			script, level := oracle.Script{Scenario: s}, history.ReadCommitted
+			for by, judge := range map[string]func() (*oracle.Verdict, error){
+				"alone":  func() (*oracle.Verdict, error) { return oracle.Alone(t.Context(), r.Direct, r.Server, script, level) },
+				"forms":  func() (*oracle.Verdict, error) { return oracle.Forms(t.Context(), r.Direct, r.Server, script, level) },
+				"serial": func() (*oracle.Verdict, error) { return serialOf(r, 1).Judge(t.Context(), script, level) },
+				"views": func() (*oracle.Verdict, error) {
+					return oracle.Views(t.Context(), r.Direct, r.Scratch, r.Server, script, level)
+				},
+			} {
+				v, err := judge()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if v.Wrong() || v.Statements == 0 || len(v.NotJudged) == 0 {
+					t.Errorf("%s: %d statements, not judged %v:\n%s", by, v.Statements, v.NotJudged, v)
+				}
+			}
+		})
+	}
+}

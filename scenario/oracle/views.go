@@ -36,7 +36,10 @@ func Views(ctx context.Context, play Play, open func(context.Context) (*replay.S
 		}
 	}
 	sc.Sessions = append(sc.Sessions, scenario.Session{Name: reader, Level: history.ReadCommitted.String(), Late: true})
-	v.scenario = &sc
+	v.scenario, v.moving = &sc, volatilesOf(v.family, s.Scenario, true)
+	if v.moving.setup {
+		v.lose(reasonsNotJudged[volatileSetup])
+	}
 	if v.bench, err = openBench(ctx, open, server.Engine, &sc); err != nil {
 		return nil, fmt.Errorf("views of %s: %w", s.Name, err)
 	}
@@ -69,6 +72,7 @@ type viewing struct {
 	store    *store
 	trace    replay.Trace
 	verdict  *Verdict
+	moving   *volatiles
 	actors   map[string]*actor // the open transactions, by session
 	ever     []*actor          // all transactions
 	now      int               // the event that the walk is at

@@ -79,6 +79,11 @@ func (j *judging) judge() (why string, err error) {
 		return "", nil
 	}
 	switch {
+	case j.moving.is(j.text):
+		if j.readsSnapshot() && len(j.of.snaps) == 0 { // it may have taken it
+			j.of.snaps, j.of.unsure = []int{j.start[j.step] - 1}, true
+		}
+		return reasonsNotJudged[volatileStep], nil
 	case j.skips && j.others(j.of):
 		return "SKIP LOCKED beside other transactions", nil
 	case j.locksWithin && j.others(j.of):
