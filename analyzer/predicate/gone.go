@@ -65,7 +65,8 @@ func (r *Resolver) firstSeen(t *history.Txn, s *history.Stmt, x *search) (histor
 		}
 	}
 	for i := last; i > from; i-- {
-		if x.writes[i].tag == x.met.version {
+		// Before its writer had ended, only a dirty read met it: an UPDATE goes back behind that.
+		if x.writes[i].tag == x.met.version && (!r.dirty(t) || x.writes[i].end < s.Start) {
 			from = i
 		}
 	}
@@ -80,10 +81,17 @@ func (r *Resolver) firstSeen(t *history.Txn, s *history.Stmt, x *search) (histor
 		return history.Tag{}, false // the row may have been changed unseen, and that version is not what it was
 	}
 	first := &x.writes[place]
-	if t.Level == history.ReadUncommitted && !r.snapshots[t.ID.Run()] {
+	if r.dirty(t) && !waits(s) {
 		return first.tag, first.end < s.Start // before that it may have seen what was undone since
 	}
 	return first.tag, first.start <= s.End
+}
+
+// waits reports whether a statement that tells every row that its condition finds has locked the rows that it looked
+// at: it waited until their writers had ended, or took what was committed. The query of an INSERT does not, whatever
+// its statement's Locking says, at READ UNCOMMITTED.
+func waits(s *history.Stmt) bool {
+	return s.Kind == history.Update || s.Kind == history.Delete || s.Kind == history.Select && s.Locking != history.NoLock
 }
 
 // has reports whether a version is one of the chain's.

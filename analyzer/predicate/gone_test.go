@@ -111,6 +111,47 @@ func TestFirstVersionThatMayHaveBeenSeen(t *testing.T) {
 	}
 }
 
+// TestStatementsThatLockSeeNothingUncommitted: at READ UNCOMMITTED, what a plain read did not find may have been
+// undone since; a statement that waits for locks found out how the writer ended.
+func TestStatementsThatLockSeeNothingUncommitted(t *testing.T) {
+	del, upd := history.DeleteRow, history.UpdateRow
+	for _, c := range []struct {
+		name    string
+		kind    history.Kind
+		locking history.Locking
+		steps   []step
+		dirty   bool // the version of the first of the steps was met before
+		want    string
+	}{
+		{"a plain SELECT", history.Select, history.NoLock, []step{{1, 0, 111, del, false}}, false, "none"},
+		{"a SELECT that locks", history.Select, history.LockShare, []step{{1, 0, 111, del, false}}, false, "1"},
+		{"an UPDATE", history.Update, history.NoLock, []step{{1, 0, 111, del, false}}, false, "1"},
+		{"a DELETE", history.Delete, history.NoLock, []step{{1, 0, 111, upd, false}}, false, "1"},
+		{"the query of an INSERT", history.Insert, history.LockShare, []step{{1, 0, 111, del, false}}, false, "none"},
+		// An UPDATE looks at what was committed last, and goes back so behind what its transaction had met.
+		{"an UPDATE behind a dirty read", history.Update, history.NoLock,
+			[]step{{1, 0, 109, upd, true}, {2, 1, 113, del, false}}, true, "none"},
+		{"a DELETE of what was found", history.Delete, history.NoLock,
+			[]step{{1, 0, 90, upd, true}, {2, 1, 113, del, false}}, true, "2"},
+	} {
+		txns, m := chained(c.steps)
+		m.Predicate = chosen
+		first := history.Stmt{Num: 1, Start: 101, End: 102, Observation: history.Exact, Kind: history.Select}
+		if a := (history.Access{Row: history.Row{Table: "public.t", ID: "1"}}); c.dirty {
+			a.Version = history.Tag{Txn: id(1), Stmt: 1}
+			first.Accesses = []history.Access{a}
+		} else {
+			first.Accesses, first.Predicates = []history.Access{a}, []history.Predicate{chosen}
+		}
+		reader := &history.Txn{ID: id(9), Status: history.Committed, Level: history.ReadUncommitted, Start: 100, End: 120,
+			Stmts: []history.Stmt{first, {Num: 2, Start: 110, End: 115, Observation: history.Exact, Kind: c.kind,
+				Locking: c.locking, Predicates: []history.Predicate{chosen}}}}
+		if got := gone(m, txns, reader); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
 // TestOnTiDBASnapshotMayBeOlderThanItsTransaction: what had been committed when the transaction began it need not have
 // seen (tidb_low_resolution_tso, stale reads). What it has found before it has seen.
 func TestOnTiDBASnapshotMayBeOlderThanItsTransaction(t *testing.T) {

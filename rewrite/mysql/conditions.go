@@ -154,7 +154,9 @@ func (w *conditionWalk) query(n *ast.SelectStmt, up *scope, place queryPlace) {
 			told = false // it may have left rows out
 		}
 		if told {
-			w.tell(b, place == topQuery && n.With == nil && b.firstOnly)
+			// FOR UPDATE OF one table leaves the others' rows unlocked.
+			locksSome := n.LockInfo != nil && len(n.LockInfo.Tables) > 0 && len(b.sources) > 1
+			w.tell(b, place == topQuery && n.With == nil && b.firstOnly && !locksSome)
 		}
 	}
 	w.within(n, &b.scope)

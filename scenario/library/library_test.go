@@ -61,7 +61,6 @@ func TestScenariosSayWhatTheyAreAndComeFrom(t *testing.T) {
 // that is gone counts only if the transaction had found it, as a snapshot may be older; at READ UNCOMMITTED
 // MariaDB and MySQL tell little of what a read met.
 var unseen = map[string]bool{
-	"hermitage/g-single-write-between.yaml, mariadb, READ UNCOMMITTED": true,
 	"hermitage/otv-table.yaml, mariadb, READ UNCOMMITTED":              true,
 	"hermitage/g-single-write.yaml, tidb, REPEATABLE READ":             true,
 	"hermitage/pmp-write.yaml, tidb, READ COMMITTED":                   true,
