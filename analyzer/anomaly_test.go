@@ -76,6 +76,9 @@ T2 committed RR | r x 0 & r y 0 | u y 0`, "hazard write skew"},
 	{"non-repeatable read", `
 T1 committed RC | r x 0 | r x T2.1
 T2 committed RC | u x 0`, "hazard non-repeatable read"},
+	{"a statement that sees half of another tells more than that a row changed behind it", `
+T1 committed RU | r x T2.1 & r y 0 | r x T2.1 & r y T2.2
+T2 committed RU | u x 0 | u y 0`, "hazard read skew"},
 	{"non-repeatable read over another's write", `
 T1 committed RC | r x 0 | r x T3.1
 T2 committed RC | u x 0

@@ -233,7 +233,7 @@ func (s *search) strictestLonger(cycle []int32) []dep {
 		if through == nil {
 			continue
 		}
-		if c, n := s.strictest([]int32{r}, through, back); c != nil && (best == nil || telling(n) < telling(name)) {
+		if c, n := s.strictest([]int32{r}, through, back); c != nil && (best == nil || s.o.tellsMore(n, c, name, best)) {
 			best, name = c, n
 		}
 	}

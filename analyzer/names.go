@@ -111,6 +111,20 @@ func (o *order) arrival(in *dep) uint32 {
 	return o.tagOf(in.next).stmt
 }
 
+// tellsMore reports whether the first of two cycles with one rw, under its name, is the one to report.
+func (o *order) tellsMore(a Anomaly, cycle []dep, b Anomaly, than []dep) bool {
+	if torn, other := o.torn(a, cycle), o.torn(b, than); torn != other && slices.Contains([]Anomaly{a, b}, NonRepeatableRead) {
+		return torn
+	}
+	return telling(a) < telling(b)
+}
+
+// torn reports whether a read skew lies within one statement. Where statements have snapshots no level permits that, so
+// that it says more than that a row changed from one statement to the next.
+func (o *order) torn(a Anomaly, cycle []dep) bool {
+	return a == ReadSkew && o.arrival(&cycle[len(cycle)-1]) == o.accesses[cycle[0].access].stmt
+}
+
 // telling orders the names for one rw: the first of them is the one to report. What fewer levels permit comes
 // first; then, that a transaction saw one row change comes before that two rows did not fit each other, and
 // that it saw an inconsistent state before that it wrote on top of it.

@@ -120,7 +120,7 @@ func (s *search) strictest(out []int32, between []dep, back []int32) (best []dep
 		for _, r := range out {
 			cycle := append(append([]dep{s.edges[r]}, between...), s.edges[b])
 			n := s.o.nameSingle(cycle)
-			if (best == nil || telling(n) < telling(name)) && s.judge.class(cycle) == s.class {
+			if (best == nil || s.o.tellsMore(n, cycle, name, best)) && s.judge.class(cycle) == s.class {
 				best, name = cycle, n
 			}
 		}
