@@ -26,6 +26,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/scenario"
+	"github.com/isotap/isotap/scenario/oracle/sdg"
 	"github.com/isotap/isotap/scenario/replay"
 )
 
@@ -118,6 +119,9 @@ type Verdict struct {
 	// the steps in the order of [Serial] that shows the differences, or the last one that was tried.
 	Replies []Reply
 	Order   []int
+	// Orders and Graph are of [Serial]: which orders there are and were played, and the graph that allows them.
+	Orders Orders
+	Graph  *sdg.Graph
 }
 
 // hear keeps what a step was answered.

@@ -27,12 +27,44 @@ type Serial struct {
 	Play   Play
 	Record Record
 	Server history.Server
-	Orders int        // how many orders to try (its table 5); 0: 3
+	Orders int        // how many orders to play at most (its table 5); 0: 3
 	Random *rand.Rand // draws orders, and which statement of a cycle is left out
 }
 
-// serialOrders is the default of Serial.Orders.
-const serialOrders = 3
+// serialOrders is the default of Serial.Orders; countedOrders is how many are counted of those that there are.
+const (
+	serialOrders  = 3
+	countedOrders = 10_000
+)
+
+// Orders are the orders that a script's statements have, in autocommit.
+type Orders struct {
+	// There is how many their dependencies allow; with More it is fewer than that.
+	There int
+	More  bool
+	// Played is how many were, Wrong how many of these show a difference.
+	Played, Wrong int
+}
+
+// words says of which orders something is told that same of them show, the first of which is given.
+func (o Orders) words(first []int, same int) string {
+	numbers := make([]string, len(first))
+	for i, step := range first {
+		numbers[i] = strconv.Itoa(step)
+	}
+	which := ""
+	switch {
+	case !o.More && o.There == 1:
+		which = "the only one"
+	case !o.More && same == o.There:
+		which = fmt.Sprintf("as in each of the %d that there are", o.There)
+	case o.More:
+		which = fmt.Sprintf("as in %d of %d that were played; there are more than %d", same, o.Played, o.There)
+	default:
+		which = fmt.Sprintf("as in %d of %d that were played; there are %d", same, o.Played, o.There)
+	}
+	return fmt.Sprintf("in autocommit, in the order %s (%s),", strings.Join(numbers, ", "), which)
+}
 
 // Judge holds concurrent transactions against the statements of those that committed, in autocommit, one behind the
 // other in orders that follow the statement-dependency graph: each has to answer as it did in its transaction, and the
@@ -144,50 +176,93 @@ func (t *serial) hold(g *sdg.Graph, plain *replay.Trace) error {
 	for n, i := range t.steps {
 		t.verdict.hear(i+1, &plain.Results[n])
 	}
-	for range cmp.Or(t.Orders, serialOrders) {
+	return t.inOrders(g, plain)
+}
+
+// inOrders plays orders of a graph, all if they are few, and keeps the differences of the first that has any. One is
+// enough: each has to give what the transactions gave (theorem 1).
+func (t *serial) inOrders(g *sdg.Graph, plain *replay.Trace) error {
+	o := &t.verdict.Orders
+	nodes, same := t.statements(), make(map[string]int) // how many orders show a difference
+	t.verdict.Graph = g
+	for _, order := range t.choose(g) {
 		steps := make([]int, len(order))
 		for i, n := range order {
 			steps[i] = nodes[n]
 		}
-		if err := t.compare(steps, plain); err != nil || t.verdict.Wrong() {
+		all, err := t.compare(steps, plain)
+		if err != nil {
 			return err
 		}
-		order = g.Order(t.Random)
+		o.Played++
+		for _, d := range all {
+			same[differenceKey(d)]++
+		}
+		if len(all) == 0 {
+			continue
+		}
+		if o.Wrong++; o.Wrong == 1 {
+			t.verdict.Differences = all
+		}
+	}
+	for i := range t.verdict.Differences {
+		d := &t.verdict.Differences[i]
+		d.By = o.words(t.verdict.Order, same[differenceKey(*d)])
 	}
 	return nil
 }
 
+// differenceKey tells a script's differences apart.
+func differenceKey(d Difference) string {
+	return fmt.Sprint(d.Step, d.Aspect, d.SQL, "\x00", d.Got, "\x00", d.Want)
+}
+
+// choose returns the orders that are played: all, or as many as may be, drawn at random.
+func (t *serial) choose(g *sdg.Graph) [][]int {
+	most := cmp.Or(t.Orders, serialOrders)
+	all, more := g.Orders(max(countedOrders, most))
+	t.verdict.Orders.There, t.verdict.Orders.More = len(all), more
+	if !more {
+		t.Random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		return all[:min(most, len(all))]
+	}
+	var drawn [][]int
+	for len(drawn) < most {
+		order := g.Order(t.Random)
+		if !slices.ContainsFunc(drawn, func(x []int) bool { return slices.Equal(x, order) }) {
+			drawn = append(drawn, order)
+		}
+	}
+	return drawn
+}
+
 // compare plays statements in an order, in autocommit, and compares what they answer with what they did before.
-func (t *serial) compare(order []int, plain *replay.Trace) error {
+func (t *serial) compare(order []int, plain *replay.Trace) (all []Difference, err error) {
 	s := t.scenario(order)
 	want, err := t.Play(t.ctx, s, t.level)
 	if err != nil {
-		return err
-	}
-	numbers := make([]string, len(order))
-	t.verdict.Order = make([]int, len(order))
-	for i, step := range order {
-		t.verdict.Order[i], numbers[i] = step+1, strconv.Itoa(step+1)
-	}
-	add := func(all ...Difference) {
-		for _, d := range all {
-			d.By = fmt.Sprintf("in autocommit, in the order %s,", strings.Join(numbers, ", "))
-			t.verdict.Differences = append(t.verdict.Differences, d)
-		}
+		return nil, err
 	}
 	for i, step := range order {
 		got := &plain.Results[slices.Index(t.steps, step)]
-		t.verdict.expect(step+1, &want.Results[i])
-		add(differences(step+1, answer{Result: got}, answer{Result: &want.Results[i]}, t.script.Closed)...)
+		all = append(all, differences(step+1, answer{Result: got}, answer{Result: &want.Results[i]}, t.script.Closed)...)
 	}
 	for i := range t.script.Tables {
 		got, want := &plain.Results[len(t.steps)+i], &want.Results[len(order)+i]
 		if d := ofRows(got.Rows, want.Rows); d != nil {
 			d.SQL, d.Aspect = got.SQL, Table
-			add(*d)
+			all = append(all, *d)
 		}
 	}
-	return nil
+	if t.verdict.Orders.Wrong > 0 { // what is shown is what the first of these gives
+		return all, nil
+	}
+	t.verdict.Order = make([]int, len(order))
+	for i, step := range order {
+		t.verdict.Order[i] = step + 1
+		t.verdict.expect(step+1, &want.Results[i])
+	}
+	return all, nil
 }
 
 // scenario returns the script with some of its steps, and a look at each table behind them.

@@ -67,6 +67,9 @@ func TestFigure1IsToldAsAKnownBug(t *testing.T) {
 			if v.Wrong() != c.wrong || v.Transactions != 2 || v.Statements != 5 || len(v.NotJudged) > 0 {
 				t.Errorf("%d transactions, %d statements, not judged %v:\n%s", v.Transactions, v.Statements, v.NotJudged, v)
 			}
+			if o := v.Orders; o.There == 0 || o.More || o.Played != min(3, o.There) || !v.Graph.TransactionsHaveOrder() {
+				t.Errorf("orders %+v, of the transactions %v", o, v.Graph.TransactionsHaveOrder())
+			}
 			if !v.Wrong() {
 				return
 			}

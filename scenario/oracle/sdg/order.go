@@ -71,3 +71,77 @@ func (g *Graph) Order(r *rand.Rand) []int {
 	}
 	return all
 }
+
+// Orders returns the orders that there are, as many as are asked for at most; more says that there are others. The
+// graph has no cycles.
+func (g *Graph) Orders(most int) (all [][]int, more bool) {
+	waits := make(map[int]int) // for how many that do not stand yet
+	for _, n := range g.nodes {
+		for _, m := range g.next[n] {
+			waits[m]++
+		}
+	}
+	var order []int
+	stands := make(map[int]bool)
+	var extend func()
+	extend = func() {
+		if len(order) == len(g.nodes) {
+			if more = len(all) == most; !more {
+				all = append(all, slices.Clone(order))
+			}
+			return
+		}
+		for _, n := range g.nodes {
+			if stands[n] || waits[n] > 0 || more {
+				continue
+			}
+			order, stands[n] = append(order, n), true
+			for _, m := range g.next[n] {
+				waits[m]--
+			}
+			extend()
+			for _, m := range g.next[n] {
+				waits[m]++
+			}
+			order, stands[n] = order[:len(order)-1], false
+		}
+	}
+	extend()
+	return all, more
+}
+
+// TransactionsHaveOrder reports whether the transactions themselves have an order: none depends on another that depends
+// on it (the paper's table 4 counts where they do not).
+func (g *Graph) TransactionsHaveOrder() bool {
+	next := make(map[int]map[int]bool)
+	for _, e := range g.edges {
+		from, to := g.history.Statements[e.From].Txn, g.history.Statements[e.To].Txn
+		if from != to && next[from] == nil {
+			next[from] = make(map[int]bool)
+		}
+		if from != to {
+			next[from][to] = true
+		}
+	}
+	state := make(map[int]int) // 1: on the way, 2: no cycle comes of it
+	var cyclic func(n int) bool
+	cyclic = func(n int) bool {
+		if state[n] > 0 {
+			return state[n] == 1
+		}
+		state[n] = 1
+		for m := range next[n] {
+			if cyclic(m) {
+				return true
+			}
+		}
+		state[n] = 2
+		return false
+	}
+	for n := range next {
+		if cyclic(n) {
+			return false
+		}
+	}
+	return true
+}

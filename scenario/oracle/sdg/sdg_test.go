@@ -203,8 +203,15 @@ func TestOrdersOfTheGraphGiveTheSame(t *testing.T) {
 			return
 		}
 		judged++
+		orders, more := g.Orders(20)
 		for seed := range uint64(3) {
-			order := g.Order(rand.New(rand.NewPCG(seed, 0)))
+			drawn := g.Order(rand.New(rand.NewPCG(seed, 0)))
+			if !more && !slices.ContainsFunc(orders, func(x []int) bool { return slices.Equal(x, drawn) }) {
+				t.Fatalf("%v is none of %v", drawn, orders)
+			}
+			orders = append(orders, drawn)
+		}
+		for _, order := range orders {
 			rows := maps.Clone(initial)
 			for _, n := range order {
 				answer, writes := steps[n].do(rows)
@@ -219,6 +226,50 @@ func TestOrdersOfTheGraphGiveTheSame(t *testing.T) {
 	})
 	if judged == 0 {
 		t.Error("each history had a cycle")
+	}
+}
+
+// All orders are there, each once, up to as many as are asked for.
+func TestOrdersAreAllThatThereAre(t *testing.T) {
+	free := make([]Statement, 4)
+	for i := range free {
+		free[i] = reads(i, Rows{row1: "a"}, row1)
+	}
+	chain := append(slices.Clone(free[:2]), writes(2, Rows{row1: "a"}, Rows{row1: "b"}))
+	for _, c := range []struct {
+		statements []Statement
+		most, want int
+		more       bool
+	}{{free, 100, 24, false}, {free, 24, 24, false}, {free, 23, 23, true}, {chain, 100, 2, false}, {nil, 10, 1, false}} {
+		g, err := New(&History{Statements: c.statements, Txns: ended(c.statements)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, more := g.Orders(c.most)
+		seen := make(map[string]bool)
+		for _, order := range all {
+			seen[fmt.Sprint(order)] = true
+		}
+		if len(all) != c.want || len(seen) != c.want || more != c.more || !g.TransactionsHaveOrder() {
+			t.Errorf("%d statements: %d orders, %d different, more %v", len(c.statements), len(all), len(seen), more)
+		}
+	}
+}
+
+// Figure 17: two transactions depend on each other, and their statements do not.
+func TestTransactionsMayHaveNoOrderWhereStatementsHave(t *testing.T) {
+	row2 := history.Row{Table: "u", ID: "2"}
+	onU := func(s Statement) Statement { s.Tables = []string{"u"}; return s }
+	statements := []Statement{reads(0, Rows{row1: "a"}, row1), writes(1, Rows{row1: "a"}, Rows{row1: "b"}),
+		onU(reads(1, Rows{row2: "x"}, row2)), onU(writes(0, Rows{row2: "x"}, Rows{row2: "y"}))}
+	statements[3].Written = []string{"u"}
+	h := &History{Statements: statements, Txns: []Txn{{Committed: true, End: 4}, {Committed: true, End: 4}}}
+	g, err := New(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, _ := g.Orders(10); g.TransactionsHaveOrder() || len(all) == 0 || len(g.Cycles()) > 0 {
+		t.Errorf("orders %v, of transactions %v, cycles %v: %v", all, g.TransactionsHaveOrder(), g.Cycles(), g.Edges())
 	}
 }
 
