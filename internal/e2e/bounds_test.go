@@ -20,12 +20,12 @@ import (
 
 // The flood that a hostile client sends, and what isotap may take for it.
 const (
-	floodBytes = 400 << 20
+	floodBytes = 250 << 20
 	// floodMemory is several times what isotap holds of one packet of 16 MiB: as it came, joined, as text, as it goes
 	// to the server, and what is garbage of that.
 	floodMemory = 200 << 20
 	// postgresFlood is less, since the server reads it to its end.
-	postgresFlood  = 100 << 20
+	postgresFlood  = 60 << 20
 	postgresMemory = 40 << 20
 )
 

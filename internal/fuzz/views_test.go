@@ -142,7 +142,7 @@ func TestLiesAboutViewsAreTold(t *testing.T) {
 		t.Skip("slow, since each of the lies is another play: make check runs it")
 	}
 	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
-		if err := f.Value.Set("15"); err != nil {
+		if err := f.Value.Set("8"); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = f.Value.Set(f.DefValue) })

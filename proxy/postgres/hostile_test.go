@@ -46,29 +46,29 @@ func TestHostilePeersMakeASessionKeepLittle(t *testing.T) {
 		{"statements of one name that nobody answers", 16_000, said{}, func(i int) said {
 			return said{message1(msgParse, fmt.Sprintf("\x00i %d %s\x00\x00\x00", i, long)), silent}
 		}},
-		{"portals", 300_000, said{message1(msgQuery, "b\x00"),
+		{"portals", 150_000, said{message1(msgQuery, "b\x00"),
 			message1(msgCommandComplete, "BEGIN\x00") + message1(msgReadyForQuery, "T")}, func(i int) said {
 			bind := message1(msgBind,
 				fmt.Sprintf("p%d\x00\x00\x00\x00\x00\x01\x00\x00\x02\x00%s\x00\x00", i, long[:512]))
 			return said{client: message1(msgParse, "\x00i\x00\x00\x00") + bind + message1(msgSync, "")}
 		}},
-		{"savepoints", 300_000, said{message1(msgQuery, "b\x00"),
+		{"savepoints", 150_000, said{message1(msgQuery, "b\x00"),
 			message1(msgCommandComplete, "BEGIN\x00") + message1(msgReadyForQuery, "T")}, func(int) said {
 			return said{message1(msgQuery, "v\x00"),
 				message1(msgCommandComplete, "SAVEPOINT\x00") + message1(msgReadyForQuery, "T")}
 		}},
-		{"settings that the server reports", 300_000, said{}, func(i int) said {
+		{"settings that the server reports", 150_000, said{}, func(i int) said {
 			return said{server: message1(msgParameterStatus, fmt.Sprintf("p%d\x00%s\x00", i, long[:512]))}
 		}},
-		{"notices", 300_000, said{message1(msgQuery, "i\x00"), silent}, func(i int) said {
+		{"notices", 150_000, said{message1(msgQuery, "i\x00"), silent}, func(i int) said {
 			return said{server: message1(msgNoticeResponse,
 				fmt.Sprintf("SNOTICE\x00VNOTICE\x00C00000\x00M%d %s\x00\x00", i, long[:512]))}
 		}},
-		{"notifications", 300_000, said{}, func(i int) said {
+		{"notifications", 150_000, said{}, func(i int) said {
 			return said{server: message1(msgNotificationResponse,
 				fmt.Sprintf("\x00\x00\x00\x01c%d\x00%s\x00", i, long[:512]))}
 		}},
-		{"rows", 300_000, said{message1(msgQuery, "x\x00"), message1(msgRowDescription, "\x00\x00")}, func(int) said {
+		{"rows", 150_000, said{message1(msgQuery, "x\x00"), message1(msgRowDescription, "\x00\x00")}, func(int) said {
 			return said{server: message1(msgDataRow, "\x00\x00")}
 		}},
 	} {
