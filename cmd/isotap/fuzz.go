@@ -186,7 +186,7 @@ func (h *hunting) hunt(c *cobra.Command, s *runner.Runner, onStage runner.Option
 	h.ServerLog, h.Restart, h.Asked["engine"] = nil, nil, ""
 	var others []*runner.Runner
 	if h.on.started != nil {
-		h.Asked["engine"] = h.on.engine.Name
+		h.Asked["engine"] = h.on.engine.String()
 		h.ServerLog = func() string { return h.on.started.Log() }
 		h.Restart = func(context.Context) (*runner.Runner, error) {
 			s, err := h.on.restart(c, onStage)

@@ -108,8 +108,8 @@ func (h *hunting) where(name string) error {
 		if err != nil {
 			return fmt.Errorf("--engine: %w", err)
 		}
-		if e.Name != name {
-			return h.contradicts("engine", name, e.Name)
+		if e.String() != name {
+			return h.contradicts("engine", name, e.String())
 		}
 	}
 	h.on.engines = []string{name}

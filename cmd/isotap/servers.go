@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -63,7 +65,7 @@ type servers struct {
 // flags adds the flags that say where to do something.
 func (o *servers) flags(c *cobra.Command, do string) {
 	c.Flags().StringArrayVar(&o.engines, "engine", nil, do+" on a throw-away server: "+
-		strings.Join(engine.Names(), ", ")+"; may be repeated")
+		strings.Join(engine.Names(), ", ")+"; NAME=PATH starts this program, NAME@VERSION only this version; may be repeated")
 	c.Flags().StringArrayVar(&o.upstreams, "upstream", nil, do+" on the server at this URL; may be repeated")
 	complete(c, "engine", engine.Names()...)
 }
@@ -132,6 +134,27 @@ func (o *servers) restart(c *cobra.Command, options runner.Options) (*runner.Run
 		return nil, err
 	}
 	return runner.Open(c.Context(), target, options)
+}
+
+// startOwn starts one more throw-away server of the engine that is worked on, with command line options of its own, and
+// opens a runner on it, which end ends with the server.
+func (o *servers) startOwn(ctx context.Context, options runner.Options, args []string) (own *runner.Runner,
+	end func() error, err error) {
+	s, err := o.engine.Start(ctx, io.Discard, args...)
+	if err != nil {
+		return nil, nil, err
+	}
+	target, err := dsn.Parse(s.URL())
+	if err == nil {
+		own, err = runner.Open(ctx, target, options)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, s.Stop())
+	}
+	return own, func() error {
+		_ = own.Close() // the server may be gone: the scenarios for which there is one of its own may end it
+		return s.Stop()
+	}, nil
 }
 
 // one returns what is wrong where one server is wanted.

@@ -57,6 +57,18 @@ func findPostgreSQL() (programs, error) {
 	return programs{}, ErrPostgreSQLNotInstalled
 }
 
+// PostgreSQLOfVersion returns the path of postgres of a major version, as "16", where distributions put it; empty where
+// there is none.
+func PostgreSQLOfVersion(major string) string {
+	for _, dir := range newestFirst(postgresqlPlaces) {
+		path, err := exec.LookPath(filepath.Join(dir, "postgres"))
+		if err == nil && versionInPath.FindString(dir) == major {
+			return path
+		}
+	}
+	return ""
+}
+
 // PostgreSQLProgram returns the path of one of PostgreSQL's programs, as "pgbench": the one beside the server
 // that [StartPostgreSQL] starts, else that in the PATH; empty when there is none.
 func PostgreSQLProgram(name string) string {

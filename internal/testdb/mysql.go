@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -65,10 +66,10 @@ func isMySQL(path string) error {
 }
 
 // StartMySQL is [Start] for MySQL. Where there is none the error wraps [ErrMySQLNotInstalled].
-func StartMySQL(ctx context.Context) (*Server, error) {
-	return begin(ctx, kind{"MySQL", "mysql", findMySQL, "Bind on TCP/IP port"}, initMySQL,
+func StartMySQL(ctx context.Context, o Options) (*Server, error) {
+	return begin(ctx, kind{"MySQL", "mysql", o.find(findMySQL), "Bind on TCP/IP port"}, initMySQL,
 		func(ctx context.Context, at installation, port int) (*Server, error) {
-			return launchWith(ctx, at, port, carelessMySQL)
+			return launchWith(ctx, at, port, slices.Concat(carelessMySQL, o.Args))
 		})
 }
 

@@ -20,6 +20,8 @@ type PostgreSQLOptions struct {
 	// Args are further command line options of postgres, as "-c", "max_connections=17"; they override
 	// those that the package sets.
 	Args []string
+	// Program is the path of postgres, with initdb beside it; empty: where distributions put it.
+	Program string
 	// HBA are the lines of pg_hba.conf that come before those that let everybody in without a password.
 	HBA []string
 	// Authority makes the server offer TLS, with the authority's certificate "server", and take the authority's
@@ -38,7 +40,7 @@ type PostgreSQLServer struct {
 // with Stop; ctx only bounds the start. When PostgreSQL is not there the error wraps
 // [ErrPostgreSQLNotInstalled].
 func StartPostgreSQL(ctx context.Context, o PostgreSQLOptions) (*PostgreSQLServer, error) {
-	return begin(ctx, kind{"PostgreSQL", "postgres", findPostgreSQL, "could not bind"},
+	return begin(ctx, kind{"PostgreSQL", "postgres", (&Options{Program: o.Program}).find(findPostgreSQL, "initdb"), "could not bind"},
 		func(ctx context.Context, at installation) error { return initCluster(ctx, at, o) },
 		func(ctx context.Context, at installation, port int) (*PostgreSQLServer, error) {
 			return launchPostgreSQL(ctx, at, port, o)

@@ -17,6 +17,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -29,6 +30,8 @@ import (
 type Options struct {
 	// Args are further command line options of mariadbd; they override those that the package sets.
 	Args []string
+	// Program is the path of the server's program; empty: where distributions put it.
+	Program string
 }
 
 // A Server is a running server of the MySQL family. Its user is root without a password, from this machine only. Its
@@ -43,8 +46,40 @@ var BinaryLog = []string{"--log-bin=log", "--server-id=1", "--binlog-format=ROW"
 // ends it with [Server.Stop]; ctx only bounds the start. When MariaDB is not there the error wraps
 // [ErrNotInstalled].
 func Start(ctx context.Context, o Options) (*Server, error) {
-	return begin(ctx, kind{"MariaDB", "mysql", findPrograms, "Bind on TCP/IP port"}, install,
+	return begin(ctx, kind{"MariaDB", "mysql", o.find(findPrograms, "mariadb-install-db", "mysql_install_db"), "Bind on TCP/IP port"}, install,
 		func(ctx context.Context, at installation, port int) (*Server, error) { return launch(ctx, at, port, o) })
+}
+
+// find returns what looks for the programs: find where none is named, else the named one, and what prepares its data
+// directory: one of the installers in a directory where distributions put it, or without any the program itself.
+func (o *Options) find(find func() (programs, error), installers ...string) func() (programs, error) {
+	if o.Program == "" {
+		return find
+	}
+	return func() (programs, error) { return programsAt(o.Program, installers...) }
+}
+
+// programsAt are the programs of a server whose own is at a path.
+func programsAt(path string, installers ...string) (programs, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return programs{}, fmt.Errorf("find the server's program: %w", err)
+	}
+	if _, err := exec.LookPath(path); err != nil {
+		return programs{}, fmt.Errorf("the server's program: %w", err)
+	}
+	if len(installers) == 0 {
+		return programs{path, path}, nil
+	}
+	dir := filepath.Dir(path)
+	for _, beside := range []string{dir, filepath.Join(dir, "../bin"), filepath.Join(dir, "../scripts")} {
+		for _, name := range installers {
+			if found, err := exec.LookPath(filepath.Join(beside, name)); err == nil {
+				return programs{path, found}, nil
+			}
+		}
+	}
+	return programs{}, fmt.Errorf("there is no %s beside %s, nor in ../bin or ../scripts", installers[0], path)
 }
 
 // smallEngine are the settings that both the preparation of the data directory and the server need

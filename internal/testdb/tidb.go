@@ -43,7 +43,7 @@ func TiDB(tb TB) *TiDBServer {
 		if address := os.Getenv(TiDBVariable); address != "" {
 			sharedTiDB.server, sharedTiDB.err = namedTiDB(address)
 		} else if HasTiDB() {
-			sharedTiDB.server, sharedTiDB.err = StartTiDB(context.Background())
+			sharedTiDB.server, sharedTiDB.err = StartTiDB(context.Background(), Options{})
 		}
 	})
 	if sharedTiDB.err != nil {
@@ -94,13 +94,16 @@ func findTiDB() (programs, error) {
 
 // StartTiDB starts the server that "make tidb" built and waits until it answers. The caller ends it with Stop; ctx only
 // bounds the start. Where it was not built the error wraps [ErrTiDBNotBuilt].
-func StartTiDB(ctx context.Context) (*TiDBServer, error) {
+func StartTiDB(ctx context.Context, o Options) (*TiDBServer, error) {
 	nothing := func(context.Context, installation) error { return nil }
-	return begin(ctx, kind{engine: "TiDB", find: findTiDB, taken: "address already in use"}, nothing, launchTiDB)
+	return begin(ctx, kind{engine: "TiDB", find: o.find(findTiDB), taken: "address already in use"}, nothing,
+		func(ctx context.Context, at installation, port int) (*TiDBServer, error) {
+			return launchTiDB(ctx, at, port, o.Args)
+		})
 }
 
-func launchTiDB(ctx context.Context, at installation, port int) (*TiDBServer, error) {
-	p, err := at.start(syscall.SIGKILL, "-port", strconv.Itoa(port))
+func launchTiDB(ctx context.Context, at installation, port int, args []string) (*TiDBServer, error) {
+	p, err := at.start(syscall.SIGKILL, append([]string{"-port", strconv.Itoa(port)}, args...)...)
 	if err != nil {
 		return nil, err
 	}
