@@ -27,10 +27,13 @@ type Scenario struct {
 	From   string   `yaml:"from,omitempty"` // where it comes from, for people
 	// Engines are the servers whose SQL it is written in, as in [Outcome]; none: all.
 	Engines []string `yaml:"engines,omitempty,flow"`
+	// Server is what it needs of the server beside its SQL.
+	Server ServerNeeds `yaml:"server,omitempty,flow"`
 	// Shows are the anomalies that it is about, by their names in isotap's reports. Others may be found beside them.
 	Shows []string `yaml:"shows,omitempty,flow"`
-	// Witness are replies, by the number of the step from 1, that all come (at once or late) only where one of Shows
-	// happened. They tell of it where isotap sees nothing on a server, or is not there.
+	// Witness are replies, by the number of the step from 1, that all come only where one of Shows happened, or where
+	// the server has the bug that the scenario is about. They tell of it where isotap sees nothing on a server, or is
+	// not there. A reply that waits has to come late; of others it does not matter.
 	Witness map[int]Reply `yaml:"witness,omitempty,flow"`
 	// Tables are those that the steps need. A recording holds no schema, so that Setup is empty where the
 	// scenario comes from one.
@@ -49,6 +52,33 @@ type Scenario struct {
 	// Outcomes are what is expected on some servers and at some levels; the first that fits counts in place of Expect
 	// and the steps' own expectations.
 	Outcomes []Outcome `yaml:"outcomes,omitempty"`
+}
+
+// ServerNeeds are what a scenario needs of a server beside its SQL.
+type ServerNeeds struct {
+	// Own says that it changes the server itself, as by SET GLOBAL, or may end it: it is played on a throw-away server
+	// that nothing else is played on.
+	Own bool `yaml:"own,omitempty"`
+	// Args are command line options of the server, as "--query-cache-type=1". They need a server of its own as well.
+	Args []string `yaml:"args,omitempty,flow"`
+}
+
+// OwnServer reports whether the scenario is to be played on a server of its own: it says so, or expects that a
+// connection is lost, as when the server crashes.
+func (s *Scenario) OwnServer() bool { return s.Server.Own || len(s.Server.Args) > 0 || s.Loses() }
+
+// Loses reports whether it expects somewhere that a connection is lost.
+func (s *Scenario) Loses() bool {
+	lost := func(replies map[int]Reply) bool {
+		for _, r := range replies {
+			if r.Lost {
+				return true
+			}
+		}
+		return false
+	}
+	return lost(s.Witness) || slices.ContainsFunc(s.Steps, func(x Step) bool { return x.Lost }) ||
+		slices.ContainsFunc(append(slices.Clone(s.Outcomes), s.Expect), func(o Outcome) bool { return lost(o.Steps) })
 }
 
 // A Session is one connection.
@@ -93,6 +123,8 @@ type Reply struct {
 	Rows     *uint64 `yaml:"rows,omitempty"`     // that a query gives
 	Affected *uint64 `yaml:"affected,omitempty"` // that a write counts
 	Error    string  `yaml:"error,omitempty"`    // the SQLSTATE that it fails with in place of success
+	// Lost says that the connection ends in place of a reply, as when the server crashes.
+	Lost bool `yaml:"lost,omitempty"`
 	// Values are the rows that a query gives, as text, in their order; null is NULL.
 	Values [][]*string `yaml:"values,omitempty,flow"`
 }
@@ -142,7 +174,7 @@ func (s *Scenario) Expected(server history.Server, level history.Level, settings
 	}
 	o := Outcome{Anomalies: s.Expect.Anomalies, Shown: s.Expect.Shown, Open: s.Expect.Open, Steps: make(map[int]Reply)}
 	for i, x := range s.Steps {
-		if x.Waits || x.Rows != nil || x.Affected != nil || x.Error != "" || x.Values != nil {
+		if x.Waits || x.Rows != nil || x.Affected != nil || x.Error != "" || x.Lost || x.Values != nil {
 			o.Steps[i+1] = x.Reply
 		}
 	}

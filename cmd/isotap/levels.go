@@ -97,7 +97,13 @@ func (o *measuring) run(c *cobra.Command, args []string) error {
 		ctx, cancel := context.WithTimeoutCause(c.Context(), o.timeout,
 			fmt.Errorf("it was not done within %v (--timeout)", o.timeout))
 		defer cancel()
-		t, err := measure(ctx, s, scripts, asked)
+		var own levels.Own
+		if o.on.started != nil {
+			own = func(ctx context.Context, args []string) (*runner.Runner, func() error, error) {
+				return o.on.startOwn(ctx, options, args)
+			}
+		}
+		t, err := measure(ctx, s, scripts, asked, own)
 		if err != nil {
 			return err
 		}
@@ -109,8 +115,8 @@ func (o *measuring) run(c *cobra.Command, args []string) error {
 }
 
 // measure makes the table of a server, of isotap's own rows or of the scripts.
-func measure(ctx context.Context, on *runner.Runner, scripts []script, asked asked[history.Level]) (*levels.Table,
-	error) {
+func measure(ctx context.Context, on *runner.Runner, scripts []script, asked asked[history.Level],
+	own levels.Own) (*levels.Table, error) {
 	columns, err := levels.Columns(on, asked.names)
 	if err != nil {
 		return nil, fmt.Errorf("--level: %w", err)
@@ -122,7 +128,7 @@ func measure(ctx context.Context, on *runner.Runner, scripts []script, asked ask
 	if err != nil {
 		return nil, err
 	}
-	return levels.Measure(ctx, on, columns, rows)
+	return levels.Measure(ctx, on, columns, rows, own)
 }
 
 // scenariosFor are those of the scripts that are written for a server.

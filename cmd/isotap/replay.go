@@ -240,18 +240,42 @@ func (o *replaying) playAt(c *cobra.Command, s *runner.Runner, sc *scenario.Scen
 	}
 	at, sc := levelsOf(s, sc, levels)
 	for _, level := range at {
-		for _, by := range o.judged {
-			var differs bool
-			if by == fuzz.Graph {
-				differs, err = o.perform(c, s, sc, level)
-			} else {
-				err = o.judge(c, s, by, sc, level)
-			}
-			if err != nil {
-				return unexpected, err
-			}
-			unexpected = unexpected || differs
+		differs, err := o.judgeAt(c, s, sc, level)
+		if err != nil {
+			return unexpected, err
 		}
+		unexpected = unexpected || differs
+	}
+	return unexpected, nil
+}
+
+// judgeAt plays one scenario at one level for each of the judges. One that needs a server of its own has one for each
+// level, and is not played on somebody else's.
+func (o *replaying) judgeAt(c *cobra.Command, s *runner.Runner, sc *scenario.Scenario,
+	level history.Level) (unexpected bool, err error) {
+	if sc.OwnServer() {
+		if o.on.started == nil {
+			fmt.Fprintf(c.ErrOrStderr(), "%s: not played: it needs a throw-away server of its own (--engine)\n", sc.Name)
+			return false, nil
+		}
+		own, end, failed := o.on.startOwn(c.Context(), s.Options(), sc.Server.Args)
+		if failed != nil {
+			return false, fmt.Errorf("%s: %w", sc.Name, failed)
+		}
+		defer func() { err = errors.Join(err, end()) }()
+		s = own
+	}
+	for _, by := range o.judged {
+		var differs bool
+		if by == fuzz.Graph {
+			differs, err = o.perform(c, s, sc, level)
+		} else {
+			err = o.judge(c, s, by, sc, level)
+		}
+		if err != nil {
+			return unexpected, err
+		}
+		unexpected = unexpected || differs
 	}
 	return unexpected, nil
 }

@@ -41,7 +41,8 @@ type (
 	}
 )
 
-var outcomes = map[Outcome]string{Permitted: "permitted", Fails: "error", Waits: "waits", Prevented: "prevented"}
+var outcomes = map[Outcome]string{Permitted: "permitted", Fails: "error", Waits: "waits", Prevented: "prevented",
+	NotPlayed: "not played"}
 
 // JSON writes the table, and what it says of each level, as one indented JSON document. The error is w's.
 func (t *Table) JSON(w io.Writer) error {

@@ -30,7 +30,7 @@ type cell []runner.Showing
 
 // outcome is the worst: what one of them showed happens.
 func (c cell) outcome() Outcome {
-	worst := Prevented
+	worst := NotPlayed
 	for _, s := range c {
 		worst = max(worst, outcomeOf(s))
 	}
@@ -42,7 +42,8 @@ type Outcome int
 
 // The Outcomes. Where several scenarios show an anomaly the last of them counts.
 const (
-	Prevented Outcome = iota // without a wait and without an error, as by a snapshot
+	NotPlayed Outcome = iota // its set-up failed, it needs a server of its own, or nothing tells whether it happened
+	Prevented                // without a wait and without an error, as by a snapshot
 	Waits                    // a statement had to wait for the other transaction
 	Fails                    // a statement failed
 	Permitted                // it happened
@@ -50,6 +51,8 @@ const (
 
 func outcomeOf(s runner.Showing) Outcome {
 	switch {
+	case s == "":
+		return NotPlayed
 	case s.Happened():
 		return Permitted
 	case s == runner.Refused:
@@ -64,23 +67,71 @@ func outcomeOf(s runner.Showing) Outcome {
 // all by their defaults; most of the time goes into asking InnoDB who waits, which one answer tells to all.
 const workers = 8
 
-// Measure plays all rows at all columns. It returns the context's cause where that ends it.
-func Measure(ctx context.Context, on *runner.Runner, columns []Column, rows []Row) (*Table, error) {
+// An Own starts a throw-away server with command line options and opens a runner on it; end ends both.
+type Own func(ctx context.Context, args []string) (on *runner.Runner, end func() error, err error)
+
+// Measure plays all rows at all columns. Scenarios that need a server of their own are played on what own starts, and
+// not at all where it is nil. It returns the context's cause where that ends it.
+func Measure(ctx context.Context, on *runner.Runner, columns []Column, rows []Row, own Own) (*Table, error) {
 	t := &Table{Server: on.Server, Columns: columns, Rows: rows, cells: make([][]cell, len(rows))}
 	var all []job
+	var alone []*scenario.Scenario
+	at := make(map[*scenario.Scenario][]*job) // of alone
 	for i := range rows {
 		t.cells[i] = make([]cell, len(columns))
 		for j := range columns {
 			t.cells[i][j] = make(cell, len(rows[i].Scenarios))
 			for k, s := range rows[i].Scenarios {
-				all = append(all, job{on.With(columns[j].Settings), s.At(), columns[j].Level, &t.cells[i][j][k]})
+				to := job{on.With(columns[j].Settings), s.At(), columns[j].Level, &t.cells[i][j][k]}
+				switch {
+				case len(s.Shows)+len(s.Witness) == 0: // nothing would tell
+				case !s.OwnServer():
+					all = append(all, to)
+				case own != nil:
+					if at[s] == nil {
+						alone = append(alone, s)
+					}
+					at[s] = append(at[s], &to)
+				}
 			}
 		}
 	}
 	if err := play(ctx, all); err != nil {
 		return nil, err
 	}
+	for _, s := range alone {
+		if err := playAlone(ctx, own, s.Server.Args, at[s]); err != nil {
+			return nil, err
+		}
+	}
 	return t, nil
+}
+
+// playAlone plays the jobs of one scenario on a server that own starts, and on another after one that it has ended.
+func playAlone(ctx context.Context, own Own, args []string, jobs []*job) (err error) {
+	var on *runner.Runner
+	end := func() error { return nil }
+	defer func() { err = errors.Join(err, end()) }()
+	for _, j := range jobs {
+		if on == nil {
+			if on, end, err = own(ctx, args); err != nil {
+				end = func() error { return nil }
+				return err
+			}
+		}
+		j.on = on.With(j.on.Options().Settings)
+		gone, err := j.do(ctx)
+		if err != nil {
+			return err
+		}
+		if gone {
+			if err := end(); err != nil {
+				return err
+			}
+			on, end = nil, func() error { return nil }
+		}
+	}
+	return nil
 }
 
 // A job is one scenario to be played in one column.
@@ -91,18 +142,23 @@ type job struct {
 	to       *runner.Showing
 }
 
-// do plays on the server itself where the scenario's witness tells what happened, else through isotap.
-func (j *job) do(ctx context.Context) error {
+// do plays on the server itself where the scenario's witness tells what happened, else through isotap. gone says that
+// the server has ended.
+func (j *job) do(ctx context.Context) (gone bool, err error) {
 	perform := j.on.Play
 	if len(j.scenario.Witness) > 0 {
 		perform = j.on.Witness
 	}
 	p, err := perform(ctx, j.scenario, j.level)
+	var unfit *replay.SetUpError
+	if errors.As(err, &unfit) && ctx.Err() == nil {
+		return false, nil
+	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	*j.to = p.Shows()
-	return nil
+	return p.Trace.ServerGone, nil
 }
 
 // play plays all jobs. The first error ends the others, whose databases are dropped; what could not be dropped is told.
@@ -115,7 +171,7 @@ func play(ctx context.Context, all []job) error {
 	for i := range workers {
 		working.Go(func() {
 			for j := range next {
-				if err := j.do(ctx); err != nil {
+				if _, err := j.do(ctx); err != nil {
 					errs[i] = err
 					cancel(err)
 					return

@@ -74,7 +74,7 @@ func TestNothingIsLeftWhenItIsInterrupted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Measure(ctx, r, columns, long(on.sleep)); !errors.Is(err, interrupted) {
+		if _, err := Measure(ctx, r, columns, long(on.sleep), nil); !errors.Is(err, interrupted) {
 			t.Errorf("%s: %v", r.Server.Engine, err)
 		}
 		if n := on.db(on.left); n > 0 {
@@ -103,5 +103,79 @@ func TestLevelsThatTheServerLacksAreRefused(t *testing.T) {
 	columns, err := Columns(r, nil)
 	if err != nil || len(columns) != 3 || !slices.ContainsFunc(columns, func(c Column) bool { return c.Default }) {
 		t.Errorf("%v, %v", columns, err)
+	}
+}
+
+// What may harm a server is played on servers of its own, and on none where there can be none: a throw-away one that it
+// has ended is followed by another.
+func TestWhatEndsServersIsPlayedOnItsOwn(t *testing.T) {
+	target, err := dsn.Parse(testdb.MariaDB(t).URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := runner.Open(t.Context(), target, runner.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	columns, err := Columns(r, []history.Level{history.ReadCommitted, history.Serializable})
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := func(needs scenario.ServerNeeds, witness scenario.Reply, setUp string, steps ...string) *scenario.Scenario {
+		s := &scenario.Scenario{Name: steps[0], Server: needs, Setup: []string{setUp},
+			Sessions: []scenario.Session{{Name: "T1"}}, Witness: map[int]scenario.Reply{len(steps): witness}}
+		for _, sql := range steps {
+			s.Steps = append(s.Steps, scenario.Step{Session: "T1", SQL: sql})
+		}
+		return s
+	}
+	yes := "1"
+	found := [][]*string{{&yes}}
+	rows := Each([]*scenario.Scenario{
+		script(scenario.ServerNeeds{}, scenario.Reply{Lost: true}, "DO 0", "SHUTDOWN", "SELECT SLEEP(20)",
+			"SELECT 1"), // the SELECT before may yet get an error
+		script(scenario.ServerNeeds{Args: []string{"--query-cache-type=1"}}, scenario.Reply{Values: found}, "DO 0",
+			"SELECT @@query_cache_type = 'ON'"),
+		script(scenario.ServerNeeds{}, scenario.Reply{Values: found}, "CREATE TABLE", "SELECT 1"),
+		{Name: "nothing tells"},
+	})
+	starts := 0
+	own := func(ctx context.Context, args []string) (*runner.Runner, func() error, error) {
+		starts++
+		s, err := testdb.Start(ctx, testdb.Options{Args: args})
+		if err != nil {
+			return nil, nil, err
+		}
+		target, err := dsn.Parse(s.URL())
+		if err != nil {
+			return nil, nil, err
+		}
+		on, err := runner.Open(ctx, target, runner.Options{})
+		return on, s.Stop, err
+	}
+	for _, c := range []struct {
+		own    Own
+		want   []Outcome
+		starts int
+	}{
+		{nil, []Outcome{NotPlayed, NotPlayed, NotPlayed, NotPlayed}, 0},
+		{own, []Outcome{Permitted, Permitted, NotPlayed, NotPlayed}, 3 + 1}, // READ COMMITTED and SERIALIZABLE twice
+	} {
+		starts = 0
+		table, err := Measure(t.Context(), r, columns, rows, c.own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, of := range table.cells {
+			for j := range of {
+				if got := of[j].outcome(); got != c.want[i] {
+					t.Errorf("%s at %s: %v, want %v", rows[i].Name, columns[j].name(), got, c.want[i])
+				}
+			}
+		}
+		if starts != c.starts {
+			t.Errorf("%d servers were started, want %d", starts, c.starts)
+		}
 	}
 }

@@ -14,7 +14,7 @@ const (
 )
 
 // words are the outcomes as answers to the question of the table's first line.
-var words = map[Outcome]string{Permitted: "yes", Fails: "no: error", Waits: "no: waits", Prevented: "no"}
+var words = map[Outcome]string{Permitted: "yes", Fails: "no: error", Waits: "no: waits", Prevented: "no", NotPlayed: "not played"}
 
 // Text writes the table, and what it says of each level. The error is w's.
 func (t *Table) Text(w io.Writer) error {

@@ -87,7 +87,7 @@ func (p *play) session(ctx context.Context, name string) (*session, error) {
 			return nil, errors.Join(fmt.Errorf("session %s: %w", name, err), conn.quit())
 		}
 	}
-	s := newSession(name, conn, p.options.Prepared)
+	s := newSession(name, conn, p.options.Prepared, p.scenario.Loses())
 	p.sessions = append(p.sessions, s)
 	return s, nil
 }
@@ -321,6 +321,30 @@ func (p *play) finish(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// endedServer reports whether the scenario has ended the server, and may: then the trace says so, and how the run ended
+// is no error of its own.
+func (p *play) endedServer(ctx context.Context, err error) bool {
+	lost := slices.ContainsFunc(p.trace.Results, func(r Result) bool { return r.Status == Lost })
+	if !p.scenario.Loses() || ctx.Err() != nil || err == nil && !lost {
+		return false
+	}
+	c, err := p.runner.control.connect(ctx, "")
+	if err == nil {
+		_ = c.quit() // a courtesy: it was to see whether the server is there
+		return false
+	}
+	p.trace.gone()
+	p.runner.dialect.anonymize(&p.trace, p.database)
+	return true
+}
+
+// abandon ends the sessions of a server that is gone.
+func (p *play) abandon() {
+	for _, s := range p.sessions {
+		s.close()
+	}
 }
 
 // close ends the sessions, those that still run a statement by force.

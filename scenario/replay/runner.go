@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/scenario"
@@ -163,25 +164,36 @@ func (r *Runner) run(ctx context.Context, target Server, s *scenario.Scenario, l
 	if err := r.administer(r.dialect.create(database)); err != nil {
 		return Trace{}, r.dialect.rights(err)
 	}
+	p := newPlay(r, target, s, level, database, o)
 	defer func() {
-		if dropped := r.administer(r.dialect.drop(database)); dropped != nil {
+		if t.ServerGone {
+			return
+		}
+		dropped := r.administer(r.dialect.drop(database))
+		switch {
+		case dropped != nil && s.Loses() && ctx.Err() == nil && r.isGone(ctx):
+			t, err = p.trace, nil // what failed is of the server's end
+			t.gone()
+		case dropped != nil:
 			err = errors.Join(err, &LeftError{database, dropped})
 		}
 	}()
-	p := newPlay(r, target, s, level, database, o)
 	from := target
 	if o.SetUpDirect {
 		from = r.control
 	}
 	if err := p.once(ctx, from, SetUp, s.Setup); err != nil {
-		return Trace{}, fmt.Errorf("set-up: %w", err)
+		return Trace{}, &SetUpError{err}
 	}
 	if o.Ready != nil {
 		if err := o.Ready(ctx, database); err != nil {
 			return Trace{}, err
 		}
 	}
-	t, err = p.perform(ctx)
+	if t, err = p.perform(ctx); p.endedServer(ctx, err) {
+		p.abandon()
+		return p.trace, nil
+	}
 	if err = errors.Join(err, p.close()); err == nil && o.Ended != nil {
 		err = o.Ended()
 	}
@@ -194,6 +206,30 @@ func (r *Runner) run(ctx context.Context, target Server, s *scenario.Scenario, l
 	t.Events = p.trace.Events
 	return t, nil
 }
+
+// goneWithin bounds how long a server may go on to take connections after it has cut some: one that shuts down does.
+const goneWithin = 5 * time.Second
+
+// isGone reports whether the server takes no connection any more.
+func (r *Runner) isGone(ctx context.Context) bool {
+	for end := time.Now().Add(goneWithin); time.Now().Before(end); time.Sleep(grace) {
+		c, err := r.control.connect(ctx, "")
+		if err != nil {
+			return true
+		}
+		_ = c.quit() // a courtesy: it was to see whether the server is there
+	}
+	return false
+}
+
+// A SetUpError says that the server refused a statement of a scenario's set-up, as one in the SQL of another engine.
+type SetUpError struct{ err error }
+
+// Error makes SetUpError an error.
+func (e *SetUpError) Error() string { return "set-up: " + e.err.Error() }
+
+// Unwrap returns why.
+func (e *SetUpError) Unwrap() error { return e.err }
 
 // A LeftError says that the database (PostgreSQL: the schema) of a run is still there.
 type LeftError struct {

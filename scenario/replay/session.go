@@ -12,6 +12,7 @@ type session struct {
 	name     string
 	conn     conn
 	prepared bool
+	mayLose  bool // that the connection ends is a result, and no error of the run
 	jobs     chan string
 	replies  chan reply    // holds one: the goroutine never waits for its reader
 	ended    chan struct{} // closed when the goroutine has returned
@@ -33,9 +34,9 @@ type reply struct {
 	err    error
 }
 
-func newSession(name string, conn conn, prepared bool) *session {
+func newSession(name string, conn conn, prepared, mayLose bool) *session {
 	s := &session{
-		name: name, conn: conn, prepared: prepared,
+		name: name, conn: conn, prepared: prepared, mayLose: mayLose,
 		jobs: make(chan string), replies: make(chan reply, 1), ended: make(chan struct{}),
 	}
 	go s.serve()
@@ -66,7 +67,9 @@ func (s *session) receive(ctx context.Context, patience time.Duration) (bool, er
 	defer timer.Stop()
 	select {
 	case got := <-s.replies:
-		if got.err != nil {
+		if got.err != nil && s.mayLose {
+			got.result = Result{Status: Lost, Message: got.err.Error()}
+		} else if got.err != nil {
 			return false, fmt.Errorf("step %d (session %s): %w", s.running.N, s.name, got.err)
 		}
 		s.running.take(&got.result)

@@ -17,6 +17,19 @@ type Trace struct {
 	Database string // of the run (PostgreSQL: its schema); it is gone
 	Results  []Result
 	Events   []Event // what was seen, in order
+	// ServerGone says that the server took no connection any more: a scenario that expects that a connection is lost
+	// has ended it, and its database with it.
+	ServerGone bool
+}
+
+// gone notes that the server has ended: the steps without a reply are lost.
+func (t *Trace) gone() {
+	t.ServerGone = true
+	for i := range t.Results {
+		if s := &t.Results[i].Status; *s == NotRun || *s == Blocked {
+			*s = Lost
+		}
+	}
 }
 
 // An EventKind is what an [Event] tells.
@@ -71,6 +84,9 @@ const (
 	Blocked Status = "blocked"
 	// NotRun: the session's earlier step never ended.
 	NotRun Status = "not_run"
+	// Lost: the connection ended in place of a reply, or the server had ended before. It is an error of the run
+	// where the scenario does not expect that anywhere.
+	Lost Status = "lost"
 )
 
 // AtEnd is the DoneAfter of a step that ended only when the other sessions were closed.
@@ -114,8 +130,8 @@ type Result struct {
 	TxnFailed bool
 	// Sent and Ended are when the step was sent and when its reply was there; zero where it was not, or never.
 	Sent, Ended time.Time
-	// Sets are the result sets of all its statements, of which Columns and Rows are the last one's; a step that failed
-	// has those before the failure.
+	// Sets are the result sets of all its statements, of which Columns and Rows are the last one's; a step that
+	// failed has those before the failure.
 	Sets []Set
 	// Notifications are what other sessions, or its own, have sent by NOTIFY.
 	Notifications []Notification

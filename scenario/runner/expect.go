@@ -69,8 +69,8 @@ func unexpected(r *replay.Result, want *scenario.Reply) []string {
 	if r.Blocked != want.Waits {
 		differs(waiting(r.Blocked), waiting(want.Waits))
 	}
-	differs(failure(r.State), failure(want.Error))
-	if r.State != "" || want.Error != "" {
+	differs(failure(r), expectedFailure(want))
+	if r.State != "" || r.Status == replay.Lost || want.Error != "" || want.Lost {
 		return all
 	}
 	if want.Rows != nil {
@@ -92,7 +92,24 @@ func waiting(yes bool) string {
 	return "it did not wait"
 }
 
-func failure(state string) string {
+const connectionLost = "the connection was lost"
+
+// failure says how a step failed, and expectedFailure how it is expected to.
+func failure(r *replay.Result) string {
+	if r.Status == replay.Lost {
+		return connectionLost
+	}
+	return errorOf(r.State)
+}
+
+func expectedFailure(want *scenario.Reply) string {
+	if want.Lost {
+		return connectionLost
+	}
+	return errorOf(want.Error)
+}
+
+func errorOf(state string) string {
 	if state == "" {
 		return "no error"
 	}

@@ -52,11 +52,15 @@ func (p *Result) Shows() Showing {
 	return shows
 }
 
-// witnessed reports whether all replies are those of the scenario's witness. Which of them came late does not matter.
+// witnessed reports whether all replies are those of the scenario's witness. One that is to wait has to, and may go on
+// waiting; whether others came late does not matter.
 func (p *Result) witnessed() bool {
 	for n, want := range p.Scenario.Witness {
 		r := &p.Trace.Results[n-1]
-		want.Waits = r.Blocked
+		if want.Waits && r.Blocked && r.Status == replay.Blocked {
+			continue
+		}
+		want.Waits = want.Waits || r.Blocked
 		if r.Status == replay.NotRun || r.Status == replay.Blocked || len(unexpected(r, &want)) > 0 {
 			return false
 		}

@@ -114,6 +114,8 @@ func until(r *replay.Result) string {
 // reply says what the server answered.
 func reply(r *replay.Result) string {
 	switch {
+	case r.Status == replay.Lost:
+		return connectionLost + ": " + printable(r.Message)
 	case r.Status == replay.Failed:
 		return "error " + r.ErrorCode() + ": " + printable(r.Message)
 	case r.Columns == nil && r.Affected == 0:
