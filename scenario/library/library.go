@@ -5,7 +5,8 @@ package library
 
 import "embed"
 
-// Files are the scenarios, by directory: hermitage, papers, bugs and fixes.
+// Files are the scenarios, by directory: hermitage, papers, bugs and fixes, which say what comes of them, and replbug:
+// the 128 bug reports of Moroianu's thesis (ETH 2024), which say by their witness where a server has the bug.
 //
-//go:embed hermitage papers bugs fixes
+//go:embed hermitage papers bugs fixes replbug
 var Files embed.FS
