@@ -177,3 +177,33 @@ func TestClockChanceAndDefinitionsAreNotAccused(t *testing.T) {
 		})
 	}
 }
+
+// Of the bugs that Troc found in TiDB one lives where an UPDATE writes what is there already. The error of 28092 comes
+// in autocommit, too; and what 33315 shows is what the manual says of a snapshot that a DELETE does not go by.
+func TestTiDBsBugsAreToldByViews(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow, as TiDB's start is: make check runs it")
+	}
+	server := testdb.TiDB(t)
+	if server == nil {
+		t.Skip(testdb.NoTiDB)
+	}
+	r := open(t, server.URL())
+	for file, known := range map[string]string{"bugs/tidb-28212.yaml": "MDEV-26642", "bugs/tidb-28092.yaml": "",
+		"bugs/tidb-33315.yaml": ""} {
+		for _, mode := range []string{"pessimistic", "optimistic"} {
+			s := scenarioOf(t, file)
+			for i := range s.Sessions {
+				s.Sessions[i].Settings = scenario.Settings{"tidb_txn_mode": mode}
+			}
+			v, err := oracle.Views(t.Context(), r.Direct, r.Scratch, r.Server, oracle.Script{Scenario: s}, history.RepeatableRead)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wrong := known != "" && mode == "pessimistic"
+			if v.Wrong() != wrong || v.Statements == 0 || wrong && !strings.Contains(v.Differences[0].Known, known) {
+				t.Errorf("%s, %s: %d statements, not judged %v:\n%s", file, mode, v.Statements, v.NotJudged, v)
+			}
+		}
+	}
+}

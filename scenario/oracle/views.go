@@ -270,7 +270,8 @@ func (v *viewing) bound(e ending, r *replay.Result, s *statement) {
 			v.commit(t, e.event)
 		}
 		t = v.begin(e, r.Session)
-		if s.snapshot && v.rule(r.Session).plain == snapshot {
+		t.optimistic = v.isOptimistic(r.Session, s)
+		if rule := v.rule(r.Session); (s.snapshot || rule.atBegin) && rule.plain == snapshot {
 			t.snaps = []int{v.start[e.step]}
 		}
 	case t == nil:
@@ -313,11 +314,26 @@ func (v *viewing) levelOf(session string) history.Level {
 	return v.level
 }
 
+// isOptimistic reports whether BEGIN begins a transaction of TiDB's that waits for nobody.
+func (v *viewing) isOptimistic(session string, begin *statement) bool {
+	if v.engine != dbms.TiDB || begin.anywhere("PESSIMISTIC") {
+		return false
+	}
+	x := v.scenario.Session(session)
+	return begin.anywhere("OPTIMISTIC") || x != nil && strings.EqualFold(x.Settings["tidb_txn_mode"], "optimistic")
+}
+
 func (v *viewing) rule(session string) *viewRule {
-	if r := ruleFor(v.engine, v.levelOf(session)); r != nil {
+	if r := v.ruleIfAny(session); r != nil {
 		return r
 	}
 	return &viewRule{}
+}
+
+// ruleIfAny returns the rule of what a session has open; nil where there is none.
+func (v *viewing) ruleIfAny(session string) *viewRule {
+	t := v.actors[session]
+	return ruleFor(v.engine, v.levelOf(session), t != nil && t.optimistic)
 }
 
 // pass counts a statement that is not judged.

@@ -20,6 +20,9 @@ import (
 // column of tables without a primary key; rows of the others are known by that.
 const numberColumn = "isotap_row"
 
+// tidbRowID is the column that TiDB's tables without a primary key have: TiDB has no invisible columns.
+const tidbRowID = "_tidb_rowid"
+
 // benchPrefix is what the names of tables behind views begin with.
 const benchPrefix = "isotap_of_"
 
@@ -47,13 +50,15 @@ type benchTable struct {
 	key                  []int  // the columns of its primary key
 	numbered             bool   // the server gives numbers for a column
 	byKey                bool   // its rows are known by its primary key
+	number               string // else by this column
+	filled               bool   // it has the rows of a view
 	rows                 map[int][]replay.Value
 }
 
 // identity are the columns by which the table's rows are known.
 func (t *benchTable) identity() string {
 	if !t.byKey {
-		return numberColumn
+		return t.number
 	}
 	all := make([]string, len(t.key))
 	for i, c := range t.key {
@@ -66,6 +71,9 @@ func (t *benchTable) identity() string {
 func (t *benchTable) numberOf(identity []replay.Value) int {
 	if !t.byKey {
 		n, _ := strconv.Atoi(identity[0].Text) // NULL: a new one
+		if _, known := t.rows[n]; !known && t.number == tidbRowID && t.filled {
+			return 0 // its number is the server's
+		}
 		return n
 	}
 	for n, values := range t.rows {
@@ -183,7 +191,8 @@ func (b *bench) look() error {
 	}
 	for _, row := range r.Rows {
 		name := row[0].Text
-		t := &benchTable{name: name, quoted: b.quote(name), stored: b.quote(name), rows: make(map[int][]replay.Value)}
+		t := &benchTable{name: name, quoted: b.quote(name), stored: b.quote(name), number: numberColumn,
+			rows: make(map[int][]replay.Value)}
 		if b.postgresql() {
 			t.stored = b.quote(benchPrefix + name)
 		}
@@ -244,12 +253,21 @@ func (b *bench) number() error {
 			if t.byKey = len(t.key) > 0; t.byKey {
 				continue
 			}
+			if b.engine == dbms.TiDB {
+				t.number = tidbRowID
+				continue
+			}
 			if err := b.do("ALTER TABLE " + t.quoted + " ADD " + numberColumn + " INT INVISIBLE"); err != nil {
 				return err
 			}
 		}
 		if err := b.do("SET foreign_key_checks = 0, sql_mode = 'NO_AUTO_VALUE_ON_ZERO'"); err != nil {
 			return err
+		}
+		if b.engine == dbms.TiDB {
+			if err := b.do("SET tidb_opt_write_row_id = 1"); err != nil {
+				return err
+			}
 		}
 	}
 	for _, t := range b.tables {
@@ -312,7 +330,7 @@ func (b *bench) put(t *benchTable, view map[int][]replay.Value) error {
 	}
 	var columns []string
 	if !t.byKey {
-		columns = append(columns, numberColumn)
+		columns = append(columns, t.number)
 	}
 	for i, c := range t.columns {
 		if t.given[i] {
@@ -335,7 +353,7 @@ func (b *bench) put(t *benchTable, view map[int][]replay.Value) error {
 		rows = append(rows, "("+strings.Join(literals, ", ")+")")
 	}
 	if len(gone) > 0 {
-		which := numberColumn
+		which := t.number
 		if t.byKey {
 			which = "(" + t.identity() + ")"
 		}
@@ -359,6 +377,7 @@ func (b *bench) put(t *benchTable, view map[int][]replay.Value) error {
 	for n, values := range view {
 		t.rows[n] = values
 	}
+	t.filled = true
 	return nil
 }
 
@@ -423,7 +442,11 @@ func (b *bench) try(session string, s *statement, insertID uint64) (*trial, erro
 		t.answer.Result = r
 		return t, err
 	}
-	if _, err := ask("BEGIN"); err != nil {
+	begin := "BEGIN"
+	if b.engine == dbms.TiDB {
+		begin = "BEGIN PESSIMISTIC" // which checks keys at once
+	}
+	if _, err := ask(begin); err != nil {
 		return nil, err
 	}
 	before := make(map[*benchTable][]found)

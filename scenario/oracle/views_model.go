@@ -37,6 +37,7 @@ type actor struct {
 	over       bool
 	failed     bool // PostgreSQL: nothing succeeds before its ROLLBACK
 	alone      bool // one statement, without BEGIN
+	optimistic bool
 	counted    bool
 	snaps      []int // when it may have taken its snapshot, by the events before it
 	unsure     bool  // it may have taken none yet

@@ -52,13 +52,23 @@ type viewRule struct {
 	early bool
 	// anytime says that any statement, and COMMIT, may fail to be serialized.
 	anytime bool
-	why     string // the sources
+	// optimistic are the rules of transactions that wait for nobody, and check keys and conflicts at COMMIT. AtBegin
+	// says that BEGIN takes the snapshot; eitherNested that queries within a write, or a locking SELECT, see what a
+	// SELECT sees, or the newest committed: where that differs nothing is judged.
+	optimistic, atBegin, eitherNested bool
+	why                               string // the sources
 }
 
-var innoDB = []dbms.Engine{dbms.MariaDB, dbms.MySQL}
+var (
+	innoDB = []dbms.Engine{dbms.MariaDB, dbms.MySQL}
+	tiDB   = []dbms.Engine{dbms.TiDB}
+)
 
 // viewRules are Table II as the engines have it. InnoDB's queries within a write lock what they read, but those of
 // UPDATE and INSERT ... SELECT below REPEATABLE READ (ha_innobase::store_lock).
+//
+// In TiDB's pessimistic mode a write and what it reads go by the newest committed versions (its for-update timestamp),
+// but for queries that it evaluates when it plans the statement. One in autocommit is tried again where it conflicts.
 var viewRules = []viewRule{
 	{engines: innoDB, levels: []history.Level{history.ReadUncommitted}, plain: dirty, alone: dirty, main: current,
 		nested: dirty, source: dirty, sourceOfDelete: current, meets: acts,
@@ -81,12 +91,21 @@ var viewRules = []viewRule{
 	{engines: []dbms.Engine{dbms.PostgreSQL}, levels: []history.Level{history.Serializable}, plain: snapshot,
 		alone: snapshot, main: snapshot, nested: snapshot, source: snapshot, sourceOfDelete: snapshot, meets: fails,
 		early: true, anytime: true, why: "PostgreSQL's manual, Serializable Isolation Level"},
+	{engines: tiDB, levels: []history.Level{history.ReadCommitted}, plain: begun, alone: begun, main: current, nested: current,
+		source: current, sourceOfDelete: current, meets: acts, eitherNested: true,
+		why: "TiDB's manual, Pessimistic Transaction Mode and Read Committed Isolation Level"},
+	{engines: tiDB, levels: []history.Level{history.RepeatableRead}, plain: snapshot, alone: begun, main: current, nested: current,
+		source: current, sourceOfDelete: current, meets: acts, early: true, atBegin: true, eitherNested: true,
+		why: "TiDB's manual, Pessimistic Transaction Mode; getReadTS of its executor's builder"},
+	{engines: tiDB, levels: []history.Level{history.ReadCommitted, history.RepeatableRead}, plain: snapshot, alone: begun,
+		main: snapshot, nested: snapshot, source: snapshot, sourceOfDelete: snapshot, meets: acts, early: true, atBegin: true,
+		optimistic: true, why: "TiDB's manual, Optimistic Transaction Mode; READ COMMITTED takes effect in the pessimistic one only"},
 }
 
 // ruleFor returns the rule of an engine's level; nil where there is none.
-func ruleFor(engine dbms.Engine, level history.Level) *viewRule {
+func ruleFor(engine dbms.Engine, level history.Level, optimistic bool) *viewRule {
 	for i := range viewRules {
-		if r := &viewRules[i]; slices.Contains(r.engines, engine) && slices.Contains(r.levels, level) {
+		if r := &viewRules[i]; slices.Contains(r.engines, engine) && slices.Contains(r.levels, level) && r.optimistic == optimistic {
 			return r
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 // scenes returns what the statement may see, the likeliest first, or why that cannot be told.
 func (j *judging) scenes() (all []scene, why string) {
-	if ruleFor(j.engine, j.levelOf(j.got.Session)) == nil {
+	if j.ruleIfAny(j.got.Session) == nil {
 		return nil, "there are no rules for the level"
 	}
 	if j.readsSnapshot() && len(j.of.snaps) == 0 {
@@ -38,6 +38,10 @@ func (j *judging) scenes() (all []scene, why string) {
 // sights returns what each part of the statement sees.
 func (j *judging) sights() [parts]sight {
 	r := j.rule(j.got.Session)
+	target := current
+	if r.optimistic {
+		target = snapshot
+	}
 	plain := r.plain
 	if j.of.alone {
 		plain = r.alone
@@ -52,11 +56,11 @@ func (j *judging) sights() [parts]sight {
 		}
 		return [parts]sight{inMain: r.main, inNested: nested}
 	case j.verb == inserts && j.at("SELECT") >= 0:
-		return [parts]sight{inTarget: current, inSource: r.source, inNested: r.source}
+		return [parts]sight{inTarget: target, inSource: r.source, inNested: r.source}
 	case j.verb == updates:
 		return [parts]sight{inTarget: r.main, inSource: r.source, inNested: r.source}
 	case j.verb == inserts:
-		return [parts]sight{inTarget: current, inSource: r.sourceOfDelete, inNested: r.sourceOfDelete}
+		return [parts]sight{inTarget: target, inSource: r.sourceOfDelete, inNested: r.sourceOfDelete}
 	}
 	return [parts]sight{inTarget: r.main, inSource: r.sourceOfDelete, inNested: r.sourceOfDelete}
 }
@@ -153,6 +157,10 @@ func (j *judging) scene(now, taken, began int) (x scene, why string) {
 				continue
 			}
 			l := of(t, from)
+			r := j.rule(j.got.Session)
+			if r.eitherNested && from == current && part(p) >= inSource && !l.equal(of(t, r.plain)) {
+				return x, "a query within it may see what a SELECT sees, or the newest versions"
+			}
 			if seen != nil && !seen.equal(l) {
 				return x, "it reads a table in two ways"
 			}
@@ -168,7 +176,7 @@ func (j *judging) scene(now, taken, began int) (x scene, why string) {
 		if seen == nil {
 			seen = newest
 		}
-		if j.bench.related && j.writes() && !seen.equal(newest) && (j.rule(j.got.Session).meets == fails || !slices.Contains(j.named[inTarget], t.name)) {
+		if j.bench.related && j.writes() && !seen.equal(newest) && (j.rule(j.got.Session).meets == fails || j.rule(j.got.Session).optimistic || !slices.Contains(j.named[inTarget], t.name)) {
 			return x, "a foreign key beside a newer version"
 		}
 		x.looks[t] = seen

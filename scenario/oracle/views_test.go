@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/dbms"
+	"github.com/isotap/isotap/scenario"
 	"github.com/isotap/isotap/scenario/replay"
 	"github.com/isotap/isotap/workload"
 )
@@ -55,11 +56,11 @@ func TestStatementsAreRead(t *testing.T) {
 	}
 }
 
-// Each engine but TiDB has a rule for each of its levels, with its source.
+// Each engine has a rule for each of its levels and modes, with its source.
 func TestLevelsHaveRules(t *testing.T) {
-	for _, engine := range []dbms.Engine{dbms.MariaDB, dbms.MySQL, dbms.PostgreSQL} {
-		for _, level := range workload.Levels(engine) {
-			if r := ruleFor(engine, level); r == nil || r.why == "" {
+	for _, engine := range []dbms.Engine{dbms.MariaDB, dbms.MySQL, dbms.PostgreSQL, dbms.TiDB} {
+		for _, level := range workload.Isolations(engine) {
+			if r := ruleFor(engine, level.Level, level.Optimistic); r == nil || r.why == "" {
 				t.Errorf("%s at %s: %+v", engine, level, r)
 			}
 		}
@@ -126,6 +127,38 @@ func TestErrorsGiveUpWhatWasWritten(t *testing.T) {
 		j.fail()
 		if got := s.chain(1).newest().values[0].Text; got != c.want || !of.failed {
 			t.Errorf("savepoint %t: the newest version is %s, want %s; failed %t", c.savepoint, got, c.want, of.failed)
+		}
+	}
+}
+
+// TiDB's rows without a primary key are known by a column of the server's, which numbers new rows, too.
+func TestNumbersOfTheServersAreNewRows(t *testing.T) {
+	row := map[int][]replay.Value{1: {{Text: "a"}}}
+	for _, c := range []struct {
+		number string
+		filled bool
+		text   string
+		want   int
+	}{{tidbRowID, true, "1", 1}, {tidbRowID, true, "7", 0}, {tidbRowID, false, "7", 7}, {numberColumn, true, "7", 7}} {
+		table := &benchTable{name: "t", number: c.number, filled: c.filled, rows: row}
+		if got := table.numberOf([]replay.Value{{Text: c.text}}); got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+}
+
+// TiDB's mode is that of BEGIN, and else of the session.
+func TestModeOfTransactions(t *testing.T) {
+	s := &scenario.Scenario{Sessions: []scenario.Session{{Name: "a"}, {Name: "o", Settings: scenario.Settings{"tidb_txn_mode": "optimistic"}}}}
+	for _, c := range []struct {
+		engine       dbms.Engine
+		session, sql string
+		want         bool
+	}{{dbms.TiDB, "a", "BEGIN", false}, {dbms.TiDB, "a", "BEGIN OPTIMISTIC", true}, {dbms.TiDB, "o", "START TRANSACTION", true},
+		{dbms.TiDB, "o", "BEGIN PESSIMISTIC", false}, {dbms.MariaDB, "o", "BEGIN", false}} {
+		v := &viewing{engine: c.engine, scenario: s}
+		if got := v.isOptimistic(c.session, read(dbms.MySQLFamily, c.sql, nil)); got != c.want {
+			t.Errorf("%s, session %s: %s: %v", c.engine, c.session, c.sql, got)
 		}
 	}
 }
