@@ -25,6 +25,22 @@ func (m foundVersions) add(accesses []history.Access, by []history.Predicate) {
 	}
 }
 
+// snapshotOf returns the versions that the plain reads of a transaction found, earlier and later ones, where these have
+// one snapshot that may be older than the transaction: what it has was there for every statement that locks, or had
+// been replaced.
+func (r *Resolver) snapshotOf(t *history.Txn) foundVersions {
+	if !r.stale[t.ID.Run()] || t.Level != history.RepeatableRead || t.StaleRead {
+		return nil
+	}
+	m := make(foundVersions)
+	for i := range t.Stmts {
+		if s := &t.Stmts[i]; plainRead(t, s) && s.Observation == history.Exact && !s.Void {
+			m.add(s.Accesses, s.Predicates)
+		}
+	}
+	return m
+}
+
 // with returns the rows that were seen, and the given ones, each once.
 func (m foundVersions) with(rows []missable) iter.Seq[history.Row] {
 	return func(yield func(history.Row) bool) {

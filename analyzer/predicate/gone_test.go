@@ -182,6 +182,41 @@ func TestOnTiDBASnapshotMayBeOlderThanItsTransaction(t *testing.T) {
 	}
 }
 
+// TestASnapshotOfTiDBsIsToldByLaterReads: at REPEATABLE READ a transaction's plain reads have one snapshot, so that
+// what a later one finds was there for an earlier statement that locks, or had been replaced.
+func TestASnapshotOfTiDBsIsToldByLaterReads(t *testing.T) {
+	const rr, rc = history.RepeatableRead, history.ReadCommitted
+	for _, c := range []struct {
+		name    string
+		kind    history.Kind // of the statement that did not find the row
+		level   history.Level
+		locking history.Locking // of the SELECT that found it later
+		found   history.TxnID
+		stale   bool
+		want    string
+	}{
+		{"a DELETE", history.Delete, rr, history.NoLock, id(1), false, "2"},
+		{"a plain SELECT, which has the same snapshot", history.Select, rr, history.NoLock, id(1), false, "none"},
+		{"at READ COMMITTED", history.Delete, rc, history.NoLock, id(1), false, "none"},
+		{"found by a current read", history.Delete, rr, history.LockUpdate, id(1), false, "none"},
+		{"found at what nobody knows", history.Delete, rr, history.NoLock, id(7), false, "none"},
+		{"found as of another moment", history.Delete, rr, history.NoLock, id(1), true, "none"},
+	} {
+		txns, m := chained([]step{{1, 0, 90, history.InsertRow, true}, {2, 1, 105, history.UpdateRow, false}})
+		m.Predicate = chosen
+		reader := &history.Txn{ID: id(9), Status: history.Committed, Level: c.level, StaleRead: c.stale, Start: 100, End: 130,
+			Stmts: []history.Stmt{{Num: 1, Kind: c.kind, Start: 110, End: 115, Observation: history.Exact,
+				Predicates: []history.Predicate{chosen}},
+				{Num: 2, Kind: history.Select, Locking: c.locking, Start: 116, End: 117, Observation: history.Exact,
+					Accesses: []history.Access{{Row: history.Row{Table: "public.t", ID: "1"},
+						Version: history.Tag{Txn: c.found, Stmt: 1}}}}}}
+		goneOn(dbms.TiDB, m, txns, reader)
+		if got := goneIn(&reader.Stmts[0]); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
 // gone returns the version that is added to the reader's last statement as the first that it can have seen, as the
 // number of its transaction.
 func gone(m history.Matches, txns []*history.Txn, reader *history.Txn) string {
@@ -197,7 +232,11 @@ func goneOn(engine dbms.Engine, m history.Matches, txns []*history.Txn, reader *
 	}
 	r.Settle()
 	r.Resolve(reader)
-	for _, a := range reader.Stmts[len(reader.Stmts)-1].Accesses {
+	return goneIn(&reader.Stmts[len(reader.Stmts)-1])
+}
+
+func goneIn(s *history.Stmt) string {
+	for _, a := range s.Accesses {
 		if a.Gone {
 			return fmt.Sprint(a.Version.Txn.Seq())
 		}

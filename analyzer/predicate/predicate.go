@@ -240,7 +240,7 @@ func (r *Resolver) matchingIn(c *chain) map[subject][]int {
 // match, and those that are gone.
 func (r *Resolver) Resolve(t *history.Txn) {
 	database := r.databases[sessionKey{t.ID.Run(), t.Session}]
-	found, written := make(foundVersions), writtenBy(t)
+	found, written, snapshot := make(foundVersions), writtenBy(t), r.snapshotOf(t)
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
 		if s.Void {
@@ -255,7 +255,7 @@ func (r *Resolver) Resolve(t *history.Txn) {
 			if p.Wide {
 				continue
 			}
-			r.resolve(t, s, subject{t.ID.Run(), database, p.Condition()}, found, written)
+			r.resolve(t, s, subject{t.ID.Run(), database, p.Condition()}, found, snapshot, written)
 		}
 		r.resolveWide(t, i, database, written)
 		found.add(observed, s.Predicates)
@@ -277,7 +277,7 @@ func writtenBy(t *history.Txn) map[history.Row]bool {
 }
 
 // resolve adds what a predicate of a statement did not find. Of rows that the transaction wrote itself nothing is said.
-func (r *Resolver) resolve(t *history.Txn, s *history.Stmt, k subject, met foundVersions,
+func (r *Resolver) resolve(t *history.Txn, s *history.Stmt, k subject, met, snapshot foundVersions,
 	written map[history.Row]bool) {
 	rows := near(r.rows[k], t)
 	if len(rows) == 0 && len(met) == 0 {
@@ -300,6 +300,9 @@ func (r *Resolver) resolve(t *history.Txn, s *history.Stmt, k subject, met found
 	matches := r.matches[k]
 	for row := range met.with(rows) {
 		before, seen := met[row]
+		if !seen && waits(s) {
+			before, seen = snapshot[row]
+		}
 		if found[row] || written[row] || row.Table != k.of.Table {
 			continue
 		}

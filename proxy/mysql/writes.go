@@ -165,6 +165,7 @@ func (o *pendingStatement) showsNothing() bool {
 // addFoundRows takes the entries of an UPDATE or DELETE, which finds each row once: of several entries for a
 // row the last one counts, and for an UPDATE of joined tables the first, as it does for the server.
 func (o *pendingStatement) addFoundRows(entries []sqlmysql.CaptureEntry) {
+	entries = o.lastEvaluation(entries)
 	counts := make(map[history.Row]sqlmysql.CaptureEntry, len(entries))
 	first := o.plan.Kind == history.Update && len(o.plan.Result.Sources) > 0
 	for _, e := range entries {
@@ -200,6 +201,28 @@ func (o *pendingStatement) addFoundRows(entries []sqlmysql.CaptureEntry) {
 	if !agrees {
 		o.downgradeRecorded(history.ReasonMiscounted)
 	}
+}
+
+// lastEvaluation returns the entries of the evaluation that counted, where the server may have evaluated the statement
+// several times: one after the other, and the last found as many rows as the server says. Where these are not told from
+// others it returns all.
+func (o *pendingStatement) lastEvaluation(entries []sqlmysql.CaptureEntry) []sqlmysql.CaptureEntry {
+	found, known := o.matched, o.counted
+	if o.plan.Kind == history.Delete {
+		found, known = o.affected, true
+	}
+	if !o.plan.Writes.Retried || !known || uint64(len(entries)) <= found {
+		return entries
+	}
+	last := entries[uint64(len(entries))-found:]
+	rows := make(map[history.Row]bool, len(last))
+	for _, e := range last {
+		rows[o.rowOf(e)] = true
+	}
+	if len(rows) < len(last) {
+		return entries
+	}
+	return last
 }
 
 // addReadRows takes the entries of what INSERT ... SELECT read, and gives the others. The rows that it made are

@@ -52,6 +52,56 @@ func TestFoundAndChangedRowsAgreeWithTheServer(t *testing.T) {
 	}
 }
 
+// TestEntriesOfARetriedStatementAreItsLast: where TiDB finds that a row was changed since it was read, it evaluates the
+// statement again, and may find others.
+func TestEntriesOfARetriedStatementAreItsLast(t *testing.T) {
+	gone := func(id string) sqlmysql.CaptureEntry { return entry(id, sqlmysql.Deleted) }
+	changed := func(id string) sqlmysql.CaptureEntry { return entry(id, sqlmysql.Changed) }
+	same := func(id string) sqlmysql.CaptureEntry { return entry(id, sqlmysql.Same) }
+	for name, test := range map[string]struct {
+		kind    history.Kind
+		entries []sqlmysql.CaptureEntry
+		counts  rowCounts
+		once    bool // the server evaluates it once
+		want    history.Observation
+		rows    string
+	}{
+		"another row": {history.Delete, []sqlmysql.CaptureEntry{gone("2"), gone("1")}, rowCounts{affected: 1}, false,
+			history.Exact, "1"},
+		"one of two": {history.Delete, []sqlmysql.CaptureEntry{gone("1"), gone("2"), gone("2")},
+			rowCounts{affected: 1}, false, history.Exact, "2"},
+		"one more": {history.Delete, []sqlmysql.CaptureEntry{gone("2"), gone("1"), gone("2")}, rowCounts{affected: 2},
+			false, history.Exact, "12"},
+		"each twice": {history.Delete, []sqlmysql.CaptureEntry{gone("1"), gone("1"), gone("2"), gone("2")},
+			rowCounts{affected: 2}, false, history.Exact, "12"},
+		"one of the last twice": {history.Delete, []sqlmysql.CaptureEntry{gone("3"), gone("1"), gone("2"), gone("2")},
+			rowCounts{affected: 2}, false, history.Inexact, "123"},
+		"too few": {history.Delete, []sqlmysql.CaptureEntry{gone("1")}, rowCounts{affected: 2}, false,
+			history.Inexact, "1"},
+		"evaluated once": {history.Delete, []sqlmysql.CaptureEntry{gone("2"), gone("1")}, rowCounts{affected: 1}, true,
+			history.Inexact, "12"},
+		"an UPDATE finds another row": {history.Update, []sqlmysql.CaptureEntry{changed("2"), changed("1"), same("3")},
+			rowCounts{affected: 1, matched: 2, changed: 1, counted: true}, false, history.Exact, "13"},
+		"an UPDATE that is not counted": {history.Update, []sqlmysql.CaptureEntry{changed("2"), changed("1")},
+			rowCounts{affected: 1}, false, history.Inexact, "12"},
+		"an UPDATE that changed more": {history.Update, []sqlmysql.CaptureEntry{changed("2"), changed("1"), same("3")},
+			rowCounts{affected: 2, matched: 2, changed: 2, counted: true}, false, history.Inexact, "13"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := updateIn(&history.Txn{ID: 1})
+			o.plan.Kind, o.plan.Writes.Retried, o.rowCounts = test.kind, !test.once, test.counts
+			o.addCaptured(test.entries)
+			st, rows := o.recorded(), ""
+			for _, a := range st.Accesses {
+				rows += a.Row.ID
+			}
+			if st.Observation != test.want || rows != test.rows {
+				t.Errorf("%v with rows %s, want %v with %s", st.Observation, rows, test.want, test.rows)
+			}
+		})
+	}
+}
+
 // TestInsertedRowsAreAsManyAsCounted: inserted rows are as many as the server counted.
 func TestInsertedRowsAreAsManyAsCounted(t *testing.T) {
 	for name, test := range map[string]struct {

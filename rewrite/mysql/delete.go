@@ -69,7 +69,7 @@ func (pl *planner) collectDeleted(n *ast.DeleteStmt, t *Table) error {
 	if err := pl.collectable(t); err != nil {
 		return err
 	}
-	pl.plan.Writes.Captured = true
+	pl.plan.Writes.Captured, pl.plan.Writes.Retried = true, pl.session.Dialect == TiDB
 	return pl.addCondition(n.Where != nil, pl.collecting(t))
 }
 

@@ -181,6 +181,9 @@ func (s Source) Columns() int {
 type Writes struct {
 	// Captured says that the statement collects entries in the session variables (see [CaptureInit]).
 	Captured bool
+	// Retried says that the server may evaluate the statement again, over newer rows: its entries are the
+	// last ones.
+	Retried bool
 	// Beside are the tables of subqueries, of whose rows the statement collects arrays: entries name them by their
 	// index.
 	Beside []Source

@@ -266,7 +266,7 @@ func flags(p *Plan) string {
 		set  bool
 	}{
 		{"trimmed", p.Result.Reply == rewrite.Trimmed}, {"returning", p.Result.Reply == rewrite.Returning},
-		{"capture", p.Writes.Captured}, {"ends-txn", p.Txn.Ends}, {"may-hide-locks", p.Upstream.MayHideLocks},
+		{"capture", p.Writes.Captured}, {"retried", p.Writes.Retried}, {"ends-txn", p.Txn.Ends}, {"may-hide-locks", p.Upstream.MayHideLocks},
 		{"reads-diagnostics", p.Session.ReadsDiagnostics}, {"changes-session", p.Session.Changes},
 		{"changes-schema", p.Schema.Changes}, {"substitutes", p.Upstream.Substitutes},
 		{"commits", p.Txn.Commits}, {"may-restart", p.Txn.MayRestart}, {"may-take-snapshot", p.Txn.MayTakeSnapshot},

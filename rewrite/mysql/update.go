@@ -118,7 +118,7 @@ func (pl *planner) updateTiDB(n *ast.UpdateStmt) error {
 	pl.imageTiDB(&c, t, j.gives)
 	pos, gap := pl.after(end - 1)
 	pl.insertAt(pos, slices.Concat([]Piece{text(", ")}, c.tagUnless(same[0]), []Piece{text(gap)})...)
-	pl.plan.Writes.Captured = true
+	pl.plan.Writes.Captured, pl.plan.Writes.Retried = true, true
 	pl.cascades(n.List, t)
 	pl.downgradeBy(inspectWrite(n))
 	return nil
