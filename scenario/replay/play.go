@@ -335,6 +335,11 @@ func (p *play) endedServer(ctx context.Context, err error) bool {
 		_ = c.quit() // a courtesy: it was to see whether the server is there
 		return false
 	}
+	for _, s := range p.inFlight() { // whose reply may be there: it was the watcher that lost its connection first
+		if _, err := s.receive(ctx, settling); err != nil {
+			return false
+		}
+	}
 	p.trace.gone()
 	p.runner.dialect.anonymize(&p.trace, p.database)
 	return true
