@@ -58,7 +58,7 @@ func (t *serial) prepare() error {
 			return err
 		}
 	}
-	for _, why := range []notJudged{volatileSetup, volatileStep, unread, undetermined} {
+	for _, why := range []notJudged{volatileSetup, volatileStep, refusedReadOnly, unread, undetermined} {
 		if err := t.leaveOut(why, out[why]...); err != nil {
 			return err
 		}

@@ -12,21 +12,22 @@ type notJudged uint8
 
 // The reasons.
 const (
-	unread         notJudged = iota // what tables they look at cannot be told
-	undetermined                    // they may answer one thing or another: SKIP LOCKED, numbers that the server gives
-	undoing                         // savepoints of their transaction
-	endedByOthers                   // the server ended their transaction for what others did, or they waited without end
-	alwaysWaits                     // in each order that was tried some step waited for another session
-	disturbed                       // isotap's reads beside them changed what was answered
-	unseen                          // isotap did not see what they wrote
-	readUndone                      // they went by what was undone
-	unplaced                        // the order of a row's versions could not be told
-	newestWritten                   // by the engine's design they wrote what their transaction did not see
-	inCycle                         // they depend on each other: no order has all of them
-	failsInOneForm                  // they fail, or one of their forms does
-	notUndone                       // they stand behind a form that was not undone
-	volatileStep                    // by design they answer or write another thing each time
-	volatileSetup                   // so does the script's set-up
+	unread          notJudged = iota // what tables they look at cannot be told
+	undetermined                     // they may answer one thing or another: SKIP LOCKED, numbers that the server gives
+	undoing                          // savepoints of their transaction
+	endedByOthers                    // the server ended their transaction for what others did, or they waited without end
+	alwaysWaits                      // in each order that was tried some step waited for another session
+	disturbed                        // isotap's reads beside them changed what was answered
+	unseen                           // isotap did not see what they wrote
+	readUndone                       // they went by what was undone
+	unplaced                         // the order of a row's versions could not be told
+	newestWritten                    // by the engine's design they wrote what their transaction did not see
+	inCycle                          // they depend on each other: no order has all of them
+	failsInOneForm                   // they fail, or one of their forms does
+	notUndone                        // they stand behind a form that was not undone
+	volatileStep                     // by design they answer or write another thing each time
+	volatileSetup                    // so does the script's set-up
+	refusedReadOnly                  // they may write, in a READ ONLY transaction
 	numNotJudged
 )
 
@@ -46,6 +47,7 @@ var reasonsNotJudged = [numNotJudged]string{
 	"behind a form that was not undone, since the transaction had ended",
 	"by design they answer otherwise each time: they hang on the clock, chance, or the server's state, or define tables",
 	"the set-up writes what is another value each time: of the clock, or chance",
+	"they may write, which their READ ONLY transaction refuses and autocommit does not",
 }
 
 // leaveOut counts statements that are not judged.

@@ -155,7 +155,9 @@ func TestClockChanceAndDefinitionsAreNotAccused(t *testing.T) {
 				"UPDATE t SET v = v + 1", "COMMIT") {
 				s.Steps = append(s.Steps, scenario.Step{Session: "a", SQL: sql})
 			}
-			s.Steps = append(s.Steps, scenario.Step{Session: "b", SQL: "SELECT id FROM t"})
+			for _, sql := range []string{"START TRANSACTION READ ONLY", "SELECT id FROM t", "UPDATE t SET v = 0", "ROLLBACK"} {
+				s.Steps = append(s.Steps, scenario.Step{Session: "b", SQL: sql})
+			}
 			r := open(t, c.url)
 			script, level := oracle.Script{Scenario: s}, history.ReadCommitted
 			for by, judge := range map[string]func() (*oracle.Verdict, error){

@@ -184,9 +184,13 @@ func (v *volatiles) writesTables(tokens []sqltoken.Token) bool {
 // steps returns which steps of a script are such, and why they are not judged. Of a script whose set-up is, all are.
 func (v *volatiles) steps(s *scenario.Scenario) map[int]notJudged {
 	all := make(map[int]notJudged)
+	readOnly := make(map[string]bool) // sessions in a transaction of the kind
 	for i, x := range s.Steps {
 		switch {
 		case reduce.Bounds(x.SQL):
+			readOnly[x.Session] = isReadOnly(v.family, x.SQL)
+		case readOnly[x.Session] && !strings.EqualFold(firstWord(x.SQL), "SELECT"):
+			all[i] = refusedReadOnly
 		case v.setup:
 			all[i] = volatileSetup
 		case v.is(x.SQL):
@@ -194,4 +198,14 @@ func (v *volatiles) steps(s *scenario.Scenario) map[int]notJudged {
 		}
 	}
 	return all
+}
+
+// isReadOnly reports whether a statement begins a READ ONLY transaction.
+func isReadOnly(family dbms.Family, begin string) bool {
+	tokens, err := sqltoken.Statement(family, begin)
+	if err != nil {
+		return false
+	}
+	at := slices.IndexFunc(tokens, func(t sqltoken.Token) bool { return t.Is("READ") })
+	return at >= 0 && slices.ContainsFunc(tokens[at:], func(t sqltoken.Token) bool { return t.Is("ONLY") })
 }
