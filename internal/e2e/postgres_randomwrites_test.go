@@ -96,7 +96,10 @@ func (w *postgresWriter) update() string {
 	case 0, 1:
 		return "UPDATE t1 SET b = " + w.str() + " WHERE " + w.where1("t1") + w.returns()
 	case 2:
-		return "UPDATE t1 SET a = a + " + w.int() + w.returns()
+		if w.n(2) == 0 { // a is unique: of several rows it hangs on their order on the pages whether it is once violated
+			return "UPDATE t1 SET a = a + " + w.int() + " WHERE id = " + w.int() + w.returns()
+		}
+		return "UPDATE t1 SET c = c + " + w.int() + w.returns()
 	case 3:
 		return "UPDATE t1 AS q SET (b, c) = (" + w.str() + ", " + w.int() + ") WHERE " +
 			w.where1("q") + w.maybe(3, " RETURNING q.*")
