@@ -40,6 +40,8 @@ var volatilities = []volatility{
 	{family: dbms.MySQLFamily, first: `alter analyze cache change check checksum create drop flush grant install kill load lock
 			optimize purge rename repair reset revoke shutdown start-slave stop truncate uninstall unlock`,
 		source: "it commits, or is about the server: MySQL's manual, Statements That Cause an Implicit Commit"},
+	{family: dbms.MySQLFamily, bare: `information_schema performance_schema`,
+		source: "what the server does, in all databases: MySQL's manual, INFORMATION_SCHEMA Tables and Performance Schema"},
 	{family: dbms.MySQLFamily, first: `desc describe explain show`,
 		source: "estimates, and what the server does: MySQL's manual, EXPLAIN Statement and SHOW Statements"},
 	{family: dbms.PostgreSQLFamily,
@@ -58,6 +60,8 @@ var volatilities = []volatility{
 		ordered: true, source: "what ran before: PostgreSQL's manual, Sequence Manipulation Functions and Advisory Lock Functions"},
 	{family: dbms.PostgreSQLFamily, first: `alter analyze cluster comment create drop grant load reindex revoke security truncate
 			vacuum`, source: "it may not be in a transaction, or is not of its snapshot: PostgreSQL's manual, Caveats of MVCC"},
+	{family: dbms.PostgreSQLFamily, bare: `pg_locks pg_prepared_xacts pg_stat_activity`,
+		source: "what the server does, in all databases: PostgreSQL's manual, System Views and Monitoring Database Activity"},
 	{family: dbms.PostgreSQLFamily, first: `explain`, source: "estimates: PostgreSQL's manual, EXPLAIN"},
 }
 
