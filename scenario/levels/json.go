@@ -38,6 +38,7 @@ type (
 		Scenario string         `json:"scenario"`
 		File     string         `json:"file"`
 		Shows    runner.Showing `json:"shows"`
+		Unplayed string         `json:"unplayed"`
 	}
 )
 
@@ -66,7 +67,7 @@ func (t *Table) levelJSON(column int) jsonLevel {
 		a := jsonAnomaly{Name: t.Rows[i].Name, About: t.Rows[i].About, Outcome: outcomes[of.outcome()],
 			Scenarios: make([]jsonScenario, len(of))}
 		for k, s := range t.Rows[i].Scenarios {
-			a.Scenarios[k] = jsonScenario{s.Name, s.File, of[k]}
+			a.Scenarios[k] = jsonScenario{s.Name, s.File, of[k].shows, of[k].why}
 		}
 		l.Anomalies[i] = a
 	}

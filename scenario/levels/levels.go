@@ -26,13 +26,19 @@ type Table struct {
 }
 
 // A cell has what came of each scenario of its row.
-type cell []runner.Showing
+type cell []played
+
+// What came of a scenario: what it showed, or why it was not played.
+type played struct {
+	shows runner.Showing
+	why   string
+}
 
 // outcome is the worst: what one of them showed happens.
 func (c cell) outcome() Outcome {
 	worst := NotPlayed
 	for _, s := range c {
-		worst = max(worst, outcomeOf(s))
+		worst = max(worst, outcomeOf(s.shows))
 	}
 	return worst
 }
@@ -84,10 +90,13 @@ func Measure(ctx context.Context, on *runner.Runner, columns []Column, rows []Ro
 			for k, s := range rows[i].Scenarios {
 				to := job{on.With(columns[j].Settings), s.At(), columns[j].Level, &t.cells[i][j][k]}
 				switch {
-				case len(s.Shows)+len(s.Witness) == 0: // nothing would tell
+				case len(s.Shows)+len(s.Witness) == 0:
+					to.to.why = "it has no witness, and names nothing that isotap would find"
 				case !s.OwnServer():
 					all = append(all, to)
-				case own != nil:
+				case own == nil:
+					to.to.why = "it needs a throw-away server of its own (--engine)"
+				default:
 					if at[s] == nil {
 						alone = append(alone, s)
 					}
@@ -139,7 +148,7 @@ type job struct {
 	on       *runner.Runner
 	scenario *scenario.Scenario
 	level    history.Level
-	to       *runner.Showing
+	to       *played
 }
 
 // do plays on the server itself where the scenario's witness tells what happened, else through isotap. gone says that
@@ -152,12 +161,13 @@ func (j *job) do(ctx context.Context) (gone bool, err error) {
 	p, err := perform(ctx, j.scenario, j.level)
 	var unfit *replay.SetUpError
 	if errors.As(err, &unfit) && ctx.Err() == nil {
+		j.to.why = unfit.Error()
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	*j.to = p.Shows()
+	j.to.shows = p.Shows()
 	return p.Trace.ServerGone, nil
 }
 

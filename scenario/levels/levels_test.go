@@ -37,7 +37,7 @@ func table(t *testing.T, f engine.Facts, levels ...history.Level) *Table {
 				shows = runner.Witnessed
 			}
 			for range r.Scenarios {
-				made.cells[i][j] = append(made.cells[i][j], shows)
+				made.cells[i][j] = append(made.cells[i][j], played{shows: shows})
 			}
 		}
 	}
@@ -132,9 +132,9 @@ func TestALevelIsAdvisedThatHelpsWithAllItsSettings(t *testing.T) {
 	for i := range of.Rows {
 		for j, c := range of.Columns {
 			for k := range of.cells[i][j] {
-				of.cells[i][j][k] = runner.Prevented
+				of.cells[i][j][k].shows = runner.Prevented
 				if c.Level == history.ReadCommitted || c.Settings[snapshotIsolation] == "OFF" && c.Level == history.RepeatableRead {
-					of.cells[i][j][k] = runner.Witnessed
+					of.cells[i][j][k].shows = runner.Witnessed
 				}
 			}
 		}
@@ -151,23 +151,29 @@ func TestALevelIsAdvisedThatHelpsWithAllItsSettings(t *testing.T) {
 func TestOthersScenariosAreShownByName(t *testing.T) {
 	of := &Table{Server: history.Server{Engine: dbms.MySQL, Version: "9.7"},
 		Columns: []Column{{Level: history.ReadCommitted, title: []string{"READ", "COMMITTED"}}},
-		Rows:    Each([]*scenario.Scenario{{Name: "mine"}}), cells: [][]cell{{{runner.Possible}}}}
+		Rows:    Each([]*scenario.Scenario{{Name: "mine"}, {Name: "another's"}}), cells: [][]cell{{{{shows: runner.Possible}}},
+			{{{why: "set-up: CREATE TABLE t\n(id INT PRIMARY KEY, " + strings.Repeat("a", 200) + " INT)"}}}}}
 	var b bytes.Buffer
 	if err := of.Text(&b); err != nil {
 		t.Fatal(err)
 	}
-	const want = "mysql 9.7: can it happen?\n\n       READ\n       COMMITTED\nmine   yes\n"
+	want := "mysql 9.7: can it happen?\n\n            READ\n            COMMITTED\nmine        yes\nanother's   not played\n\n" +
+		"not played: another's: set-up: CREATE TABLE t (id INT PRIMARY KEY, " + strings.Repeat("a", 200-len("set-up: CREATE TABLE t (id INT PRIMARY KEY, ")-1) + "…\n"
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 }
 
 func TestTheOutcomeIsThatOfTheWorstScenario(t *testing.T) {
-	for want, of := range map[Outcome]cell{
+	for want, all := range map[Outcome][]runner.Showing{
 		Permitted: {runner.Refused, runner.Possible, runner.Prevented}, Fails: {runner.Refused, runner.Waited},
-		Waits: {runner.Prevented, runner.Waited}, Prevented: {runner.Prevented}} {
+		Waits: {runner.Prevented, runner.Waited}, Prevented: {runner.Prevented, ""}, NotPlayed: {""}} {
+		var of cell
+		for _, s := range all {
+			of = append(of, played{shows: s})
+		}
 		if got := of.outcome(); got != want {
-			t.Errorf("%v: %d, want %d", of, got, want)
+			t.Errorf("%v: %d, want %d", all, got, want)
 		}
 	}
 }

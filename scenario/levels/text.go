@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// columnWidth holds the longest word of a level, and textWidth is where sentences break.
+// columnWidth holds the longest word of a level, textWidth is where sentences break, and whyWidth where reasons end.
 const (
 	columnWidth = len("UNCOMMITTED") + 3
 	textWidth   = 100
+	whyWidth    = 200
 )
 
 // words are the outcomes as answers to the question of the table's first line.
@@ -34,6 +35,9 @@ func (t *Table) Text(w io.Writer) error {
 		}
 		b.WriteString(tableLine(width, t.Rows[i].label(), cells))
 	}
+	if why := t.notPlayed(); why != "" {
+		b.WriteString("\n" + why)
+	}
 	for j := range t.Columns {
 		if says := t.says(j); says != "" {
 			b.WriteString("\n" + wrapped(t.Columns[j].name()+t.Columns[j].mark()+": "+says))
@@ -43,6 +47,25 @@ func (t *Table) Text(w io.Writer) error {
 		return fmt.Errorf("write the table of levels: %w", err)
 	}
 	return nil
+}
+
+// notPlayed says of each scenario that was not played in some column why not.
+func (t *Table) notPlayed() string {
+	var b strings.Builder
+	for i, r := range t.Rows {
+		for k, s := range r.Scenarios {
+			at := slices.IndexFunc(t.cells[i], func(c cell) bool { return c[k].why != "" })
+			if at < 0 {
+				continue
+			}
+			why := []rune(strings.Join(strings.Fields(t.cells[i][at][k].why), " "))
+			if len(why) > whyWidth {
+				why = append(why[:whyWidth-1], '…')
+			}
+			fmt.Fprintf(&b, "not played: %s: %s\n", s.Name, string(why))
+		}
+	}
+	return b.String()
 }
 
 // version is the number of the server's version, without what distributions add.
