@@ -15,7 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/scenario"
 	"github.com/isotap/isotap/scenario/runner"
 	"github.com/isotap/isotap/workload"
 	"github.com/isotap/isotap/workload/random"
@@ -231,5 +233,69 @@ func TestOddAnswersOfOneKindAreToldOnce(t *testing.T) {
 		"2 times, first with seed 3 at SERIALIZABLE\n          by S1: SELECT 1\n"
 	if !h.tally.Failed() || !strings.HasSuffix(b.String(), want) {
 		t.Errorf("%s", b.String())
+	}
+}
+
+// What is made small may end the server, as a hunt may: another is started, and what was under way twice when one ended
+// is passed over.
+func TestAfterACrashWhatWasFoundIsMadeSmall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: make check runs it")
+	}
+	t.Parallel() // it waits: its servers are its own
+	first, _ := throwAway(t)
+	found := func() *Mismatch {
+		return &Mismatch{Oracle: Alone, Key: "alone", Level: readCommitted, Seed: 7, Scenario: &scenario.Scenario{Name: "alone",
+			Sessions: []scenario.Session{{Name: "T1"}}, Setup: []string{"CREATE TABLE t (id INT PRIMARY KEY)"},
+			Steps: []scenario.Step{{Session: "T1", SQL: "BEGIN"}, {Session: "T1", SQL: "SELECT * FROM t"},
+				{Session: "T1", SQL: "COMMIT"}}}}
+	}
+	for _, c := range []struct {
+		name  string
+		lives int // the server that does not end at once
+		want  Reduction
+	}{{"the second server lives", 2, NotShown}, {"the third does", 3, NotPlayed}} {
+		t.Run(c.name, func(t *testing.T) {
+			open := func(server *testdb.Server, ends bool) *runner.Runner {
+				target, err := dsn.Parse(server.URL())
+				if err != nil {
+					t.Fatal(err)
+				}
+				s, err := runner.Open(t.Context(), target, runner.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = s.Close() }) // the server is gone
+				if ends {
+					server.Signal(syscall.SIGKILL)
+					<-server.Done()
+				}
+				return s
+			}
+			dir, starts := t.TempDir(), 1
+			server := first
+			if c.lives > 2 {
+				server, _ = throwAway(t)
+			}
+			s := open(server, true)
+			h := &fuzzer{runner: s, tally: newTally(s.Server, nil), Options: Options{Reduce: 1, Dir: dir, Log: io.Discard,
+				Patience: 10 * time.Second, ServerLog: func() string { return "it logged" }}}
+			h.Restart = func(context.Context) (*runner.Runner, error) {
+				server, _ := throwAway(t)
+				starts++
+				return open(server, starts < c.lives), nil
+			}
+			m := found()
+			h.tally.Mismatches = []*Mismatch{m}
+			if err := h.reduceAll(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if m.Reduction != c.want || starts != c.lives || h.tally.Crashes != c.lives-1 || !h.tally.Failed() {
+				t.Errorf("%s with %d servers, %d of which crashed", m.Reduction, starts, h.tally.Crashes)
+			}
+			if log, err := os.ReadFile(filepath.Join(dir, "abnormal-small-7.log")); err != nil || string(log) != "it logged\n" {
+				t.Errorf("%q, %v", log, err)
+			}
+		})
 	}
 }

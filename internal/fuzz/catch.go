@@ -31,6 +31,7 @@ type Catch struct {
 	File           string // the scenario's, or that of all that the round sent; empty: none was written
 	seen           []occurrence
 	last           uint64 // the last round's seed that showed it
+	begun          int    // how often it was begun to make it small
 }
 
 // A sighting is a finding of a catch's kind, and the round that it was in.

@@ -106,7 +106,7 @@ func Run(ctx context.Context, s *runner.Runner, o Options) (*Tally, error) {
 	err := h.run(ctx)
 	h.tally.End = h.end(ctx, err)
 	if err == nil && !h.over.Load() {
-		err = h.reduceFound(ctx)
+		err = h.reduceAll(ctx)
 	}
 	if h.Reduce > 0 {
 		h.setAside()

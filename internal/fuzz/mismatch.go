@@ -29,6 +29,7 @@ type Mismatch struct {
 	Reduction      Reduction
 	File           string // the scenario's; empty: none was written
 	last           uint64 // the last round's seed that showed it
+	begun          int    // how often it was begun to make it small
 }
 
 // keyOfDifference returns what tells differences apart.
@@ -94,11 +95,23 @@ func (h *fuzzer) page(m *Mismatch, v *oracle.Verdict) error {
 	return nil
 }
 
-// reduceMismatch makes the scenario of a difference small.
+// reduceMismatch makes the scenario of a difference small, if there is time and it is not yet.
 func (h *fuzzer) reduceMismatch(ctx context.Context, m *Mismatch) error {
 	if late(h.until) || m.Reduction.isFinal() {
 		return nil
 	}
+	m.begun++
+	if err := h.passOver(ctx, m.begun, h.makeSmall(ctx, m), func(why error) error {
+		return h.settle(func() error { return h.take(m, NotPlayed, nil, nil) },
+			func() { h.say("%s (seed %d): not made small: %v", m.Key, m.Seed, why) })
+	}); err != nil {
+		return &reductionError{m.Key, m.Level, m.Seed, err}
+	}
+	return nil
+}
+
+// makeSmall reduces the scenario of a difference, and takes what that came to.
+func (h *fuzzer) makeSmall(ctx context.Context, m *Mismatch) error {
 	var last *shown // by the last play that showed it
 	shows := func(ctx context.Context, s *scenario.Scenario) (bool, error) {
 		x, err := h.showsMismatch(ctx, m, s)
@@ -109,7 +122,7 @@ func (h *fuzzer) reduceMismatch(ctx context.Context, m *Mismatch) error {
 	}
 	small, tried, err := h.smallMismatch(ctx, m, shows)
 	if err != nil {
-		return fmt.Errorf("reduce %q: %w", m.Key, err)
+		return err
 	}
 	outcome := Done
 	switch {

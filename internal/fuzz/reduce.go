@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -12,10 +13,13 @@ import (
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/engine"
+	"github.com/isotap/isotap/internal/private"
 	"github.com/isotap/isotap/scenario"
 	"github.com/isotap/isotap/scenario/reduce"
 	"github.com/isotap/isotap/scenario/replay"
 	"github.com/isotap/isotap/scenario/runner"
+	"github.com/isotap/isotap/workload"
+	"github.com/isotap/isotap/workload/random"
 )
 
 const (
@@ -30,10 +34,12 @@ const (
 	atOnce = 4
 	// attempts is how many findings of a kind are looked at for each that is wanted.
 	attempts = 3
+	// beginnings is how often it is begun to make something small: again only where the server has ended meanwhile.
+	beginnings = 2
 )
 
-// reduceFound makes what was found small, as long as there is time: first what no server may do.
-func (h *fuzzer) reduceFound(ctx context.Context) error {
+// reduceAll makes what was found small, on one server after the other where they crash and can be started.
+func (h *fuzzer) reduceAll(ctx context.Context) error {
 	if h.Reduce == 0 {
 		return nil
 	}
@@ -42,6 +48,59 @@ func (h *fuzzer) reduceFound(ctx context.Context) error {
 	if h.ReduceTime > 0 {
 		h.until = began.Add(h.ReduceTime)
 	}
+	for {
+		err := h.reduceFound(ctx)
+		var at *reductionError
+		if !errors.As(err, &at) || h.Restart == nil || ctx.Err() != nil {
+			return err
+		}
+		end := h.alive(ctx)
+		if end == nil || ctx.Err() != nil {
+			return err
+		}
+		if err := h.endedBy(at, end); err != nil {
+			return err
+		}
+		s, err := h.Restart(ctx)
+		if err != nil {
+			return fmt.Errorf("start a server in the place of the one that is gone: %w", err)
+		}
+		h.runner = s
+	}
+}
+
+// A reductionError is what kept something from being made small.
+type reductionError struct {
+	key   string
+	level workload.Isolation
+	seed  uint64
+	err   error
+}
+
+// Error makes reductionError an error.
+func (e *reductionError) Error() string { return fmt.Sprintf("reduce %q: %v", e.key, e.err) }
+
+// Unwrap returns what it was.
+func (e *reductionError) Unwrap() error { return e.err }
+
+// endedBy keeps that the server has ended while something was made small, and what it logged.
+func (h *fuzzer) endedBy(at *reductionError, end error) error {
+	h.tally.Crashes++
+	a := &Abnormality{Odd: random.Odd{Code: gone, Message: fmt.Sprintf("%v, while %q was made small", end, at.key)},
+		Level: at.level, Seed: at.seed, Seen: 1}
+	if h.Dir != "" && h.ServerLog != nil {
+		a.Files = []string{filepath.Join(h.Dir, fmt.Sprintf("abnormal-small-%d.log", at.seed))}
+		if err := private.WriteFile(a.Files[0], []byte(h.ServerLog()+"\n")); err != nil {
+			return fmt.Errorf("write what the server logged: %w", err)
+		}
+	}
+	h.tally.Abnormal = append(h.tally.Abnormal, a)
+	h.say("seed %d: ABNORMAL %s: %s", a.Seed, a.Code, a.Message)
+	return nil
+}
+
+// reduceFound makes what was found small, as long as there is time: first what no server may do.
+func (h *fuzzer) reduceFound(ctx context.Context) error {
 	var hazards, violations [][]*Catch
 	for _, kind := range h.kinds() {
 		if kind[0].Finding.Class == analyzer.Violation {
@@ -117,18 +176,32 @@ func (h *fuzzer) reduceSome(ctx context.Context, kind []*Catch) error {
 			return nil
 		}
 		c := next[0]
-		err := h.reduce(ctx, c)
-		switch {
-		case err == nil:
-		case ctx.Err() == nil && h.alive(ctx) == nil:
-			failed := err
-			if err := h.settle(func() error { return c.take(NotPlayed, nil) },
-				func() { h.say("%s (seed %d): not made small: %v", c.Key, c.Seed, failed) }); err != nil {
-				return err
-			}
-		default:
-			return fmt.Errorf("reduce %q: %w", c.Key, err)
+		c.begun++
+		err := h.passOver(ctx, c.begun, h.reduce(ctx, c), func(why error) error {
+			return h.settle(func() error { return c.take(NotPlayed, nil) },
+				func() { h.say("%s (seed %d): not made small: %v", c.Key, c.Seed, why) })
+		})
+		if err != nil {
+			return &reductionError{c.Key, c.Level, c.Seed, err}
 		}
+	}
+	return nil
+}
+
+// passOver has something passed over of which replays fail: where the server is there, or has ended as often as it was
+// begun to make it small. It gives the error back that is neither.
+func (h *fuzzer) passOver(ctx context.Context, begun int, failed error, over func(error) error) error {
+	if failed == nil || ctx.Err() != nil {
+		return failed
+	}
+	end := h.alive(ctx)
+	if end == nil || begun >= beginnings {
+		if err := over(failed); err != nil {
+			return err
+		}
+	}
+	if end != nil { // the others need a server
+		return failed
 	}
 	return nil
 }
