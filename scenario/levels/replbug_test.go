@@ -3,6 +3,7 @@ package levels
 import (
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"regexp"
@@ -91,13 +92,13 @@ func reportOf(file string) string {
 // bugCells are the cells of the server's column, by file, of the bugs that need no server of their own.
 func bugCells(t *testing.T, r *runner.Runner) map[string]string {
 	t.Helper()
-	files, err := library.Files.ReadDir("replbug")
+	files, err := fs.Glob(library.Files, "replbug/*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var bugs []*scenario.Scenario
 	for _, f := range files {
-		s, err := read("replbug/" + f.Name())
+		s, err := read(f)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,19 +157,19 @@ func TestReplBugsPageHasEveryBug(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := library.Files.ReadDir("replbug")
+	files, err := fs.Glob(library.Files, "replbug/*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		s, err := read("replbug/" + f.Name())
+		s, err := read(f)
 		if err != nil {
 			t.Fatal(err)
 		}
 		report, about, _ := strings.Cut(s.Name, ": ")
-		if report != reportOf(f.Name()) || !strings.Contains(string(text), fmt.Sprintf("| [%s](", report)) ||
+		if report != reportOf(path.Base(f)) || !strings.Contains(string(text), fmt.Sprintf("| [%s](", report)) ||
 			!strings.Contains(string(text), ") | "+about+" | ") {
-			t.Errorf("%s: the page and the scenario say different things of %s", f.Name(), report)
+			t.Errorf("%s: the page and the scenario say different things of %s", f, report)
 		}
 	}
 	if rows := strings.Count(string(text), "\n| ["); rows != len(files) {

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"io/fs"
 	"maps"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ func read(t *testing.T, root string) map[string]*scenario.Scenario {
 	t.Helper()
 	scenarios := make(map[string]*scenario.Scenario)
 	err := fs.WalkDir(library.Files, root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		if err != nil || filepath.Ext(path) != ".yaml" {
 			return err
 		}
 		file, err := library.Files.Open(path)
