@@ -64,7 +64,7 @@ func TestWrongAnswersOfTransactionsAreMadeSmall(t *testing.T) {
 	if err := h.rounds(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.reduceFound(t.Context()); err != nil {
+	if err := h.reduceAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if len(h.tally.Mismatches) != 1 {

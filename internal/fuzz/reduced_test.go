@@ -39,7 +39,7 @@ func TestWhatThereIsNoTimeForStaysWhole(t *testing.T) {
 	if err := h.mismatch(Alone, oracle.Script{Scenario: sc}, 7, level, v, d); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.reduceFound(t.Context()); err != nil {
+	if err := h.reduceAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	h.setAside()
