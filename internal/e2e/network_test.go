@@ -248,9 +248,9 @@ func heapPeak(f func()) uint64 {
 // come.
 func TestWhatIsLargeIsNotKeptInMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("moves half a gigabyte")
+		t.Skip("moves a gigabyte")
 	}
-	size := 128 << 20
+	size := 256 << 20
 	_, target := ownServer(t, []string{"--max-allowed-packet=1G", "--innodb-log-file-size=200M"},
 		"SET GLOBAL net_write_timeout = 600",
 		"CREATE TABLE d.sink (a LONGBLOB) ENGINE=MyISAM")
