@@ -129,11 +129,16 @@ func (o *servers) restart(c *cobra.Command, options runner.Options) (*runner.Run
 		return nil, err
 	}
 	o.started = s
+	return openOn(c.Context(), s, options)
+}
+
+// openOn opens a runner on a throw-away server.
+func openOn(ctx context.Context, s engine.Server, options runner.Options) (*runner.Runner, error) {
 	target, err := dsn.Parse(s.URL())
 	if err != nil {
 		return nil, err
 	}
-	return runner.Open(c.Context(), target, options)
+	return runner.Open(ctx, target, options)
 }
 
 // startOwn starts one more throw-away server of the engine that is worked on, with command line options of its own, and
@@ -144,11 +149,7 @@ func (o *servers) startOwn(ctx context.Context, options runner.Options, args []s
 	if err != nil {
 		return nil, nil, err
 	}
-	target, err := dsn.Parse(s.URL())
-	if err == nil {
-		own, err = runner.Open(ctx, target, options)
-	}
-	if err != nil {
+	if own, err = openOn(ctx, s, options); err != nil {
 		return nil, nil, errors.Join(err, s.Stop())
 	}
 	return own, func() error {

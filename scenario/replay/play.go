@@ -330,9 +330,7 @@ func (p *play) endedServer(ctx context.Context, err error) bool {
 	if !p.scenario.Loses() || ctx.Err() != nil || err == nil && !lost {
 		return false
 	}
-	c, err := p.runner.control.connect(ctx, "")
-	if err == nil {
-		_ = c.quit() // a courtesy: it was to see whether the server is there
+	if p.runner.answers(ctx) {
 		return false
 	}
 	for _, s := range p.inFlight() { // whose reply may be there: it was the watcher that lost its connection first

@@ -213,13 +213,20 @@ const goneWithin = 5 * time.Second
 // isGone reports whether the server takes no connection any more.
 func (r *Runner) isGone(ctx context.Context) bool {
 	for end := time.Now().Add(goneWithin); time.Now().Before(end); time.Sleep(grace) {
-		c, err := r.control.connect(ctx, "")
-		if err != nil {
+		if !r.answers(ctx) {
 			return true
 		}
-		_ = c.quit() // a courtesy: it was to see whether the server is there
 	}
 	return false
+}
+
+// answers reports whether the server takes a connection.
+func (r *Runner) answers(ctx context.Context) bool {
+	c, err := r.control.connect(ctx, "")
+	if err == nil {
+		_ = c.quit() // a courtesy: nothing was asked on it
+	}
+	return err == nil
 }
 
 // A SetUpError says that the server refused a statement of a scenario's set-up, as one in the SQL of another engine.
