@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// replays is how often a reduced scenario is played to say how surely it shows what it does, and surely how many of
-	// them should.
+	// replays is how often a reduced scenario is played to say how surely it shows what it does, and surely how many
+	// of them should.
 	replays, surely = 10, 9
 	// fewTransactions and fewStatements are how large a scenario is at most that is small enough.
 	fewTransactions, fewStatements = 3, 8
@@ -167,8 +167,8 @@ func (h *fuzzer) wanted(kind []*Catch) []*Catch {
 	return left[:max(min(len(left), h.Reduce-small, attempts*h.Reduce-tried), 0)]
 }
 
-// reduceSome makes some of a kind's catches small, as many as Options say. One whose replay fails though the server is
-// there, as on a machine too busy to connect in time, is passed over.
+// reduceSome makes some of a kind's catches small, as many as Options say. One whose replay fails though the server
+// is there, as on a machine too busy to connect in time, is passed over.
 func (h *fuzzer) reduceSome(ctx context.Context, kind []*Catch) error {
 	for !late(h.until) {
 		next := h.wanted(kind)
@@ -188,8 +188,8 @@ func (h *fuzzer) reduceSome(ctx context.Context, kind []*Catch) error {
 	return nil
 }
 
-// passOver has something passed over of which replays fail: where the server is there, or has ended as often as it was
-// begun to make it small. It gives the error back that is neither.
+// passOver gives something up whose replays failed though the server is there, or whose server has ended each time
+// that a reduction was begun. It returns the error where the server has ended: the others need another one.
 func (h *fuzzer) passOver(ctx context.Context, begun int, failed error, over func(error) error) error {
 	if failed == nil || ctx.Err() != nil {
 		return failed
@@ -276,8 +276,8 @@ func (c *Catch) take(outcome Reduction, best *Reduced) error {
 	return write(c.File, c.Scenario)
 }
 
-// best returns the smallest and surest scenario of those that a catch's sightings come to, and how many were tried; nil
-// where no replay shows it.
+// best returns the smallest and surest scenario of those that a catch's sightings come to, and how many were tried;
+// nil where no replay shows it.
 func (h *fuzzer) best(ctx context.Context, c *Catch) (best *Reduced, tried int, err error) {
 	for _, seen := range c.seen {
 		whole, err := h.again(ctx, c, seen)

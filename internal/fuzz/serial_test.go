@@ -140,8 +140,8 @@ func (l teller) change(t *replay.Trace) {
 	}
 }
 
-// Each reply of a judged statement that is changed in one value, lacks a row, or counts a write twice is told. So is a
-// write that is done twice, where that can be seen.
+// Each reply of a judged statement that is changed in one value, lacks a row, or counts a write twice is told. So is
+// a write that is done twice, where that can be seen.
 func TestLiesAboutConcurrentTransactionsAreTold(t *testing.T) {
 	s := openStage(t, testdb.Current(t).URL())
 	level := workload.Isolation{Level: history.ReadCommitted}
@@ -217,7 +217,7 @@ func withTables(s oracle.Script) *scenario.Scenario {
 	return &c
 }
 
-// answersOf is what a trace tells, but for the order of rows.
+// answersOf returns what a trace tells, without the order of rows.
 func answersOf(t *replay.Trace) string {
 	var b strings.Builder
 	for i := range t.Results {
@@ -232,7 +232,7 @@ func answersOf(t *replay.Trace) string {
 	return b.String()
 }
 
-// leastRow returns the place of the least row: the same one is lied about in whichever order the server gives them.
+// leastRow returns the place of the least row, so that a lie is about the same row in each order that a server gives.
 func leastRow(r *replay.Result) (least int) {
 	for i := range r.Rows {
 		if fmt.Sprint(r.Rows[i]) < fmt.Sprint(r.Rows[least]) {

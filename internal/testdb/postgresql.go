@@ -40,7 +40,8 @@ type PostgreSQLServer struct {
 // with Stop; ctx only bounds the start. When PostgreSQL is not there the error wraps
 // [ErrPostgreSQLNotInstalled].
 func StartPostgreSQL(ctx context.Context, o PostgreSQLOptions) (*PostgreSQLServer, error) {
-	return begin(ctx, kind{"PostgreSQL", "postgres", (&Options{Program: o.Program}).find(findPostgreSQL, "initdb"), "could not bind"},
+	find := (&Options{Program: o.Program}).find(findPostgreSQL, "initdb")
+	return begin(ctx, kind{"PostgreSQL", "postgres", find, "could not bind"},
 		func(ctx context.Context, at installation) error { return initCluster(ctx, at, o) },
 		func(ctx context.Context, at installation, port int) (*PostgreSQLServer, error) {
 			return launchPostgreSQL(ctx, at, port, o)

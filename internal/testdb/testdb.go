@@ -46,7 +46,8 @@ var BinaryLog = []string{"--log-bin=log", "--server-id=1", "--binlog-format=ROW"
 // ends it with [Server.Stop]; ctx only bounds the start. When MariaDB is not there the error wraps
 // [ErrNotInstalled].
 func Start(ctx context.Context, o Options) (*Server, error) {
-	return begin(ctx, kind{"MariaDB", "mysql", o.find(findPrograms, "mariadb-install-db", "mysql_install_db"), "Bind on TCP/IP port"}, install,
+	find := o.find(findPrograms, "mariadb-install-db", "mysql_install_db")
+	return begin(ctx, kind{"MariaDB", "mysql", find, "Bind on TCP/IP port"}, install,
 		func(ctx context.Context, at installation, port int) (*Server, error) { return launch(ctx, at, port, o) })
 }
 

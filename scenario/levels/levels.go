@@ -151,8 +151,8 @@ type job struct {
 	to       *played
 }
 
-// do plays on the server itself where the scenario's witness tells what happened, else through isotap. gone says that
-// the server has ended.
+// do plays on the server itself where the scenario has a witness, else through isotap. It reports whether the server
+// has ended.
 func (j *job) do(ctx context.Context) (gone bool, err error) {
 	perform := j.on.Play
 	if len(j.scenario.Witness) > 0 {
@@ -171,7 +171,8 @@ func (j *job) do(ctx context.Context) (gone bool, err error) {
 	return p.Trace.ServerGone, nil
 }
 
-// play plays all jobs. The first error ends the others, whose databases are dropped; what could not be dropped is told.
+// play plays all jobs. The first error ends the others, whose databases are dropped; what could not be dropped is
+// told.
 func play(ctx context.Context, all []job) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

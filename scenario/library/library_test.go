@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 // times is how often each scenario is played at each level: the same has to come of it each time.
 var times = flag.Int("times", 1, "play each scenario so often")
 
-// all reads the catalogue but for ReplBug's scenarios, by the files' paths.
+// all returns the catalogue's scenarios by the files' paths, without ReplBug's.
 func all(t *testing.T) map[string]*scenario.Scenario {
 	t.Helper()
 	scenarios := read(t, ".")
@@ -34,7 +34,7 @@ func all(t *testing.T) map[string]*scenario.Scenario {
 	return scenarios
 }
 
-// read reads the scenarios of a directory, by the files' paths.
+// read returns the scenarios of a directory by the files' paths.
 func read(t *testing.T, root string) map[string]*scenario.Scenario {
 	t.Helper()
 	scenarios := make(map[string]*scenario.Scenario)

@@ -83,7 +83,7 @@ var disguises = []disguise{
 	{dbms.MySQL, "1467/HY000", "the same code: ha_innobase::get_auto_increment tells each error of the lock so"},
 }
 
-// isEndedByOthers reports whether an error says that the server ended what others were in the way of.
+// isEndedByOthers reports whether an error says that the server ended a transaction for what others did.
 func isEndedByOthers(engine dbms.Engine, code string) bool {
 	return clashOf(engine.Family(), code) != nil ||
 		slices.ContainsFunc(disguises, func(d disguise) bool { return d.engine == engine && d.code == code })

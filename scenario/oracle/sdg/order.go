@@ -72,8 +72,8 @@ func (g *Graph) Order(r *rand.Rand) []int {
 	return all
 }
 
-// Orders returns the orders that there are, as many as are asked for at most; more says that there are others. The
-// graph has no cycles.
+// Orders returns at most so many of the orders that the graph allows, and reports whether there are more. The graph
+// must have no cycles.
 func (g *Graph) Orders(most int) (all [][]int, more bool) {
 	waits := make(map[int]int) // for how many that do not stand yet
 	for _, n := range g.nodes {
@@ -110,8 +110,8 @@ func (g *Graph) Orders(most int) (all [][]int, more bool) {
 	return all, more
 }
 
-// TransactionsHaveOrder reports whether the transactions themselves have an order: none depends on another that depends
-// on it (the paper's table 4 counts where they do not).
+// TransactionsHaveOrder reports whether the transactions themselves have an order: none depends on another that
+// depends on it (the paper's table 4 counts where they do not).
 func (g *Graph) TransactionsHaveOrder() bool {
 	next := make(map[int]map[int]bool)
 	for _, e := range g.edges {
