@@ -46,7 +46,9 @@ type Scenario struct {
 	InOrder bool `yaml:"in_order,omitempty"`
 	// Closed says that nothing in the statements is left open: no LIMIT chooses among rows that its order does not tell
 	// apart. Of an open scenario oracles compare only how many rows a LIMIT leaves.
-	Closed   bool     `yaml:"closed,omitempty"`
+	Closed bool `yaml:"closed,omitempty"`
+	// Oracle is the one that finds a difference in it, by its name; empty: none is known to.
+	Oracle   string   `yaml:"oracle,omitempty"`
 	Teardown []string `yaml:"teardown,omitempty"` // statements that run after the sessions' own
 	Expect   Outcome  `yaml:"expect,omitempty"`
 	// Outcomes are what is expected on some servers and at some levels; the first that fits counts in place of Expect

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +23,8 @@ import (
 )
 
 const reduceHelp = `Makes a scenario small: fewest transactions, then statements, rows and tables, then simpler SQL, as long as
-its replay on a server still shows the same anomaly. The smaller scenario goes to standard output.
+its replay on a server still shows the same anomaly, or an oracle (--oracle) still finds the same wrong answer. The smaller
+scenario goes to standard output.
 
 FILE is a scenario (docs/scenarios.md) of isotap fuzz or of your own. DIR is the directory of a hunt, whose findings are all
 made small, into that of --out; or a recording, of which a finding is played again (--finding, or the first): on the tables as
@@ -34,7 +34,8 @@ the recording says they were defined, with the rows that earlier transactions wr
 type reducing struct {
 	on                 servers
 	seen               observing
-	isolation, anomaly string
+	isolation          string
+	oracle, anomaly    string // what must stay
 	finding, rows, out string
 	levels             asked[history.Level]
 }
@@ -43,9 +44,10 @@ func reduceCommand() *cobra.Command {
 	o := reducing{seen: observing{mode: predicatesMode, identity: columnsIdentity}}
 	c := &cobra.Command{
 		Use:   "reduce FILE|DIR",
-		Short: "Make a scenario small that shows an anomaly",
+		Short: "Make a scenario small that shows an anomaly or a wrong answer",
 		Long:  reduceHelp,
 		Example: "  isotap reduce --engine mariadb --anomaly 'lost update' found.yaml > small.yaml\n" +
+			"  isotap reduce --engine mariadb --oracle serial wrong.yaml > small.yaml\n" +
 			"  isotap reduce --engine mariadb --out small isotap-fuzz\n" +
 			"  isotap reduce --engine postgres --finding 3980209713b2 ./rec > small.yaml",
 		Args: needs("FILE", 1),
@@ -56,6 +58,8 @@ func reduceCommand() *cobra.Command {
 	f.StringVar(&o.isolation, "isolation", "", "the level to play at; the file's own when not set")
 	f.StringVar(&o.anomaly, "anomaly", "",
 		"what must stay, by isotap's name; when not set the first that the file expects, or else that the replay shows")
+	f.StringVar(&o.oracle, "oracle", "", "what finds what must stay: graph, alone, serial, views or forms; "+
+		"when not set the one that the file names, or else graph")
 	f.StringVar(&o.finding, "finding", "", "of a recording: the finding's id, as isotap analyze prints it")
 	f.StringVar(&o.rows, "rows", "", "of a recording: file of statements, one a line, that make the rows, "+
 		"in place of what was written before")
@@ -108,7 +112,16 @@ func (o *reducing) reduce(c *cobra.Command, s *runner.Runner, sc *scenario.Scena
 	if len(at) != 1 {
 		return fmt.Errorf("%s names no one isolation level that %s has: set --isolation", name, s.Server.Engine)
 	}
-	small, err := reduceTo(c, s, sc, at[0], anomaly)
+	by, err := o.judgeOf(sc)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	var small *scenario.Scenario
+	if by == fuzz.Graph {
+		small, err = reduceTo(c, s, sc, at[0], anomaly)
+	} else {
+		small, err = reduceDifference(c, s, by, sc, at[0])
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -119,6 +132,23 @@ func (o *reducing) reduce(c *cobra.Command, s *runner.Runner, sc *scenario.Scena
 		return writeFile(o.out, small.Write)
 	}
 	return small.Write(c.OutOrStdout())
+}
+
+// judgeOf returns the oracle that tells what must stay of a scenario: that of --oracle, or the one that it names.
+func (o *reducing) judgeOf(sc *scenario.Scenario) (fuzz.Oracle, error) {
+	by, err := oracleOf(sc)
+	if err != nil {
+		return "", err
+	}
+	if o.oracle != "" {
+		if by = fuzz.Oracle(o.oracle); !slices.Contains(fuzz.Oracles(), by) {
+			return "", fmt.Errorf("--oracle: there is no oracle %q: %v", by, fuzz.Oracles())
+		}
+	}
+	if o.anomaly != "" && by != fuzz.Graph {
+		return "", fmt.Errorf("--anomaly is for what the oracle graph finds, and %s finds other things", by)
+	}
+	return by, nil
 }
 
 // reducible is what is to be made small.
@@ -153,7 +183,7 @@ func (o *reducing) read(c *cobra.Command, path string) (*reducible, error) {
 	for _, script := range scripts {
 		name := script[0].File
 		switch {
-		case from.hunt && len(script[0].Expect.Anomalies) == 0:
+		case from.hunt && len(script[0].Expect.Anomalies) == 0 && script[0].Oracle == "":
 			continue // of something abnormal
 		case len(script) != 1:
 			return nil, fmt.Errorf("%s holds %d scenarios, and one is reduced: name one permutation", name, len(script))
@@ -201,7 +231,7 @@ func reduceTo(c *cobra.Command, s *runner.Runner, sc *scenario.Scenario, level h
 		if anomaly != "" && f.Anomaly != anomaly {
 			continue
 		}
-		small, tried, err := fuzz.Reduce(c.Context(), time.Time{}, s.Server.Engine.Family(), sc, level, f.Anomaly,
+		small, tried, err := fuzz.Reduce(c.Context(), s.Server.Engine.Family(), sc, level, f.Anomaly,
 			fuzz.Shows(s, level, fuzz.Like(f.Anomaly, f.Class)))
 		if err != nil {
 			return nil, err
@@ -214,4 +244,16 @@ func reduceTo(c *cobra.Command, s *runner.Runner, sc *scenario.Scenario, level h
 		return nil, fmt.Errorf("its replay at %s shows no anomaly", level)
 	}
 	return nil, fmt.Errorf("its replay at %s does not show %q, but %v", level, anomaly, p.Anomalies())
+}
+
+// reduceDifference makes a script small in which an oracle finds a difference.
+func reduceDifference(c *cobra.Command, s *runner.Runner, by fuzz.Oracle, sc *scenario.Scenario,
+	level history.Level) (*scenario.Scenario, error) {
+	small, d, tried, err := fuzz.ReduceDifference(c.Context(), judgeOn(s), by, sc, level)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "%s: %d statements of %d; %d tries; shown %d times of 10\nwrong: %s\n", small.Scenario.Name,
+		len(small.Scenario.Steps), len(sc.Steps), tried, small.Shown, d)
+	return small.Scenario, nil
 }

@@ -51,9 +51,11 @@ type replaying struct {
 	set       []string
 	oracles   string
 	judged    []fuzz.Oracle
-	wrong     bool             // an oracle says that an answer is
-	played    []*runner.Result // when something is said of all
-	verdicts  []*runner.Judged
+	// ownOracles says that scripts which name an oracle are judged by that one.
+	ownOracles bool
+	wrong      bool             // an oracle says that an answer is
+	played     []*runner.Result // when something is said of all
+	verdicts   []*runner.Judged
 }
 
 // The forms of `isotap replay`'s output.
@@ -94,7 +96,7 @@ func replayCommand() *cobra.Command {
 	f.StringArrayVar(&o.set, "set", nil,
 		"set a variable of the server in every session, as tidb_txn_mode=optimistic; may be repeated")
 	f.StringVar(&o.oracles, "oracle", string(fuzz.Graph),
-		"what judges the scripts, separated by commas, or all: graph says what is found when they are played, alone "+
+		"what judges the scripts, separated by commas, or all, in place of the one that a script names: graph says what is found when they are played, alone "+
 			"holds each transaction against its own statements in autocommit, serial all of them against those, in orders "+
 			"that their dependencies allow, views each statement against itself on what it has to see, "+
 			"forms against itself in other forms")
@@ -125,7 +127,10 @@ func (o *replaying) run(c *cobra.Command, files []string) error {
 	if o.judged, err = parseOracles(o.oracles); err != nil {
 		return err
 	}
-	if o.html != "" && !slices.ContainsFunc(o.judged, func(by fuzz.Oracle) bool { return by != fuzz.Graph }) {
+	if o.ownOracles, err = o.namedOracles(c, scripts); err != nil {
+		return err
+	}
+	if o.html != "" && !o.ownOracles && !slices.ContainsFunc(o.judged, func(by fuzz.Oracle) bool { return by != fuzz.Graph }) {
 		return errors.New("--html needs an --oracle beside graph: of what graph finds isotap analyze writes the page")
 	}
 	onStage, err := o.onStage()
@@ -144,6 +149,23 @@ func (o *replaying) run(c *cobra.Command, files []string) error {
 		return err
 	}
 	return errors.Join(o.sum(c), status.orNil())
+}
+
+// namedOracles reports whether scripts are judged by the oracles that they name: some do, and the command line asks for
+// neither others nor a form that has no place for a verdict.
+func (o *replaying) namedOracles(c *cobra.Command, scripts []script) (bool, error) {
+	named := false
+	for _, sc := range slices.Concat(scripts...) {
+		if sc.Oracle == "" {
+			continue
+		}
+		if _, err := oracleOf(sc); err != nil {
+			return false, err
+		}
+		named = true
+	}
+	return named && !slices.ContainsFunc([]string{"oracle", "compare", "junit", "format", "direct", "expect"},
+		c.Flags().Changed), nil
 }
 
 // onStage returns how scripts are played.
@@ -265,7 +287,11 @@ func (o *replaying) judgeAt(c *cobra.Command, s *runner.Runner, sc *scenario.Sce
 		defer func() { err = errors.Join(err, end()) }()
 		s = own
 	}
-	for _, by := range o.judged {
+	judged := o.judged
+	if o.ownOracles && sc.Oracle != "" {
+		judged = []fuzz.Oracle{fuzz.Oracle(sc.Oracle)}
+	}
+	for _, by := range judged {
 		var differs bool
 		if by == fuzz.Graph {
 			differs, err = o.perform(c, s, sc, level)

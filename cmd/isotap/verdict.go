@@ -1,6 +1,10 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"github.com/isotap/isotap/history"
@@ -13,7 +17,7 @@ import (
 // judge has an oracle judge a scenario at one level, and says what it says.
 func (o *replaying) judge(c *cobra.Command, s *runner.Runner, by fuzz.Oracle, sc *scenario.Scenario,
 	level history.Level) error {
-	v, err := fuzz.Judge(c.Context(), s, by, oracle.Script{Scenario: sc}, level)
+	v, err := judgeOn(s).Verdict(c.Context(), by, oracle.Script{Scenario: sc}, level)
 	if err != nil {
 		return err
 	}
@@ -26,3 +30,15 @@ func (o *replaying) judge(c *cobra.Command, s *runner.Runner, by fuzz.Oracle, sc
 	}
 	return j.Text(c.OutOrStdout())
 }
+
+// oracleOf returns the oracle that a scenario names, [fuzz.Graph] where it names none.
+func oracleOf(sc *scenario.Scenario) (fuzz.Oracle, error) {
+	by := fuzz.Oracle(cmp.Or(sc.Oracle, string(fuzz.Graph)))
+	if !slices.Contains(fuzz.Oracles(), by) {
+		return "", fmt.Errorf("%s: oracle: there is no %q: %v", sc.File, by, fuzz.Oracles())
+	}
+	return by, nil
+}
+
+// judgeOn returns what judges single scripts on a server.
+func judgeOn(s *runner.Runner) *fuzz.Judge { return &fuzz.Judge{Runner: s, Seed: 1} }

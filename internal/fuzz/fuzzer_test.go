@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
@@ -176,7 +175,7 @@ func TestAScenarioIsMadeSmall(t *testing.T) {
 	}
 	s := openStage(t, testdb.MariaDB(t).URL())
 	whole := lostUpdate()
-	small, tried, err := Reduce(t.Context(), time.Time{}, dbms.MySQLFamily, whole, history.ReadCommitted, "lost update",
+	small, tried, err := Reduce(t.Context(), dbms.MySQLFamily, whole, history.ReadCommitted, "lost update",
 		Shows(s, history.ReadCommitted, Like("lost update", "hazard")))
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +184,7 @@ func TestAScenarioIsMadeSmall(t *testing.T) {
 	if err := small.Scenario.Write(&b); err != nil {
 		t.Fatal(err)
 	}
-	if len(small.Scenario.Steps) > 5 || len(small.Scenario.Setup) > 2 || small.Shown < 9 {
+	if len(small.Scenario.Steps) > 5 || len(small.Scenario.Setup) > 2 || small.Shown != replays {
 		t.Errorf("%d tries, shown %d times:\n%s", tried, small.Shown, b.String())
 	}
 }

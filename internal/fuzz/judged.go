@@ -64,36 +64,45 @@ var does = map[Oracle]string{
 // Does says what an oracle that plays scripts does, in words.
 func (o Oracle) Does() string { return does[o] }
 
-// Judge has an oracle judge a script on a runner's server, as a hunt of seed 1 would.
-func Judge(ctx context.Context, s *runner.Runner, by Oracle, script oracle.Script, level history.Level) (*oracle.Verdict,
-	error) {
-	h := &fuzzer{Options: Options{Seed: 1}, runner: s}
-	return h.verdict(ctx, by, script, workload.Isolation{Level: level})
+// A Judge has oracles judge scripts on a server.
+type Judge struct {
+	Runner *runner.Runner
+	// Seed is that of the orders that [Serial] draws: one seed gives a script the same each time.
+	Seed uint64
+	// Play and Record play what is judged in place of the runner, if they are not nil.
+	Play   oracle.Play
+	Record oracle.Record
+}
+
+// Verdict returns what an oracle says of a script at a level.
+func (j *Judge) Verdict(ctx context.Context, by Oracle, s oracle.Script, level history.Level) (*oracle.Verdict, error) {
+	play, record := j.Play, j.Record
+	if play == nil {
+		play = j.Runner.Direct
+	}
+	if record == nil && j.Runner != nil {
+		record = j.Runner.Record
+	}
+	switch by {
+	case Alone:
+		return oracle.Alone(ctx, play, j.Runner.Server, s, level)
+	case Forms:
+		return oracle.Forms(ctx, play, j.Runner.Server, s, level)
+	case Serial:
+		serial := &oracle.Serial{Play: play, Record: record, Server: j.Runner.Server,
+			Random: rand.New(rand.NewPCG(j.Seed, 0))}
+		return serial.Judge(ctx, s, level)
+	case Views:
+		return oracle.Views(ctx, play, j.Runner.Scratch, j.Runner.Server, s, level)
+	}
+	return nil, fmt.Errorf("the oracle %q judges no scripts", by)
 }
 
 // verdict has an oracle judge a script.
 func (h *fuzzer) verdict(ctx context.Context, by Oracle, s oracle.Script, level workload.Isolation) (*oracle.Verdict,
 	error) {
-	play, record := h.play, h.record
-	if play == nil {
-		play = h.runner.Direct
-	}
-	if record == nil && h.runner != nil {
-		record = h.runner.Record
-	}
-	switch by {
-	case Alone:
-		return oracle.Alone(ctx, play, h.runner.Server, s, level.Level)
-	case Forms:
-		return oracle.Forms(ctx, play, h.runner.Server, s, level.Level)
-	case Serial:
-		j := &oracle.Serial{Play: play, Record: record, Server: h.runner.Server,
-			Random: rand.New(rand.NewPCG(h.Seed, 0))} // the same for the same script
-		return j.Judge(ctx, s, level.Level)
-	case Views:
-		return oracle.Views(ctx, play, h.runner.Scratch, h.runner.Server, s, level.Level)
-	}
-	return nil, fmt.Errorf("the oracle %q judges no scripts", by)
+	j := &Judge{Runner: h.runner, Seed: h.Seed, Play: h.play, Record: h.record}
+	return j.Verdict(ctx, by, s, level.Level)
 }
 
 // A JudgedTally counts what an oracle judged at one level that plays scripts.

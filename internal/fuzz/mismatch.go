@@ -49,6 +49,13 @@ func keyOfDifference(by Oracle, d *oracle.Difference, level workload.Isolation) 
 	return key
 }
 
+// script is a scenario that shows a difference, with the level and the oracle that it is played for.
+func (m *Mismatch) script(s *scenario.Scenario) *scenario.Scenario {
+	s = atLevel(s, m.Level)
+	s.Oracle = string(m.Oracle)
+	return s
+}
+
 // mismatch keeps a difference if it is new.
 func (h *fuzzer) mismatch(by Oracle, s oracle.Script, seed uint64, level workload.Isolation, v *oracle.Verdict,
 	d oracle.Difference) error {
@@ -61,8 +68,8 @@ func (h *fuzzer) mismatch(by Oracle, s oracle.Script, seed uint64, level workloa
 		}
 		return nil
 	}
-	m := &Mismatch{Oracle: by, Key: key, Level: level, Seed: seed, Seen: 1, Difference: d, Scenario: atLevel(s.Scenario, level),
-		last: seed}
+	m := &Mismatch{Oracle: by, Key: key, Level: level, Seed: seed, Seen: 1, Difference: d, last: seed}
+	m.Scenario = m.script(s.Scenario)
 	h.tally.Mismatches = append(h.tally.Mismatches, m)
 	h.say("seed %d: %s", seed, key)
 	if h.Dir == "" {
@@ -148,7 +155,7 @@ func (h *fuzzer) take(m *Mismatch, outcome Reduction, small *Reduced, last *show
 		return nil
 	}
 	small.Scenario.Name = m.Key
-	m.Scenario, m.Shown, m.Replays, m.Difference = atLevel(small.Scenario, m.Level), small.Shown, replays, last.difference
+	m.Scenario, m.Shown, m.Replays, m.Difference = m.script(small.Scenario), small.Shown, replays, last.difference
 	if m.File == "" {
 		return nil
 	}
@@ -173,7 +180,7 @@ func (h *fuzzer) smallMismatch(ctx context.Context, m *Mismatch, shows reduce.Sh
 			return nil, tried, err
 		}
 		if ok {
-			return inStages(ctx, h.until, h.runner.Server.Engine.Family(), m.Scenario, shows)
+			return h.reducer().surest(ctx, m.Scenario, shows)
 		}
 	}
 	return nil, attempts, nil
@@ -189,11 +196,14 @@ func (h *fuzzer) showsMismatch(ctx context.Context, m *Mismatch, s *scenario.Sce
 		}
 		return nil, h.alive(ctx) // what was left out was needed
 	}
-	i := slices.IndexFunc(v.Differences, func(d oracle.Difference) bool {
-		return keyOfDifference(m.Oracle, &d, m.Level) == m.Key
-	})
+	return differing(v, m.Oracle, m.Level, m.Key), nil
+}
+
+// differing returns the difference of a kind that a verdict has; nil where it has none.
+func differing(v *oracle.Verdict, by Oracle, level workload.Isolation, key string) *shown {
+	i := slices.IndexFunc(v.Differences, func(d oracle.Difference) bool { return keyOfDifference(by, &d, level) == key })
 	if i < 0 {
-		return nil, nil
+		return nil
 	}
-	return &shown{v, v.Differences[i]}, nil
+	return &shown{v, v.Differences[i]}
 }

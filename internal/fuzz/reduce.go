@@ -23,9 +23,8 @@ import (
 )
 
 const (
-	// replays is how often a reduced scenario is played to say how surely it shows what it does, and surely how many
-	// of them should.
-	replays, surely = 10, 9
+	// replays is how often a reduced scenario is played to say how surely it shows what it does: each of them should.
+	replays = 10
 	// fewTransactions and fewStatements are how large a scenario is at most that is small enough.
 	fewTransactions, fewStatements = 3, 8
 	// patience bounds a stage of one reduction, stages how many there are as long as each makes it smaller.
@@ -305,18 +304,21 @@ func (h *fuzzer) best(ctx context.Context, c *Catch) (best *Reduced, tried int, 
 	return best, tried, nil
 }
 
+// reducer makes scenarios of the server small, as long as there is time.
+func (h *fuzzer) reducer() reducer { return reducer{h.runner.Server.Engine.Family(), h.until} }
+
 // errLate is what ends a reduction that comes too late to begin.
 var errLate = errors.New("there is no time for it any more")
 
 // small reduces a scenario that shows a catch. What stays large as long as the statements are to be of the same kinds
 // may come out small as another of its anomaly.
 func (h *fuzzer) small(ctx context.Context, c *Catch, whole *scenario.Scenario) (*Reduced, int, error) {
-	family, level, anomaly := h.runner.Server.Engine.Family(), c.Level.Level, c.Finding.Anomaly
-	best, tried, err := Reduce(ctx, h.until, family, whole, level, anomaly, Shows(h.runner, level, c.is))
+	level, anomaly := c.Level.Level, c.Finding.Anomaly
+	best, tried, err := h.reducer().anomaly(ctx, whole, level, anomaly, Shows(h.runner, level, c.is))
 	if err != nil || best.good() || late(h.until) {
 		return best, tried, err
 	}
-	other, n, err := Reduce(ctx, h.until, family, best.Scenario, level, anomaly,
+	other, n, err := h.reducer().anomaly(ctx, best.Scenario, level, anomaly,
 		Shows(h.runner, level, Like(anomaly, c.Finding.Class)))
 	if err == nil && other.better(best) {
 		best = other
@@ -435,15 +437,21 @@ func play(ctx context.Context, s *runner.Runner, sc *scenario.Scenario, level hi
 	if err == nil {
 		return p, nil
 	}
+	return nil, answers(ctx, s, err)
+}
+
+// answers returns why a part of a scenario cannot be played: the context's error, or err where the server is not there;
+// nil where something was left out that was needed, as a table or a session's end.
+func answers(ctx context.Context, s *runner.Runner, err error) error {
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 	for range 3 { // a busy machine may keep one connection waiting for too long
 		if _, err = engine.Identify(ctx, s.Target()); err == nil {
-			return nil, nil // what was left out was needed: a table, a session's end
+			return nil
 		}
 	}
-	return nil, fmt.Errorf("play a part of it: %w", err)
+	return fmt.Errorf("play a part of it: %w", err)
 }
 
 // Like returns the test of whether a finding is of an anomaly and class.

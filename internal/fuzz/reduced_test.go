@@ -3,6 +3,7 @@ package fuzz
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -82,11 +83,40 @@ func TestReductionsEndInTime(t *testing.T) {
 		return len(s.Steps) >= 7, nil
 	}
 	began := time.Now()
-	small, _, err := Reduce(t.Context(), began.Add(20*slow), dbms.MySQLFamily, whole, history.ReadCommitted, "lost update", shows)
+	r := reducer{dbms.MySQLFamily, began.Add(20 * slow)}
+	small, _, err := r.anomaly(t.Context(), whole, history.ReadCommitted, "lost update", shows)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if took := time.Since(began); took > 10*time.Second || small.Shown != replays || len(small.Scenario.Steps) >= len(whole.Steps) {
 		t.Errorf("%d steps of %d, shown %d times, in %s", len(small.Scenario.Steps), len(whole.Steps), small.Shown, took)
+	}
+}
+
+// What shows only at times when it is as small as can be is left larger, where that shows each time: three tries in a
+// row are passed by chance now and then, ten hardly.
+func TestReductionsComeToWhatShowsEachTime(t *testing.T) {
+	whole := lostUpdate()
+	for i := range 4 {
+		whole.Steps = append(whole.Steps, scenario.Step{Session: "A", SQL: fmt.Sprintf("SELECT %d", i)})
+	}
+	needed := len(whole.Steps) - 2
+	for _, seldom := range []int{3, 5} { // of so many plays of what is smaller one shows nothing
+		plays := 0
+		shows := func(_ context.Context, s *scenario.Scenario) (bool, error) {
+			if len(s.Steps) >= needed {
+				return true, nil
+			}
+			plays++
+			return plays%seldom > 0, nil
+		}
+		small, _, err := Reduce(t.Context(), dbms.MySQLFamily, whole, history.ReadCommitted, "lost update", shows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(small.Scenario.Steps) != needed || small.Shown != replays {
+			t.Errorf("one play of %d without it: %d steps, shown %d times; %d steps show it each time", seldom,
+				len(small.Scenario.Steps), small.Shown, needed)
+		}
 	}
 }
