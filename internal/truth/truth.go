@@ -16,6 +16,9 @@ import (
 // from the beginning, and another letter before the number where isotap could not see the writer.
 type Token string
 
+// original is what was there from the beginning.
+const original Token = "0"
+
 // Statement returns the number of the statement that left the token; false where isotap could not see it.
 func (t Token) Statement() (int, bool) {
 	number, _, _ := strings.Cut(string(t), ".")
@@ -180,7 +183,7 @@ func (l *Log) DeletedBy(t Token) int {
 // Foreign reports whether what a statement was shown came past isotap, newest of all in some row.
 func (l *Log) Foreign(statement int) bool {
 	return slices.ContainsFunc(l.saw[statement], func(c Chain) bool {
-		if len(c) == 0 || c[len(c)-1] == "0" {
+		if len(c) == 0 || c[len(c)-1] == original {
 			return false
 		}
 		_, seen := c[len(c)-1].Statement()
@@ -269,7 +272,7 @@ func (l *Log) checkUnfound(e Edge) Verdict {
 			switch at := slices.Index(c, m); {
 			case at >= 0 && slices.ContainsFunc(c[at:], func(t Token) bool { _, seen := t.Statement(); return !seen }):
 				verdict = Unknown // a copy of it that others put there is another row
-			case at >= 0, e.Kind == WR && len(c) > 0 && c[len(c)-1] != "0" && l.before[m][c[len(c)-1]]:
+			case at >= 0, e.Kind == WR && len(c) > 0 && c[len(c)-1] != original && l.before[m][c[len(c)-1]]:
 				return False
 			}
 		}
@@ -344,7 +347,7 @@ func (l *Log) isCopyBelow(v, t Token) bool {
 		return false
 	}
 	for older := range l.before[v] {
-		if _, seen := older.Statement(); seen && l.before[t][older] {
+		if _, seen := older.Statement(); (seen || older == original) && l.before[t][older] {
 			return true
 		}
 	}

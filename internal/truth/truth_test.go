@@ -55,6 +55,12 @@ func TestRowsTellWhichDependenciesAreTrue(t *testing.T) {
 	if got := l.Check(Edge{Kind: RW, From: 10, To: 4}); got != Unknown {
 		t.Errorf("a copy was put in the place of another: what came after that is %s", got)
 	}
+	l.Saw(30, []Chain{ParseChain("0,R40.6")})
+	l.Saw(31, []Chain{ParseChain("0,R41.6")})
+	l.Found([]Chain{ParseChain("0,R40.6,32.6"), ParseChain("0,R41.6,33.6")})
+	if got := l.Check(Edge{Kind: RW, From: 30, To: 33}); got != Unknown {
+		t.Errorf("a copy of what was there before all was put in the place of another: what came after that is %s", got)
+	}
 	if l.Foreign(3) || !l.Foreign(10) {
 		t.Error("what came past isotap is not told from what was there")
 	}
