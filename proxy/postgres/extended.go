@@ -43,7 +43,7 @@ func (s *Session) parse(m message) {
 	}
 	s.names.speculative.statements[name] = st
 	if st.form.rewritten && name != "" {
-		s.original(st)
+		s.original(st, nil)
 	}
 	if name != "" {
 		s.keepStars(st)
@@ -80,7 +80,7 @@ func (s *Session) bind(m message) {
 		s.askBeforeEnd(st.form.plan(0))
 	}
 	if p.form = st.form; p.form.script != nil {
-		p.on = s.chooseVariant(b.statement, st, p, m.more > 0)
+		p.on = s.chooseVariant(b.statement, st, p, m.more > 0, s.bindFirst(m, &b, st))
 		s.tryStars(m, &b, st)
 	}
 	if s.cfg.Args && m.more == 0 {
@@ -117,7 +117,7 @@ func (s *Session) bind(m message) {
 func (s *Session) bindForgotten(m message, b *bound, x pendingReply) {
 	on := b.statement
 	if x.statement != nil && x.statement.form.rewritten && s.txn.status != txnFailed {
-		on = s.original(x.statement)
+		on = s.original(x.statement, s.bindFirst(m, b, x.statement))
 	}
 	x.portal = &portal{reason: history.ReasonTooManyNames, forgotten: true}
 	s.expect(x)
@@ -146,7 +146,7 @@ func (s *Session) describe(m message) {
 	if st := s.names.speculative.statements[x.name]; x.kind == pendingDescribeStatement && st != nil &&
 		st.form.rewritten {
 		p := portal{form: st.form}
-		if on = s.chooseVariant(x.name, st, &p, false); on != x.name {
+		if on = s.chooseVariant(x.name, st, &p, false, s.describeFirst(m, x.name)); on != x.name {
 			x.form = &p.form
 		}
 	}

@@ -193,13 +193,16 @@ func (n *names) deallocated(tag, shape string) {
 
 // A variant is another form of a client's statement.
 type variant struct {
-	name string
-	form form
+	name    string
+	form    form
+	segment uint64 // of the pipeline, in which its Parse was sent last
 }
 
-// dropVariant takes a form away that does not stand on the server.
-func (st *statement) dropVariant(name string) {
-	st.variants = slices.DeleteFunc(st.variants, func(b variant) bool { return b.name == name })
+// dropVariant takes a form away that does not stand on the server, as its Parse in that segment was left out. One that
+// was sent once more stays.
+func (st *statement) dropVariant(name string, segment uint64) {
+	st.variants = slices.DeleteFunc(st.variants,
+		func(b variant) bool { return b.name == name && b.segment == segment })
 }
 
 // hasOriginal reports whether the client's own text is a variant of a statement of which something else was made.

@@ -48,6 +48,8 @@ type pendingReply struct {
 	// pendingDescribeStatement describes where it is not what stands under the name.
 	form *form
 	at   int
+	// segment is the one of the pipeline that the message was sent in.
+	segment uint64
 	// copies is how many ends of data the client had sent before the message.
 	copies int
 	// halted is why the server was not sent what the client wrote, but something that it refuses; nil: it was.
@@ -131,7 +133,9 @@ type pipeline struct {
 	due     int
 	// skipping says that the server skips what it is sent, up to the next Sync.
 	skipping bool
-	copyIn   copyIn
+	// segment is the number of the segment that what is sent next is of.
+	segment uint64
+	copyIn  copyIn
 }
 
 // A copyIn is where the data of a COPY FROM STDIN stands. A client may send it ahead, with its end and what
@@ -155,7 +159,7 @@ func (c *copyIn) ended() {
 
 // add puts a reply at the end.
 func (p *pipeline) add(x pendingReply) {
-	x.copies = p.copyIn.sent
+	x.copies, x.segment = p.copyIn.sent, p.segment
 	if len(p.pending) == 0 {
 		p.pending = p.spare[:0]
 	}
@@ -164,6 +168,7 @@ func (p *pipeline) add(x pendingReply) {
 		p.spare = p.pending
 	}
 	if x.kind.endsSegment() {
+		p.segment++
 		p.flush()
 	}
 }
@@ -177,6 +182,12 @@ func (p *pipeline) idle() bool { return len(p.pending) == 0 }
 // betweenSegments reports whether what is sent next begins a segment.
 func (p *pipeline) betweenSegments() bool {
 	return len(p.pending) == 0 || p.pending[len(p.pending)-1].kind.endsSegment()
+}
+
+// behindOthers reports whether a segment is pending before the one that what is sent next is of: an error there may
+// change what the server says here.
+func (p *pipeline) behindOthers() bool {
+	return len(p.pending) > 0 && p.pending[0].segment != p.segment
 }
 
 // runsInSegment reports whether something is pending that runs in the segment that what is sent next is of.
@@ -230,7 +241,7 @@ func (p *pipeline) skip() bool {
 	}
 	for i := range p.pending[:n] {
 		if x := &p.pending[i]; x.of != nil {
-			x.of.dropVariant(x.name)
+			x.of.dropVariant(x.name, x.segment)
 		}
 	}
 	clear(p.pending[:n])

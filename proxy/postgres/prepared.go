@@ -49,7 +49,7 @@ func (s *Session) requestVariant(p *preparation, script *sqlpostgres.Script) {
 		return
 	}
 	s.names.requests = append(s.names.requests,
-		variantRequest{p, variant{s.names.ownName(), form{script: script, rewritten: true}}})
+		variantRequest{p, variant{name: s.names.ownName(), form: form{script: script, rewritten: true}}})
 }
 
 // prepareInHaste has a PREPARE of isotap's own not wait for whoever has locked a table: the client may have something

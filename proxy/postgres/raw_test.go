@@ -175,6 +175,30 @@ var scripts = map[string][]step{
 		"SHOW search_path",
 		"INSERT INTO seen VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET v = 2",
 		"INSERT INTO seen VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET v = 2"),
+	// Nobody knows yet that the block has failed when the statements are sent. They run in another form at the level
+	// that was asked for.
+	"another level in a block that has failed": {
+		send(1, parse("group", grouping),
+			parse("sub", "SELECT id FROM t WHERE EXISTS (SELECT 1 FROM seen WHERE seen.id = t.n) AND id > $1", 23), syncs),
+		query("BEGIN"), query("SELECT 1 FROM t"),
+		send(6, parse("", "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE"), bind("", "", nil), execute("", 0), syncs,
+			bind("", "group", nil), describe(ofPortal, ""), execute("", 0), syncs,
+			bind("p", "sub", nil, "5"), execute("p", 0), syncs, bind("p", "sub", nil, "x"), execute("p", 0), syncs,
+			describe(ofStatement, "group"), syncs, describe(ofStatement, "sub"), syncs),
+		query("ROLLBACK"), query("BEGIN ISOLATION LEVEL SERIALIZABLE"),
+		send(2, bind("p", "sub", nil, "x"), execute("p", 0), syncs, bind("p", "sub", nil, "5"), execute("p", 0), syncs),
+		query("ROLLBACK"),
+		send(4, parse("", "BEGIN ISOLATION LEVEL SERIALIZABLE"), bind("", "", nil), execute("", 0), syncs,
+			bind("p", "sub", nil, "5"), execute("p", 0), describe(ofStatement, "group"), syncs,
+			bind("p", "sub", nil, "5"), execute("p", 0), bind("", "group", nil), execute("", 0), syncs,
+			bind("p", "sub", nil, "x"), syncs),
+		query("ROLLBACK"), query("SET default_transaction_isolation = 'serializable'"),
+		send(1, parse("late", grouping), syncs),
+		query("SET default_transaction_isolation = 'read committed'"),
+		send(3, bind("", "nowhere", nil), bind("", "late", nil), execute("", 0), syncs,
+			bind("", "late", nil), execute("", 0), syncs, describe(ofStatement, "late"), syncs),
+		send(2, parse("", "SELECT nothing"), parse("never", grouping), syncs, bind("", "never", nil), syncs),
+	},
 	"errors": queries("SELECT nothing FROM t", "SELECT * FROM nowhere", "SELEC 1",
 		"SELECT id FROM t WHERE s = 5 + 'ü' + id", "SELECT 1/0 FROM t",
 		"INSERT INTO t VALUES (1, 'twice')", "INSERT INTO seen VALUES (5, 500)", "UPDATE t SET id = 2 WHERE id = 1",
@@ -425,6 +449,9 @@ var scripts = map[string][]step{
 		send(1, parse("", "SELECT '"+strings.Repeat("q", 1<<20)+"' FROM t WHERE id = 1"), bind("", "", nil),
 			execute("", 0), syncs)},
 }
+
+// grouping is rewritten in another way at SERIALIZABLE.
+const grouping = "SELECT d.n, t.s FROM (SELECT n, max(id) AS m FROM t GROUP BY n) d JOIN t ON t.id = d.m"
 
 // oidAbs is the function abs(integer).
 const oidAbs = 1397

@@ -64,7 +64,7 @@ func (s *Session) rebind(name string, reason history.Reason) *portal {
 	if !stands { // neither do its variants
 		st = &statement{text: st.text, types: st.types, form: st.form}
 	}
-	on := s.original(st)
+	on := s.original(st, nil)
 	original.on = on
 	s.expect(pendingReply{kind: pendingBind, own: true, silent: true, name: name, from: b.statement, portal: &original})
 	s.sendBind(message{body: p.kept}, &b, on, widened(b.codes, p.of.cut))

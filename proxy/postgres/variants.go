@@ -16,8 +16,8 @@ import (
 // changed, be they those that isotap added. So the client's own text is a variant of what was made of it, prepared at
 // the same time: it runs once the tables are others than then, or where the role may not read what is hidden, or
 // the message is too long to have anything added at its end. For another level of the transaction, or another role,
-// another form is made.
-func (s *Session) chooseVariant(name string, st *statement, p *portal, long bool) string {
+// another form is made. first is what variantNamed takes.
+func (s *Session) chooseVariant(name string, st *statement, p *portal, long bool, first func()) string {
 	p.plan = p.form.plan(0)
 	script, env := st.form.script, s.envOf(st)
 	if s.planner != nil && s.settings.known && !s.settings.stale {
@@ -33,14 +33,14 @@ func (s *Session) chooseVariant(name string, st *statement, p *portal, long bool
 	case p.reason.IsZero() && s.txn.status != txnFailed && !long && s.adapts(st, env):
 		p.form = form{script: script, rewritten: script.Pieces != nil}
 		p.plan = p.form.plan(0)
-		return s.variantNamed(st, p.form)
+		return s.variantNamed(st, p.form, first)
 	}
 	p.reason = cmp.Or(p.reason, history.ReasonPreparedBefore)
 	if s.txn.status == txnFailed || !st.form.rewritten {
 		return name // in a failed transaction nothing can be prepared, and all is refused
 	}
 	p.form = form{script: st.form.script, reason: p.reason}
-	return s.original(st)
+	return s.original(st, first)
 }
 
 // obstacle returns the reason why no form of a statement may run but the client's own, whatever the tables are; empty
@@ -92,25 +92,49 @@ func sameTypes(a, b *sqlpostgres.Plan) bool {
 }
 
 // original returns the name under which the client's own text of a statement stands on the server.
-func (s *Session) original(st *statement) string {
-	return s.variantNamed(st, form{script: st.form.script})
+func (s *Session) original(st *statement, first func()) string {
+	return s.variantNamed(st, form{script: st.form.script}, first)
 }
 
 // variantNamed returns the name under which that form of a statement stands on the server. It is prepared, unseen
 // by the client, when it does not.
-func (s *Session) variantNamed(st *statement, f form) string {
-	for _, other := range st.variants {
-		if other.form.rewritten == f.rewritten && other.form.bare == f.bare &&
-			(!f.rewritten || sameForm(other.form.script, f.script)) {
-			return other.name
+//
+// first is not nil where an earlier segment is not answered yet, of which nobody knows whether it will fail. What was
+// to be prepared in that one is prepared once more, and first is called before: it has the server say what it has
+// against the client's message, in whose place it would have something against isotap's Parse.
+func (s *Session) variantNamed(st *statement, f form, first func()) string {
+	for i := range st.variants {
+		other := &st.variants[i]
+		if !other.is(&f) {
+			continue
 		}
+		if first != nil && other.segment != s.pipeline.segment && s.names.confirmed.statements[other.name] == nil {
+			first()
+			s.closeOwn(other.name)
+			s.prepareVariant(st, other)
+		}
+		return other.name
 	}
-	name := s.names.ownName()
-	st.variants = append(st.variants, variant{name, f})
-	s.expect(pendingReply{kind: pendingParse, own: true, silent: true, name: name,
-		statement: &statement{form: f}, of: st})
-	s.sendParse(name, st, &f)
-	return name
+	if first != nil {
+		first()
+	}
+	st.variants = append(st.variants, variant{name: s.names.ownName(), form: f})
+	made := &st.variants[len(st.variants)-1]
+	s.prepareVariant(st, made)
+	return made.name
+}
+
+// is reports whether a variant has that form.
+func (v *variant) is(f *form) bool {
+	return v.form.rewritten == f.rewritten && v.form.bare == f.bare && (!f.rewritten || sameForm(v.form.script, f.script))
+}
+
+// prepareVariant sends the Parse of a variant.
+func (s *Session) prepareVariant(st *statement, v *variant) {
+	v.segment = s.pipeline.segment
+	s.expect(pendingReply{kind: pendingParse, own: true, silent: true, name: v.name,
+		statement: &statement{form: v.form}, of: st})
+	s.sendParse(v.name, st, &v.form)
 }
 
 // closeVariants closes the variants of a statement; nil is none.
@@ -153,7 +177,7 @@ func (s *Session) keepStars(st *statement) {
 		anotherQuery.Match(st.text) {
 		return
 	}
-	s.variantNamed(st, form{script: st.form.script, bare: true})
+	s.variantNamed(st, form{script: st.form.script, bare: true}, nil)
 }
 
 // tryStars has the server look at the client's own text of a statement whose stars may have come to stand for other
@@ -173,15 +197,39 @@ func (s *Session) tryStars(m message, b *bound, st *statement) {
 	case script.Plain != nil && slices.Equal(script.Plain.Pieces, st.form.script.Plain.Pieces):
 		return
 	}
-	name := st.variants[at].name
-	s.expect(pendingReply{kind: pendingBind, own: true, silent: true, name: starsPortal, from: name,
-		portal: &portal{form: st.variants[at].form, on: name}})
+	s.tryBind(m, b, starsPortal, st.variants[at].name, st.variants[at].form)
+}
+
+// tryBind has the server bind a statement to the parameters of a client's Bind, in a portal that is closed at once.
+func (s *Session) tryBind(m message, b *bound, name, on string, f form) {
+	s.expect(pendingReply{kind: pendingBind, own: true, silent: true, name: name, from: on,
+		portal: &portal{form: f, on: on}})
 	out, start := beginMessage(s.toServer, msgBind)
-	out = append(append(append(out, starsPortal...), 0), name...)
+	out = append(append(append(out, name...), 0), on...)
 	out = append(append(out, 0), m.body[b.head:b.results]...)
 	s.toServer = endMessage(append(out, 0, 0), start)
-	s.expect(pendingReply{kind: pendingClose, own: true, silent: true, closes: ofPortal, name: starsPortal})
-	s.toServer = appendNamed(s.toServer, msgClose, ofPortal, starsPortal)
+	s.expect(pendingReply{kind: pendingClose, own: true, silent: true, closes: ofPortal, name: name})
+	s.toServer = appendNamed(s.toServer, msgClose, ofPortal, name)
+}
+
+// bindFirst returns what has the server bind what stands under the client's name before a variant of it is prepared,
+// for chooseVariant; nil where it need not.
+func (s *Session) bindFirst(m message, b *bound, st *statement) func() {
+	if m.more > 0 || !s.pipeline.behindOthers() {
+		return nil
+	}
+	return func() { s.tryBind(m, b, b.portal, b.statement, st.form) }
+}
+
+// describeFirst is the same for a Describe.
+func (s *Session) describeFirst(m message, name string) func() {
+	if !s.pipeline.behindOthers() {
+		return nil
+	}
+	return func() {
+		s.expect(pendingReply{kind: pendingDescribeStatement, own: true, silent: true, name: name})
+		s.toServer = append(s.toServer, m.raw...)
+	}
 }
 
 // sendParse sends the statement's text in that form under a name.
