@@ -101,7 +101,7 @@ func (s *Session) holdHead(x *exchange) {
 func (s *Session) maskDefinition(x *exchange, definition []byte) bool {
 	c := &x.mask
 	atEnd := x.left <= x.hidden
-	if !atEnd && s.isOwn(x, definition) {
+	if !atEnd && (s.isOwn(x, definition) || x.wasMasked()) {
 		c.columns = append(c.columns, x.fields-x.left)
 		c.wrong = c.wrong || len(c.columns) > x.carries && s.dialect != sqlmysql.TiDB
 	}
@@ -194,6 +194,12 @@ func (s *Session) isOwn(x *exchange, definition []byte) bool {
 		return false
 	}
 	return !holdsColumn(bytes.ToLower(s.clientText(x)))
+}
+
+// wasMasked reports whether the definition at hand is that of a column which was isotap's when the statement was
+// prepared. The result that a cursor opens comes from a temporary table: the names that its columns had may be gone.
+func (x *exchange) wasMasked() bool {
+	return x.cursor && x.stmt != nil && x.stmt.rewritten && slices.Contains(x.prepared.masked, x.fields-x.left)
 }
 
 // clientText is the text of the statement as the client wrote it, whose reply the exchange reads.

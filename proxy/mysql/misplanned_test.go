@@ -100,12 +100,13 @@ func executes(reply []byte, cursor bool) []byte {
 // TestWrongPlansColumnsDoNotReachClients has plans that ask for columns which they do not know of. The client gets
 // what it gets directly; the statement is recorded as unobserved, and goes unchanged from then on, in all sessions.
 func TestWrongPlansColumnsDoNotReachClients(t *testing.T) {
-	const rowID, renamed = "`t`.isotap_rowid", "under a name that is not isotap's"
+	const rowID = "`t`.isotap_rowid"
 	for name, spoil := range map[string]func(*sqlmysql.Plan) *sqlmysql.Plan{
 		"carried, before its own": spoiled(", "+rowID, ", "+rowID+" AS isotap_carried_1, "+rowID),
 		"before the client's":     spoiled("SELECT id", "SELECT isotap_rowid, id"),
 		"under an expression":     spoiled("SELECT id", "SELECT UPPER(isotap_wlist), id"),
-		renamed:                   spoiled("SELECT id", "SELECT isotap_wlist AS x, id"),
+		// A cursor's temporary table has forgotten where its columns are from.
+		"under a name that is not isotap's": spoiled("SELECT id", "SELECT isotap_wlist AS x, id"),
 		"and the client's last": spoiled("SELECT id",
 			"SELECT isotap_rowid, isotap_wlist, isotap_rowid, isotap_wlist, id"),
 	} {
@@ -137,9 +138,6 @@ func TestWrongPlansColumnsDoNotReachClients(t *testing.T) {
 					t.Errorf("prepared it gets\n%q\ndirectly\n%q", got, want)
 				}
 				again := direct.hears(prepare)
-				if name == renamed {
-					return // a cursor's temporary table has forgotten where its columns are from
-				}
 				for _, cursor := range []bool{false, true} {
 					if want, got := direct.hears(executes(again, cursor)), through.hears(executes(got,
 						cursor)); !bytes.Equal(got, want) {

@@ -164,6 +164,7 @@ func (s *Session) maskPrepared(x *exchange, definition []byte) bool {
 		return false
 	}
 	x.masked++
+	x.prepared.masked = append(x.prepared.masked, x.fields-x.left)
 	if x.masked == x.carries+1 && s.dialect != sqlmysql.TiDB {
 		s.misplanned(x.prepared.plan)
 	}

@@ -24,6 +24,7 @@ type prepared struct {
 	plan      *sqlmysql.Plan
 	env       sqlmysql.Session // that the plan holds for
 	rewritten bool
+	masked    []int  // its columns that the client does not see, as they were described, but for those at the end
 	params    int    // that the client knows of
 	types     []byte // of the client's parameters, two bytes each, as last bound
 	long      []bool // parameters that came by COM_STMT_SEND_LONG_DATA
