@@ -24,6 +24,7 @@ func TestConditionsAreThoseOfTheClientsStatement(t *testing.T) {
 		"DELETE FROM t WHERE id = 'abc'",
 		"SELECT CAST('a' AS SIGNED), CAST('b' AS SIGNED)",
 		"SET sort_buffer_size = 1",
+		"UPDATE t SET s = REPEAT('x', 30), v = CAST('a' AS SIGNED), id = 1 WHERE id = 2", // warnings, and an error
 		"DO 1",
 	}
 	questions := []string{

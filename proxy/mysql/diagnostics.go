@@ -180,21 +180,25 @@ const maxRaised = 10_000
 // maxSignalled is how many characters of a message SIGNAL takes.
 const maxSignalled = 128
 
-// raising returns a statement that leaves conditions like the kept ones: the same one, when it is alone or
-// there is an error, otherwise as many.
-func (c *conditions) raising() string {
+// raising returns a statement that leaves conditions like the kept ones, for a statement that asks so: the same one,
+// when it is alone, otherwise as many. An error among several is the same one where it is asked for what it says, and
+// where their number is asked for, the only error.
+func (c *conditions) raising(asked sqlmysql.Conditions) string {
 	n := len(c.kept)
 	if n == 0 {
 		return "DO 0"
 	}
 	last := c.kept[n-1]
 	failed := string(last.level) == "Error"
-	if n > 1 && !failed {
+	if n > 1 && (!failed || asked == sqlmysql.CountsConditions || asked == sqlmysql.ShowsCount) {
 		b := []byte("DO CAST('' AS SIGNED)")
-		for range min(max(n, c.raised), maxRaised) - 1 {
+		for range min(max(n, c.raised), maxRaised) - 2 {
 			b = append(b, ",CAST('' AS SIGNED)"...)
 		}
-		return string(b)
+		if failed {
+			return string(append(b, ",(SELECT 1 UNION SELECT 2)"...))
+		}
+		return string(append(b, ",CAST('' AS SIGNED)"...))
 	}
 	state := sqlstateWarning
 	if failed && len(c.state) == len(state) {

@@ -82,15 +82,18 @@ func TestConditionsAreRaisedAgain(t *testing.T) {
 	failure := condition{[]byte("Error"), []byte("1048"), []byte("null")}
 	for name, test := range map[string]struct {
 		conditions conditions
+		asked      sqlmysql.Conditions
 		want       string
 	}{
-		"none":         {conditions{}, "DO 0"},
-		"one warning":  {conditions{kept: []condition{warning}}, "SIGNAL SQLSTATE '01000' SET MYSQL_ERRNO = 1265"},
-		"two warnings": {conditions{kept: []condition{warning, warning}}, "DO CAST('' AS SIGNED),CAST('' AS SIGNED)"},
+		"none":         {want: "DO 0"},
+		"one warning":  {conditions{kept: []condition{warning}}, 0, "SIGNAL SQLSTATE '01000' SET MYSQL_ERRNO = 1265"},
+		"two warnings": {conditions{kept: []condition{warning, warning}}, 0, "DO CAST('' AS SIGNED),CAST('' AS SIGNED)"},
 		"an error behind a warning": {conditions{kept: []condition{warning, failure}, state: "23000"},
-			"SIGNAL SQLSTATE '23000' SET MYSQL_ERRNO = 1048"},
+			sqlmysql.KeepsConditions, "SIGNAL SQLSTATE '23000' SET MYSQL_ERRNO = 1048"},
+		"an error behind two, counted": {conditions{kept: []condition{warning, warning, failure}, state: "23000"},
+			sqlmysql.CountsConditions, "DO CAST('' AS SIGNED),CAST('' AS SIGNED),(SELECT"},
 	} {
-		if got := test.conditions.raising(); !strings.HasPrefix(got, test.want) {
+		if got := test.conditions.raising(test.asked); !strings.HasPrefix(got, test.want) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

@@ -119,7 +119,7 @@ func (s *Session) restoreConditions(plan *sqlmysql.Plan) (wait bool) {
 		}
 	}
 	s.counts.rowCountGone, s.counts.foundRowsGone = true, true
-	s.sendQuery(&exchange{}, s.conditions.raising())
+	s.sendQuery(&exchange{}, s.conditions.raising(plan.Session.Conditions))
 	return false
 }
 

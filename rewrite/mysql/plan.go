@@ -278,6 +278,8 @@ const (
 	CountsConditions
 	// KeepsConditions: a statement that leaves them as they are, such as GET DIAGNOSTICS.
 	KeepsConditions
+	// ShowsCount: likewise, and it tells how many there are, as SHOW COUNT(*) does.
+	ShowsCount
 	// ListsConditions: likewise, and its rows are the conditions: SHOW WARNINGS, SHOW ERRORS.
 	ListsConditions
 )

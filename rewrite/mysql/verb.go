@@ -449,8 +449,10 @@ func (v verb) nativeCall(i int) bool {
 // diagnostics reports whether the statement asks about the one before it.
 func (v verb) diagnostics() {
 	switch {
-	case v.is(0, "GET"), v.is(0, "SHOW") && v.is(1, "COUNT"):
+	case v.is(0, "GET"):
 		v.p.Session.ReadsDiagnostics, v.p.Session.Conditions = true, KeepsConditions
+	case v.is(0, "SHOW") && v.is(1, "COUNT"):
+		v.p.Session.ReadsDiagnostics, v.p.Session.Conditions = true, ShowsCount
 	case v.is(0, "SHOW") && v.is(1, "WARNINGS", "ERRORS"):
 		v.p.Session.ReadsDiagnostics, v.p.Session.Conditions = true, ListsConditions
 	}
