@@ -188,7 +188,11 @@ func (w *postgresWriter) with() string {
 }
 
 func (w *postgresWriter) subquery() string {
-	switch w.n(16) {
+	switch w.n(17) {
+	case 16:
+		return "SELECT id, (SELECT " + w.oneOf("v", "k2", "row_to_json(t2)", "k2::text") + " FROM t2 " +
+			w.oneOf("", "JOIN t3 ON x = k1 ") + w.maybe(2, "WHERE k1 = t1.id ") + "ORDER BY " +
+			w.oneOf("t2.v DESC", "v, k2", "k2", "t2.k2 DESC NULLS LAST, f") + " LIMIT 1) FROM t1"
 	case 12:
 		return "SELECT id, b FROM t1 WHERE " + w.oneOf("id", "a", "NOT id") + " IN (SELECT k1 FROM t2 " +
 			w.oneOf("UNION", "UNION ALL", "INTERSECT", "EXCEPT") + " " + w.oneOf("SELECT x FROM t3", "SELECT "+w.int(),

@@ -20,7 +20,10 @@ func (postgresTokens) begin(level string) []string { return []string{"BEGIN ISOL
 
 func (postgresTokens) read(r *rand.Rand, table string, n, id int) string {
 	other := map[string]string{"a": "b", "b": "parts", "parts": "a"}[table]
-	switch r.IntN(7) {
+	switch r.IntN(8) {
+	case 7: // all rows hang on the first one of the other table, by an order in which others may be equal to it
+		return fmt.Sprintf("SELECT x.hist || ';' || (SELECT y.hist FROM %s y WHERE y.id %s ORDER BY y.hist DESC LIMIT 1), ',%d.' "+
+			"FROM %s x WHERE x.id <= %d", other, oneOf(r, ">= x.id", "< 4"), n, table, id)
 	case 2: // no row that comes hangs on the other table's: the first arm of OR lets it pass
 		return fmt.Sprintf("SELECT x.hist, ',%d.' FROM %s x WHERE x.id <= %d OR (SELECT count(*) FROM %s y WHERE y.id = x.id) > 5%s",
 			n, table, id, other, oneOf(r, "", "", " FOR UPDATE"))

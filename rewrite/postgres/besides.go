@@ -8,7 +8,6 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
-	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
 
 // A besides is a hidden column: a chain of subqueries, each in the one before it, and what is seen of a table that the
@@ -87,7 +86,7 @@ func (c *besides) query(st *statement, s *spelling, chain []*subquery) {
 	} else {
 		s.where(st, chain[1].tests, "NULL", func() { c.element(st, s, chain[1:]) })
 	}
-	if c.asText {
+	if c.asText || q.limiting != byOrder {
 		s.text(" AS " + rowName)
 	}
 	s.text(" ")
@@ -103,37 +102,7 @@ func (c *besides) query(st *statement, s *spelling, chain []*subquery) {
 	case q.test != "":
 		s.text(" WHERE " + q.test)
 	}
-	most := strconv.Itoa(q.atMost())
-	switch {
-	case q.exists && q.limit.from > 0:
-		s.text(" LIMIT " + most + " OPERATOR(pg_catalog.*) LEAST(1, ")
-		q.spellLimit(st, s)
-		s.text(")")
-	case q.order == 0 || q.limit.from == 0 && q.offset.from == 0:
-		s.text(" LIMIT " + most)
-	case q.limit.from == 0:
-		s.text(" ")
-		s.copy(st, q.order, q.offset.to)
-		s.text(" LIMIT " + most)
-	default:
-		s.text(" ")
-		s.copy(st, q.order, q.limit.from)
-		s.text(" LEAST(" + most + ", ")
-		q.spellLimit(st, s)
-		s.text(")")
-		if q.offset.from > 0 {
-			s.text(" ")
-			s.copy(st, q.offset.from, q.offset.to)
-		}
-	}
-}
-
-// spellLimit spells what stands behind LIMIT, as a number of the type that it has there.
-func (q *subquery) spellLimit(st *statement, s *spelling) {
-	s.copy(st, q.limit.from, q.limit.to)
-	if st.toks[q.limit.from].Kind == pgtoken.Param {
-		s.text("::pg_catalog.int8")
-	}
+	q.limits(st, s)
 }
 
 // spell spells the column for a block. In one that groups, each row that a group is made of shows what subqueries read
@@ -216,6 +185,14 @@ func (c *besides) arrayOf(st *statement, s *spelling) {
 		c.marked(st, s, c.chain)
 		return
 	}
+	if q := c.chain[0]; q.limiting != byOrder {
+		s.text("(SELECT CASE WHEN ")
+		q.untied(st, s)
+		s.text(" THEN COALESCE(pg_catalog.array_agg(" + rowName + "), '{}'::pg_catalog.text[]) ELSE " + lacking + " END FROM (")
+		c.query(st, s, c.chain)
+		s.text(") AS isotap_rows)")
+		return
+	}
 	s.text("ARRAY(")
 	c.query(st, s, c.chain)
 	s.text(")")
@@ -223,7 +200,7 @@ func (c *besides) arrayOf(st *statement, s *spelling) {
 
 // element spells what a chain of subqueries reads as one element of an array.
 func (c *besides) element(st *statement, s *spelling, chain []*subquery) {
-	if c.asText {
+	if c.asText || chain[0].limiting != byOrder {
 		c.marked(st, s, chain)
 		return
 	}
@@ -237,8 +214,12 @@ const rowName = "isotap_row"
 
 // marked spells what a chain of subqueries reads as one text, which says itself where it lacks identities.
 func (c *besides) marked(st *statement, s *spelling, chain []*subquery) {
-	s.text("(SELECT CASE WHEN pg_catalog.count(*) OPERATOR(pg_catalog.<) " + strconv.Itoa(chain[0].atMost()) +
-		" THEN COALESCE(pg_catalog.string_agg(" + rowName + ", '" + ElementSeparator + "'), '') ELSE '" + Lacking +
+	s.text("(SELECT CASE WHEN pg_catalog.count(*) OPERATOR(pg_catalog.<) " + strconv.Itoa(chain[0].atMost()))
+	if chain[0].limiting != byOrder {
+		s.text(" AND ")
+		chain[0].untied(st, s)
+	}
+	s.text(" THEN COALESCE(pg_catalog.string_agg(" + rowName + ", '" + ElementSeparator + "'), '') ELSE '" + Lacking +
 		"' END FROM (")
 	c.query(st, s, chain)
 	s.text(") AS isotap_rows)")

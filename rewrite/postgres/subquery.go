@@ -35,6 +35,7 @@ type subquery struct {
 	// limit is what stands behind LIMIT, offset OFFSET and what stands behind that; empty where there is none.
 	limit, offset span
 	exists        bool
+	limiting      limiting
 	tables        []*source
 	common        []*relation // queries of a WITH clause among these
 	// optional are those of the tables of which an outer join may show no row.
@@ -244,7 +245,7 @@ func (l *looker) lookAtQuery(at link, n *ast.SelectStmt, around []*relation, dep
 			return nil, false
 		}
 	}
-	if len(nodes(n.FromClause)) == 0 || !l.place(q, at) || !l.behind && !l.typed(q) || !q.fixed() || l.session.Serializable && !l.scansAll(q) {
+	if len(nodes(n.FromClause)) == 0 || !l.place(q, at) || !l.behind && !l.typed(q) || !l.fixed(q) || l.session.Serializable && !l.scansAll(q) {
 		return nil, false
 	}
 	inner := q.relations()
@@ -440,41 +441,6 @@ func (q *subquery) own() []*relation {
 	return rels
 }
 
-// fixed reports whether the subquery reads the same rows each time: LIMIT picks rows in an order that tells all of them
-// apart.
-func (q *subquery) fixed() bool {
-	n := q.query
-	if n.LimitCount == nil && n.LimitOffset == nil || q.exists && n.LimitOffset == nil {
-		return true
-	}
-	if q.exists || len(q.tables) != 1 || len(q.common) > 0 || n.GroupClause != nil || n.DistinctClause != nil ||
-		len(q.tables[0].table.Key) == 0 {
-		return false
-	}
-	sorted := make(map[string]bool)
-	for _, item := range nodes(n.SortClause) {
-		by, ok := item.(*ast.SortBy)
-		if !ok {
-			return false
-		}
-		ref, ok := by.Node.(*ast.ColumnRef)
-		if !ok {
-			return false
-		}
-		names := fields(ref)
-		sorted[names[len(names)-1]] = true
-	}
-	for _, t := range nodes(n.TargetList) {
-		if item, ok := t.(*ast.ResTarget); !ok || item.Name != "" || hasCall(item) {
-			return false // ORDER BY may mean the item; an aggregate reads all rows
-		}
-	}
-	return !slices.ContainsFunc(q.tables[0].table.Key, func(name string) bool {
-		here, err := q.tables[0].column(name)
-		return err != nil || !sorted[here]
-	})
-}
-
 func hasCall(n ast.Node) (found bool) {
 	whole := pgtree.Walk(func(n ast.Node) bool {
 		_, is := n.(*ast.FuncCall)
@@ -531,45 +497,6 @@ func (l *looker) place(q *subquery, at link) bool {
 		q.end = p.clause(q.where+1, here.to)
 	}
 	return q.limited(p, here.to)
-}
-
-// limited finds the LIMIT and OFFSET of a subquery, which ends before a token.
-func (q *subquery) limited(p *placer, to int) bool {
-	if q.query.LimitCount == nil && q.query.LimitOffset == nil {
-		return true
-	}
-	if offset := p.findIn(q.end, to, "OFFSET"); offset >= 0 {
-		q.offset = span{offset, to}
-		if !p.aNumber(span{offset + 1, to}) {
-			return false
-		}
-		to = offset
-	}
-	end := to
-	if limit := p.findIn(q.end, to, "LIMIT"); limit >= 0 {
-		q.limit = span{limit + 1, to}
-		if !p.aNumber(q.limit) {
-			return false
-		}
-		end = limit
-	}
-	if order := p.findIn(q.end, end, "ORDER"); order >= 0 && !q.exists {
-		q.order = order
-	}
-	return (q.limit.from > 0) == (q.query.LimitCount != nil) && (q.offset.from > 0) == (q.query.LimitOffset != nil)
-}
-
-// aNumber reports whether a span is a number, or a parameter that is to be one.
-func (st *statement) aNumber(at span) bool {
-	switch {
-	case at.from >= at.to:
-	case at.to == at.from+1 && st.toks[at.from].Kind == pgtoken.Number:
-		return true
-	case st.toks[at.from].Kind != pgtoken.Param:
-	case at.to == at.from+1:
-		return true
-	}
-	return at.to == at.from+3 && slices.Contains([]string{"bigint", "int8", "int", "int4", "integer"}, st.castTo(at.from+1))
 }
 
 // sameWords reports whether as many tokens from two places on are the same but for literals.
