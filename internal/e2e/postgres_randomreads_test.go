@@ -188,7 +188,14 @@ func (w *postgresWriter) with() string {
 }
 
 func (w *postgresWriter) subquery() string {
-	switch w.n(17) {
+	switch w.n(18) {
+	case 17:
+		inner := "SELECT id, b FROM t1 WHERE " + w.oneOf("EXISTS (SELECT FROM t2 WHERE k1 = t1.id)", "a IN (SELECT x FROM t3)",
+			"id > (SELECT min(v) FROM t2) OR a IN (SELECT v FROM t2 WHERE k1 = t1.id)")
+		return w.oneOf("SELECT count(*) FROM ("+inner+") q", "SELECT q.b, e FROM ("+inner+") q JOIN t3 ON x = q.id",
+			"SELECT q.*, e FROM ("+inner+" ORDER BY id LIMIT 3) q LEFT JOIN t3 ON x = q.id",
+			"WITH q AS MATERIALIZED ("+inner+") SELECT * FROM q", "WITH q AS ("+inner+") SELECT q.id, k2 FROM q JOIN t2 ON k1 = q.id",
+			"WITH q AS ("+inner+") SELECT q.id, p.id FROM q JOIN q p ON p.id >= q.id", "SELECT DISTINCT q.b FROM ("+inner+") q")
 	case 16:
 		return "SELECT id, (SELECT " + w.oneOf("v", "k2", "row_to_json(t2)", "k2::text") + " FROM t2 " +
 			w.oneOf("", "JOIN t3 ON x = k1 ") + w.maybe(2, "WHERE k1 = t1.id ") + "ORDER BY " +

@@ -20,10 +20,18 @@ func (postgresTokens) begin(level string) []string { return []string{"BEGIN ISOL
 
 func (postgresTokens) read(r *rand.Rand, table string, n, id int) string {
 	other := map[string]string{"a": "b", "b": "parts", "parts": "a"}[table]
-	switch r.IntN(8) {
-	case 7: // all rows hang on the first one of the other table, by an order in which others may be equal to it
-		return fmt.Sprintf("SELECT x.hist || ';' || (SELECT y.hist FROM %s y WHERE y.id %s ORDER BY y.hist DESC LIMIT 1), ',%d.' "+
-			"FROM %s x WHERE x.id <= %d", other, oneOf(r, ">= x.id", "< 4"), n, table, id)
+	switch r.IntN(9) {
+	case 7: // the row hangs on the first one of the other table, by an order in which others may be equal to it
+		return fmt.Sprintf("SELECT x.hist || coalesce(';' || (SELECT y.hist FROM %s y WHERE y.id %s ORDER BY %s LIMIT 1), ''), ',%d.' "+
+			"FROM %s x WHERE x.id = %d", other, oneOf(r, ">= x.id", "< 4", "= x.id"),
+			oneOf(r, "y.hist DESC", "length(y.hist)", "y.hist, y.id"), n, table, id)
+	case 8: // what a query in FROM, or of the WITH clause, finds by a subquery
+		return fmt.Sprintf(oneOf(r, "SELECT d.hist, ',%[1]d.' FROM (SELECT x.id, x.hist FROM %[2]s x WHERE "+
+			"(SELECT count(*) FROM %[3]s y WHERE y.id = -x.id) < 1) d JOIN (VALUES (1)) v (n) ON n < 2 WHERE d.id <= %[4]d",
+			"SELECT DISTINCT d.hist || ';' || y.hist || ';' || y.hist, d.id, ',%[1]d.' FROM (SELECT x.id, x.hist FROM %[2]s x "+
+				"WHERE x.id IN (SELECT z.id FROM %[3]s z)) d JOIN %[3]s y ON y.id = d.id WHERE d.id <= %[4]d",
+			"WITH w AS MATERIALIZED (SELECT x.hist || ';' || (SELECT y.hist || ';' || y.hist FROM %[3]s y WHERE y.id = x.id) AS hist, x.id "+
+				"FROM %[2]s x WHERE EXISTS (SELECT FROM %[3]s y WHERE y.id = x.id)) SELECT w.hist, ',%[1]d.' FROM w WHERE id <= %[4]d"), n, table, other, id)
 	case 2: // no row that comes hangs on the other table's: the first arm of OR lets it pass
 		return fmt.Sprintf("SELECT x.hist, ',%d.' FROM %s x WHERE x.id <= %d OR (SELECT count(*) FROM %s y WHERE y.id = x.id) > 5%s",
 			n, table, id, other, oneOf(r, "", "", " FOR UPDATE"))

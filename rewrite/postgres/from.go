@@ -193,9 +193,7 @@ func (w *walker) derived(n *ast.RangeSubselect, nullable bool) error {
 		w.lateral++
 		defer func() { w.lateral-- }()
 	}
-	if !n.Lateral && w.onlyItem() {
-		w.alone[query] = aloneInFrom
-	}
+	w.alone[query] = w.stands(n, query, nullable)
 	blocks, err := w.lateralBlocks(n.Lateral, query)
 	if err != nil {
 		return err
@@ -314,6 +312,11 @@ func (w *walker) take(rel *relation, shows []*sight, nullable bool) {
 		switch {
 		case here.single:
 			here.text = here.exprs[0] + "[1]"
+		case s.within != nil:
+			here.text = ""
+			if !s.unbounded && !s.source.Whole {
+				here.text = "pg_catalog.array_to_string(" + here.exprs[0] + ", '" + ElementSeparator + "')"
+			}
 		case here.source.Array:
 			here.again(w.joined)
 			here.source.Whole = here.source.Whole || rel.whole

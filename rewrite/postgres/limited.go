@@ -85,12 +85,15 @@ var forEachRow = map[string]bool{"row_to_json": true, "to_json": true, "to_jsonb
 	"jsonb_build_object": true, "json_build_array": true, "jsonb_build_array": true, "concat": true, "concat_ws": true,
 	"format": true, "to_char": true, "date_trunc": true, "date_part": true, "extract": true, "age": true, "timezone": true}
 
-// ofEachRow reports whether all functions in a select list are such.
+// ofEachRow reports whether all functions in a select list are such, outside of subqueries.
 func ofEachRow(list *ast.NodeList) bool {
 	so := true
 	whole := pgtree.Walk(func(n ast.Node) bool {
-		if call, ok := n.(*ast.FuncCall); ok {
-			name := lastName(call.Funcname)
+		switch n := n.(type) {
+		case *ast.SubLink:
+			return false
+		case *ast.FuncCall:
+			name := lastName(n.Funcname)
 			so = so && (immutable[name] || forEachRow[name])
 		}
 		return so

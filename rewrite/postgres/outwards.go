@@ -6,21 +6,25 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/pgtree"
 )
 
 // Subqueries in the WHERE clause of a query in FROM, or of the WITH clause, are run again in that query's select list.
 // It passes what they read outwards, as it does with its rows' identities. A row of the statement hangs on them as one
-// of theirs does. That is for a query that is all there is in the statement's FROM clause: what bounds the time is
-// volatile, and the server joins no table with the tables of a query that has such a column.
+// of theirs does. What bounds the time is volatile, and the server joins no table with the tables of a query that has
+// such a column. So it stands in the query where that is all that there is in the statement's FROM clause, or where the
+// server computes it apart in any case. Elsewhere it stands in the statement's own list, if the server makes the query
+// one with that.
 
-// A standing is how a query stands alone in the FROM clause of the statement.
+// A standing is how a query stands in the FROM clause of the statement.
 type standing uint8
 
-// Where it stands: there itself, or its name alone, in whose place the server puts it.
 const (
-	notAlone standing = iota
-	aloneInFrom
-	aloneByName
+	notAlone    standing = iota
+	aloneInFrom          // there is nothing else
+	aloneByName          // its name is all there is, in whose place the server puts it
+	oneWithIt            // it is joined, or grouped: the server makes it one with the statement
+	apart                // the server computes it by itself: it has a LIMIT, or is a query of WITH that stays one
 )
 
 // onlyItem reports whether the walker is at the only item of the statement's FROM clause.
@@ -28,19 +32,89 @@ func (w *walker) onlyItem() bool {
 	return w.tree != nil && w.around == w.tree && w.tree.Op == ast.SETOP_NONE && !w.joined
 }
 
+// stands returns how a query in FROM stands there.
+func (w *walker) stands(n *ast.RangeSubselect, query *ast.SelectStmt, nullable bool) standing {
+	switch {
+	case n.Lateral || w.lateral > 0:
+		return notAlone
+	case query.LimitCount != nil || query.LimitOffset != nil:
+		return apart
+	case w.onlyItem() && !w.collects():
+		return aloneInFrom
+	case w.inStatement() && !nullable:
+		return oneWithIt
+	}
+	return notAlone
+}
+
+// inStatement reports whether the walker is in the statement's FROM clause.
+func (w *walker) inStatement() bool {
+	return w.tree != nil && w.around == w.tree && w.tree.Op == ast.SETOP_NONE
+}
+
+// collects reports whether a row of the statement stands for several.
+func (r *reading) collects() bool {
+	n := r.tree
+	u, err := r.inspect(n.TargetList, n.SortClause)
+	return err != nil || u.aggregate || n.GroupClause != nil || n.HavingClause != nil || n.DistinctClause != nil
+}
+
+// standsByName returns how a query of the WITH clause stands where a FROM clause first names it.
+func (w *walker) standsByName(c *common, nullable bool) standing {
+	switch {
+	case c.recursive:
+	case w.staysApart(c):
+		return apart
+	case !c.once || c.def.Ctematerialized == ast.CTEMaterializeAlways || !w.inStatement() || nullable:
+	case w.onlyItem() && !w.collects():
+		return aloneByName
+	default:
+		return oneWithIt
+	}
+	return notAlone
+}
+
+// staysApart reports whether the server surely computes a query of the statement's WITH clause by itself: it is to be
+// materialized, or is named several times.
+func (r *reading) staysApart(c *common) bool {
+	tree, ok := r.stmt.(*ast.SelectStmt)
+	if !ok || tree != r.tree || tree.WithClause == nil || c.def.Ctematerialized == ast.CTEMaterializeNever {
+		return false
+	}
+	defined, seen, times := 0, false, 0
+	for _, item := range nodes(tree.WithClause.Ctes) {
+		if item == ast.Node(c.def) {
+			seen = true
+		} else if seen {
+			times += mentions(item, c.def.Ctename)
+		}
+	}
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		if def, ok := n.(*ast.CommonTableExpr); ok && def.Ctename == c.def.Ctename {
+			defined++
+		}
+		return true
+	}, tree)
+	body := *tree
+	body.WithClause = nil
+	times += mentions(&body, c.def.Ctename)
+	return whole && seen && defined == 1 && (times > 1 || c.def.Ctematerialized == ast.CTEMaterializeAlways)
+}
+
 // lookWithin has a block in the statement's FROM clause show what the subqueries of its WHERE clause read. It reports
 // whether that is so for all that read tables.
 func (r *reading) lookWithin(b *block, u *usage, sc *scope) bool {
 	n := b.n
 	at := r.alone[n]
-	if at == notAlone || !r.barred[n].IsZero() || r.of != nil || len(r.parts) > 0 || r.session.Serializable ||
+	if at == notAlone || !r.barred[n].IsZero() || r.of != nil || len(r.parts) > 0 || r.stmt != ast.Stmt(r.tree) ||
+		r.tree.Op != ast.SETOP_NONE || r.session.Serializable ||
 		!r.runsSubqueriesAgain() || locks(r.tree) || b.grouped || b.unique || u.reachesOut(b.rels) || u.unsure ||
-		u.volatile || hasSubquery(n.TargetList) || beyond(n.SortClause, b.columns()) || !r.plansAlike(b, u, at) {
+		u.volatile || n.DistinctClause != nil || beyond(n.SortClause, b.columns()) || !r.plansAlike(b, u, at) {
 		return false
 	}
-	others, err := r.inspect(n.DistinctClause, n.FromClause, n.WindowClause, n.SortClause, n.LimitCount, n.LimitOffset)
+	others, err := r.inspect(n.FromClause, n.WindowClause, n.SortClause, n.LimitCount, n.LimitOffset)
 	s, here := seeker{planner: r.planner}, r.places.queries[n]
-	if err != nil || others.subquery ||
+	if err != nil || others.subquery || !s.list(n.TargetList, span{here.from + 1, here.listEnd + 1}) ||
 		!s.seek(n.WhereClause, r.places.whereClause(here.listEnd+1, here.to), ofAll, nil) {
 		return false
 	}
@@ -54,7 +128,7 @@ func (r *reading) lookWithin(b *block, u *usage, sc *scope) bool {
 	for _, c := range l.found {
 		s := &sight{source: c.source(b), exprs: []string{""}, types: []string{"pg_catalog.text[]"}, within: n,
 			spelled: c.spell(r, b)}
-		if at == aloneByName && !s.source.Whole { // what is volatile the server does not put in the place of a name
+		if (at == aloneByName || at == oneWithIt) && !s.source.Whole { // what is volatile stays where it stands
 			s.spelled, s.unbounded = c.array(r.st), true
 		}
 		b.sights = append(b.sights, s)
@@ -62,14 +136,20 @@ func (r *reading) lookWithin(b *block, u *usage, sc *scope) bool {
 	return true
 }
 
-// plansAlike reports whether a volatile column in the block's list has the server do no more, and meet no other error.
-// A query in FROM it does not make one with the statement then: what the statement asks of its rows is asked of them as
-// before, unless that is a subquery's, and its list is made for each of them. One that only a name stands for has no
-// volatile column, and the server must make it one with the statement.
+// plansAlike reports whether a column in the block's list has the server do no more, and meet no other error. A query in
+// FROM it does not make one with the statement where the column is volatile: what the statement asks of its rows is
+// asked of them as before, unless that is a subquery's, and its list is made for each of them. Where the column is not,
+// the server must make the query one with the statement. Subqueries in its list it surely evaluates where it computes
+// the query by itself, and so all columns of a query of WITH.
 func (r *reading) plansAlike(b *block, u *usage, at standing) bool {
 	n, around := b.n, r.tree.WhereClause
-	if at == aloneByName {
-		return n.SortClause == nil && n.LimitCount == nil && n.LimitOffset == nil && !u.window && !hasCall(n.TargetList)
+	switch at {
+	case apart:
+		return !u.window && ofEachRow(n.TargetList) && n.WithClause == nil &&
+			(!hasSubquery(n.TargetList) || n.LimitCount == nil && n.LimitOffset == nil)
+	case aloneByName, oneWithIt:
+		return n.SortClause == nil && n.LimitCount == nil && n.LimitOffset == nil && n.WithClause == nil &&
+			!u.window && ofEachRow(n.TargetList) && !hasSubquery(n.TargetList)
 	}
 	var links []link
 	return !mayFail(n.TargetList) && conjuncts(around, &links) && !failing(false, around) &&
@@ -77,15 +157,22 @@ func (r *reading) plansAlike(b *block, u *usage, at standing) bool {
 		!slices.ContainsFunc(links, func(l link) bool { return !l.harmless() })
 }
 
-// passes bars what a query in the FROM clause shows of its subqueries where the block makes one row of several, and
-// bounds the time that it takes elsewhere.
+// passes has what a query in the FROM clause shows of its subqueries be bounded in time where nothing there does. Where
+// the block makes one row of several, it is to be collected.
 func (b *block) passes() error {
 	for _, s := range b.sights {
-		switch {
-		case s.within == nil:
-		case b.grouped || b.unique:
-			return &queryRefusal{s.within, history.ReasonSubquery}
-		case s.unbounded:
+		if s.within == nil {
+			continue
+		}
+		if b.grouped || b.unique {
+			if s.source.Whole {
+				return &queryRefusal{s.within, history.ReasonSubquery}
+			}
+			s.text = "pg_catalog.array_to_string(" + s.exprs[0] + ", '" + ElementSeparator + "')"
+			if s.unbounded {
+				s.text = boundedFrom + s.text + " ELSE '" + Lacking + "' END"
+			}
+		} else if s.unbounded {
 			s.exprs = []string{boundedFrom + s.exprs[0] + boundedTo}
 		}
 	}

@@ -387,7 +387,7 @@ func (l *looker) named(q *subquery, c *common, n *ast.RangeVar, at link) bool {
 	if err != nil || len(rel.sights) == 0 && (len(u.reads) > 0 || u.function) ||
 		rel.grouped() && !rel.whole && (q.query.WhereClause != nil || q.query.LimitCount != nil) ||
 		slices.ContainsFunc(q.relations(), func(o *relation) bool { return o.ref == rel.ref }) ||
-		slices.ContainsFunc(rel.sights, func(s *sight) bool { return s.text == "" || s.within != nil }) {
+		slices.ContainsFunc(rel.sights, func(s *sight) bool { return s.text == "" }) {
 		return false
 	}
 	q.common = append(q.common, rel)
@@ -405,7 +405,7 @@ func (l *looker) reads(sc *scope, at link) bool {
 		for _, c := range sc.common {
 			u, err := l.inspect(&ast.SubLink{Subselect: c.def.Ctequery})
 			written := func(name string) bool { return name != c.def.Ctename && mentions(c.def.Ctequery, name) > 0 }
-			if err != nil || u.function || u.volatile || slices.ContainsFunc(l.silent, written) || locks(c.def.Ctequery) || !toItsEnd && l.mayFail(c.def.Ctequery) {
+			if err != nil || u.function || u.volatile || slices.ContainsFunc(l.silent, written) || locks(c.def.Ctequery) || !toItsEnd && l.mayFailBut(c.def.Ctequery) {
 				return false
 			}
 		}

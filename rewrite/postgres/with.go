@@ -110,7 +110,7 @@ func (w *walker) common(c *common, n *ast.RangeVar, nullable bool) error {
 		return nil
 	case !c.known:
 		w.ask(c.def.Ctequery.(*ast.SelectStmt), rel.ref, c.def.Aliascolnames)
-		if err := w.define(c); err != nil {
+		if err := w.define(c, nullable); err != nil {
 			return err
 		}
 	}
@@ -127,12 +127,10 @@ func (w *walker) common(c *common, n *ast.RangeVar, nullable bool) error {
 }
 
 // define looks at the query of a common table expression.
-func (w *walker) define(c *common) error {
+func (w *walker) define(c *common, nullable bool) error {
 	query := c.def.Ctequery.(*ast.SelectStmt)
 	c.known, c.looking = true, true
-	if c.once && !c.recursive && c.def.Ctematerialized != ast.CTEMaterializeAlways && w.onlyItem() {
-		w.alone[query] = aloneByName
-	}
+	w.alone[query] = w.standsByName(c, nullable)
 	defer func() { c.looking = false }()
 	blocks, err := w.query(query, c.sc)
 	if err != nil {

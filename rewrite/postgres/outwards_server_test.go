@@ -1,0 +1,78 @@
+package postgres
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/isotap/isotap/history"
+)
+
+// TestQueriesInFromKeepTheirPlans has the columns that show what subqueries of queries in FROM, and of the WITH clause,
+// read add no node to a plan but their own.
+func TestQueriesInFromKeepTheirPlans(t *testing.T) {
+	tw := newTwins(t)
+	run(t, tw.proxied, `INSERT INTO item SELECT i, 'i' || i, i % 700, i % 90 FROM generate_series(4, 5000) i;
+		INSERT INTO orders SELECT i, i % 4000, i % 30, 'o' FROM generate_series(5, 5000) i;
+		INSERT INTO loose SELECT i, 'l' FROM generate_series(1, 900) i; CREATE INDEX of_item ON orders (item_id); ANALYZE`)
+	for _, of := range []string{
+		"SELECT d.id FROM (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d JOIN loose ON a = d.id + 0",
+		"SELECT d.id FROM (SELECT id FROM item WHERE id IN (SELECT o.item_id FROM orders o WHERE o.qty > 7)) d, loose WHERE a = d.id AND b = 'l' ORDER BY b, d.id LIMIT 9",
+		"SELECT d.id, x.qty FROM (SELECT id, stock FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d LEFT JOIN orders x ON x.item_id = d.stock WHERE d.id < 40",
+		"SELECT count(*) FROM (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d WHERE d.id < 800",
+		"SELECT l.b, d.id FROM loose l LEFT JOIN (SELECT i.id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = i.id) ORDER BY i.stock, i.id LIMIT 20) d ON d.id = l.a",
+		"WITH w AS (SELECT id, stock FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) SELECT w.id, a FROM w JOIN loose ON a = w.stock WHERE w.id = 7",
+		"WITH w AS (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) SELECT a.id FROM w a JOIN w b ON b.id = a.id + 1 WHERE a.id < 90",
+		"WITH w AS MATERIALIZED (SELECT id, (SELECT max(o.qty) FROM orders o WHERE o.item_id = item.id) AS m FROM item WHERE stock = 3) SELECT * FROM w WHERE m > 2",
+	} {
+		script := tw.rewriter.Plan(of, tw.session)
+		if p := script.Statements[0]; p.Observation != history.Exact {
+			t.Errorf("%s: %v", of, p.Reason)
+		}
+		want, got := planOf(t, tw, of), planOf(t, tw, string(script.Append(nil)))
+		if got != want {
+			t.Errorf("%s\nis planned as\n%snot as\n%s", of, got, want)
+		}
+	}
+}
+
+// planOf returns the nodes of a statement's plan, but for those of subqueries that are not joined.
+func planOf(t *testing.T, tw *twins, text string) string {
+	t.Helper()
+	replies, failure := run(t, tw.proxied, "EXPLAIN (FORMAT JSON) "+text)
+	if failure != nil {
+		t.Fatalf("%s: %v", text, failure)
+	}
+	var plans []struct{ Plan map[string]any }
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(replies[0].Rows[0][0], "=")), &plans); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	var add func(node map[string]any, depth int)
+	add = func(node map[string]any, depth int) {
+		name, _ := node["Subplan Name"].(string)
+		if parent := node["Parent Relationship"]; parent == "SubPlan" || parent == "InitPlan" && !strings.HasPrefix(name, "CTE") {
+			return
+		}
+		inner, _ := node["Plans"].([]any)
+		if node["Node Type"] == "Result" { // what is volatile is computed behind a sort
+			for _, n := range inner {
+				add(n.(map[string]any), depth)
+			}
+			return
+		}
+		fmt.Fprint(&b, strings.Repeat("  ", depth))
+		for _, of := range []string{"Node Type", "Join Type", "Strategy", "Relation Name", "Index Name", "CTE Name"} {
+			if v, ok := node[of]; ok {
+				fmt.Fprint(&b, v, " ")
+			}
+		}
+		fmt.Fprintln(&b)
+		for _, n := range inner {
+			add(n.(map[string]any), depth+1)
+		}
+	}
+	add(plans[0].Plan, 0)
+	return strings.ReplaceAll(b.String(), "Index Only", "Index") // as wherever a row's identity is asked for
+}
