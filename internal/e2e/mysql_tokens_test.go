@@ -23,7 +23,11 @@ func (mysqlTokens) begin(level string) []string {
 
 func (mysqlTokens) read(r *rand.Rand, table string, n, id int) string {
 	other := map[string]string{"a": "b", "b": "parts", "parts": "a"}[table]
-	switch r.IntN(6) {
+	switch r.IntN(7) {
+	case 1: // the row hangs on the other table's, and that on its own in a subquery within
+		return fmt.Sprintf("SELECT CONCAT_WS(';', x.hist, (SELECT CONCAT_WS(';', s.hist, s.hist, s.hist) FROM %[3]s AS s WHERE s.id = x.id)), ',%[1]d.' "+
+			"FROM %[2]s AS x WHERE x.id >= %[4]d AND x.id IN (SELECT p.id FROM %[3]s AS p WHERE p.id > 0 AND EXISTS (SELECT 1 FROM %[3]s AS q WHERE q.id = p.id))",
+			n, table, other, id)
 	case 0:
 		return fmt.Sprintf("SELECT CONCAT_WS(';', x.hist, (SELECT s.hist FROM %s AS s WHERE s.id = x.id)), ',%d.' FROM %s AS x "+
 			"WHERE x.id >= %d%s", other, n, table, id, oneOf(r, "", "", " FOR UPDATE", " LOCK IN SHARE MODE"))

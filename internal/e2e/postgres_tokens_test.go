@@ -97,7 +97,15 @@ func (q postgresTokens) write(r *rand.Rand, table string, n, id int) (text strin
 // its own; or ON CONFLICT with subqueries in what it assigns and in its condition.
 func (postgresTokens) writeBySubquery(r *rand.Rand, table string, n, id int) string {
 	other := oneOf(r, map[string]string{"a": "b", "b": "a"}[table], "parts")
-	switch r.IntN(8) {
+	switch r.IntN(10) {
+	case 8: // what the query of an INSERT reads by a WITH clause of its own
+		const with, insert = "WITH q AS (SELECT y.hist FROM %[3]s y WHERE y.id >= %[4]d) ", "INSERT INTO %[1]s (id, hist, seen) "
+		return fmt.Sprintf(oneOf(r, with+insert, insert+with)+"SELECT %[4]d, ',%[2]d.%[4]d', string_agg(q.hist, ';') FROM q "+
+			"ON CONFLICT DO NOTHING RETURNING hist || '|' || coalesce(seen, '')", table, n, other, id)
+	case 9: // by subqueries, behind a LIMIT that leaves out no row
+		return fmt.Sprintf("INSERT INTO %[1]s (id, hist, seen) SELECT %[4]d, ',%[2]d.%[4]d', (SELECT z.hist FROM %[3]s z WHERE z.id = y.id) "+
+			"FROM %[3]s y WHERE y.id = %[4]d AND EXISTS (SELECT FROM %[3]s v WHERE v.id = y.id) LIMIT 3 "+
+			"ON CONFLICT DO NOTHING RETURNING hist || '|' || seen || ';' || seen || ';' || seen", table, n, other, id)
 	case 5: // one row hangs on the other table's, by the value that it has before
 		return fmt.Sprintf("UPDATE %s x SET hist = hist || ',%d.' || id, seen = CASE id WHEN %[4]d THEN (SELECT "+
 			"string_agg(y.hist, ';') FROM %[3]s y WHERE y.hist < x.hist) END WHERE id = %[4]d OR id < %[4]d AND "+

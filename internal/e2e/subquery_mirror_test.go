@@ -108,7 +108,9 @@ func drawSubqueries(t *rapid.T) string {
 		return one("SELECT k1 FROM t2", "SELECT k1 FROM t2 WHERE v > 1", "SELECT v FROM t2", "SELECT x FROM t3",
 			"SELECT x FROM t3 WHERE x = t1.id", "SELECT k1 FROM t2 WHERE v = t1.a", "SELECT k1 FROM t2, t3 WHERE x = k1",
 			"SELECT MAX(x) FROM t3", "SELECT id FROM t1 AS s WHERE s.b = t1.b",
-			"SELECT k1 FROM t2 WHERE k2 = 'p' AND v > 1", "SELECT x FROM t3 WHERE e = 'p' AND x = t1.id", "SELECT k1 FROM t2 WHERE k2 = t1.b ORDER BY k1")
+			"SELECT k1 FROM t2 WHERE k2 = 'p' AND v > 1",
+			"SELECT k1 FROM t2 WHERE EXISTS (SELECT 1 FROM t3 WHERE x = k1)", "SELECT x FROM t3 WHERE x IN (SELECT k1 FROM t2 WHERE v > 1)",
+			"SELECT o.k1 FROM t2 AS p, t1 AS o2 JOIN t2 AS o ON o.k1 = o2.id WHERE p.v = o.v AND NOT EXISTS (SELECT * FROM t3 WHERE x = o2.id AND e = 'p')", "SELECT x FROM t3 WHERE e = 'p' AND x = t1.id", "SELECT k1 FROM t2 WHERE k2 = t1.b ORDER BY k1")
 	}
 	joined := rapid.Bool().Draw(t, "joined")
 	test := func() string {

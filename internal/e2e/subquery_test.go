@@ -155,6 +155,33 @@ func TestSubqueriesAreObservedAsFarAsTheyShow(t *testing.T) {
 	holdSubqueries(t, b.txns(), subqueryCases)
 }
 
+// TestSubqueriesWithinSubqueriesAreObserved has them in conditions that each row of the one around meets.
+func TestSubqueriesWithinSubqueriesAreObserved(t *testing.T) {
+	testdb.Only(t, "others' are not looked into", "mariadb", testdb.MariaDB118.Name, testdb.MySQL.Name)
+	b := newBench(t, nil, append(notes(), "CREATE TABLE part (id INT PRIMARY KEY, n INT)", "INSERT INTO part VALUES (1, 1), (2, 2), (3, 3)",
+		"CREATE TABLE word (n INT PRIMARY KEY, w VARCHAR(9))", "INSERT INTO word VALUES (1, 'x'), (3, NULL), (7, 'y')")...)
+	c, direct := b.conn(b.through), b.conn(b.direct)
+	cases := []subqueryCase{
+		{"SELECT k FROM doc WHERE id IN (SELECT doc FROM note WHERE note.id < 2 AND doc IN (SELECT p.n FROM part p))", "exact, 6 reads"},
+		{"SELECT (SELECT COUNT(*) FROM note n WHERE n.doc = doc.id AND n.id < 9 AND EXISTS (SELECT * FROM part p JOIN word w ON w.n = p.n WHERE p.n = n.id)) FROM doc",
+			"exact, 8 reads"},
+		{"SELECT k FROM doc WHERE NOT EXISTS (SELECT 1 FROM note m WHERE m.doc = doc.id AND NOT EXISTS (SELECT 1 FROM part p WHERE p.n = m.doc))", "exact, 2 reads"},
+		{"SELECT k FROM doc WHERE id NOT IN (SELECT m.doc FROM note m, word WHERE m.id = word.n AND EXISTS (SELECT 1 FROM part p WHERE p.id = m.id))", "exact, 7 reads"},
+		{"SELECT k FROM doc WHERE id IN (SELECT doc FROM note WHERE note.id = 0 AND EXISTS (SELECT 1 FROM part p WHERE n = doc))", "exact, 3 reads"},
+		{"SELECT k FROM doc WHERE id IN (SELECT doc FROM note WHERE id = 0 AND EXISTS (SELECT 1 FROM part p WHERE n = doc))", "inexact (subquery), 1 reads"},
+		{"SELECT k FROM doc WHERE id IN (SELECT doc FROM note WHERE note.id = 0 AND EXISTS (SELECT 1 FROM part p))", "inexact (subquery), 1 reads"},
+		{"SELECT k FROM doc WHERE id IN (SELECT doc FROM note WHERE note.id = 0 AND doc IN (SELECT w FROM word))", "inexact (subquery), 0 reads"},
+		{"SELECT k FROM doc WHERE id IN (SELECT doc FROM note WHERE note.id < 2 AND (doc = 7 OR doc IN (SELECT n FROM part)))", "inexact (subquery), 2 reads"},
+	}
+	for _, s := range cases {
+		if want, got := answer(t.Context(), direct, s.sql), answer(t.Context(), c, s.sql); got != want {
+			t.Errorf("%s: through the proxy %s, want %s", s.sql, got, want)
+		}
+	}
+	c.Close()
+	holdSubqueries(t, b.txns(), cases)
+}
+
 // TestSubqueriesOfLockingReadsLockNothing has another transaction hold the rows that a locking read's subqueries read,
 // and change them before it reads again.
 func TestSubqueriesOfLockingReadsLockNothing(t *testing.T) {

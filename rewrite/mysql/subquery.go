@@ -340,9 +340,7 @@ func (pl *planner) logic(e ast.ExprNode, l *listener, links *[]link) bool {
 // look returns the columns that show what a subquery of a block reads.
 func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 	n := at.query
-	if n.Kind != ast.SelectStmtKindSelect || n.From == nil || n.With != nil || n.LockInfo != nil || n.TableHints != nil ||
-		n.SelectIntoOpt != nil || n.Limit != nil && !(at.exists && plainLimit(n.Limit)) || merges(n.From.TableRefs) ||
-		hasSubquery(n.Fields) || !innerJoins(n.From.TableRefs) {
+	if !plainQuery(at) {
 		return nil, false
 	}
 	srcs := flatten(n.From.TableRefs)
@@ -350,7 +348,8 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 		return nil, false
 	}
 	query, ok := pl.cutOut(n)
-	if !ok || !pl.harmless(n, append(slices.Clone(srcs), b.srcs...)) {
+	within, silent := pl.harmlessBut(n, append(slices.Clone(srcs), b.srcs...))
+	if !ok || !silent {
 		return nil, false
 	}
 	whole := !refersTo(n, srcs, b.srcs)
@@ -371,7 +370,16 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 	for _, s := range srcs {
 		found = append(found, &besides{of: s, node: n, equal: equal, query: query.pieces(), whole: whole})
 	}
-	return found, true
+	inner, ok := pl.lookWithin(n, within, srcs, query, b, whole)
+	return append(found, inner...), ok
+}
+
+// plainQuery reports whether a subquery reads tables alone, by joins of which each row has one of each table.
+func plainQuery(at *link) bool {
+	n := at.query
+	return n.Kind == ast.SelectStmtKindSelect && n.From != nil && n.With == nil && n.LockInfo == nil && n.TableHints == nil &&
+		n.SelectIntoOpt == nil && (n.Limit == nil || at.exists && plainLimit(n.Limit)) && !merges(n.From.TableRefs) &&
+		!hasSubquery(n.Fields) && innerJoins(n.From.TableRefs)
 }
 
 // baseSources finds the tables of a FROM clause. It reports whether there is nothing else, under names of their own.
@@ -470,19 +478,24 @@ func (pl *planner) cutOut(n *ast.SelectStmt) (c clauses, ok bool) {
 // harmless reports whether a query's conditions cannot fail, nor be the reason for a warning, whatever rows they are
 // evaluated for: the server may come to other rows, and to the same ones another number of times.
 func (pl *planner) harmless(n *ast.SelectStmt, srcs sources) bool {
+	within, ok := pl.harmlessBut(n, srcs)
+	return ok && len(within) == 0
+}
+
+// harmlessBut reports so but for subqueries that it returns.
+func (pl *planner) harmlessBut(n *ast.SelectStmt, srcs sources) (within []link, ok bool) {
 	l := listener{srcs: srcs, bodies: pl.nesting.bodies}
-	var all []ast.ExprNode
-	if n.Where != nil {
-		all = append(all, n.Where)
-	}
+	all := parts(n.Where, nil)
 	ons(n.From.TableRefs, &all)
-	for _, e := range all {
+	for i, e := range all {
 		var p pure
-		if e.Accept(&p); p.other || !l.truth(e) || !pl.copyParams(e, &l) {
-			return false
+		if at, is := existence(e); is && i < len(parts(n.Where, nil)) {
+			within = append(within, at)
+		} else if e.Accept(&p); p.other || !l.truth(e) || !pl.copyParams(e, &l) {
+			return nil, false
 		}
 	}
-	return true
+	return within, true
 }
 
 // ons collects the conditions of joins.
