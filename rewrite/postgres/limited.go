@@ -101,8 +101,8 @@ func ofEachRow(list *ast.NodeList) bool {
 	return so && whole
 }
 
-// ofTables reports whether a name in ORDER BY surely is that of a column of the subquery's tables, and not of an item of
-// its select list, which goes by the name of what it is made of: id::text is called id.
+// ofTables reports whether a name in ORDER BY surely is that of a column of the subquery's tables, and not of an item
+// of its select list, which goes by the name of what it is made of: id::text is called id.
 func (q *subquery) ofTables(ref *ast.ColumnRef) bool {
 	names := fields(ref)
 	name := names[len(names)-1]

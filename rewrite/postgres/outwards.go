@@ -136,8 +136,8 @@ func (r *reading) lookWithin(b *block, u *usage, sc *scope) bool {
 	return true
 }
 
-// plansAlike reports whether a column in the block's list has the server do no more, and meet no other error. A query in
-// FROM it does not make one with the statement where the column is volatile: what the statement asks of its rows is
+// plansAlike reports whether a column in the block's list has the server do no more, and meet no other error. A query
+// in FROM it does not make one with the statement where the column is volatile: what the statement asks of its rows is
 // asked of them as before, unless that is a subquery's, and its list is made for each of them. Where the column is not,
 // the server must make the query one with the statement. Subqueries in its list it surely evaluates where it computes
 // the query by itself, and so all columns of a query of WITH.
