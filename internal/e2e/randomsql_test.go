@@ -30,6 +30,8 @@ type randomStatement struct {
 	params   []any // int64, string
 	// ordered says that its rows come in an order that the statement itself settles.
 	ordered bool
+	// converts says that it compares texts with numbers: the server warns as often as its plan has it compare.
+	converts bool
 }
 
 // A chooser makes the choices of a writer of random SQL.
