@@ -19,11 +19,34 @@ const NamePrefix = "isotap_"
 // numbered, as isotap_1 is.
 const (
 	// PartsColumn holds what the parts of a WITH clause tell that write, WrittenColumn what one of them does, and
-	// PresentColumn whether a row is one of the client's (PostgreSQL).
+	// PresentColumn whether a row is one of the client's (PostgreSQL). Of a statement that went within a SELECT, and is
+	// none itself, its name goes on with the verb: see [PresentColumnOf].
 	PartsColumn   = "isotap_parts"
 	WrittenColumn = "isotap_written"
 	PresentColumn = "isotap_present"
 )
+
+// presentVerbs are what PresentColumn's name goes on with, by what the statement's command tag begins with.
+var presentVerbs = map[string]string{"SELECT ": "", "INSERT 0 ": "_insert", "UPDATE ": "_update", "DELETE ": "_delete",
+	"MERGE ": "_merge"}
+
+// PresentColumnOf is [PresentColumn] of a statement whose command tag begins with that.
+func PresentColumnOf(tag string) string { return PresentColumn + presentVerbs[tag] }
+
+// TagOfPresent returns what the command tag of a statement begins with that has a column of that name, which is
+// [PresentColumn] or one of a verb; ok is false for other names.
+func TagOfPresent(name string) (tag string, ok bool) {
+	verb, ok := strings.CutPrefix(name, PresentColumn)
+	if !ok {
+		return "", false
+	}
+	for tag, of := range presentVerbs {
+		if of == verb {
+			return tag, true
+		}
+	}
+	return "", false
+}
 
 // IsColumn reports whether a column of a result has a name under which isotap adds columns that are not the client's.
 // The columns of tables, [RowIDColumn] and [WListColumn], are not among them: a client may ask for these.
@@ -37,7 +60,10 @@ func IsColumn(name string) bool {
 		return false
 	}
 	switch name {
-	case PartsColumn, WrittenColumn, PresentColumn:
+	case PartsColumn, WrittenColumn:
+		return true
+	}
+	if _, present := TagOfPresent(name); present {
 		return true
 	}
 	return strings.HasPrefix(name, CarriedPrefix) || rest != "" && strings.Trim(rest, "0123456789") == ""

@@ -28,6 +28,8 @@ type resultInProgress struct {
 	swallow bool              // the client gets no rows at all
 	cut     []int             // columns of isotap's before the hidden ones, which the client does not see either
 	wrong   bool              // its plan does not know of some of isotap's columns
+	tag     string            // what the client's command tag begins with, by the description; empty: as the server's
+	laid    bool              // its description has told that
 	format  byte              // of the hidden columns
 	rows    uint64
 	started int64
@@ -38,7 +40,7 @@ func (c *resultInProgress) applyLayout(l layout) {
 	if !l.known {
 		return
 	}
-	c.hidden = l.hidden
+	c.hidden, c.tag, c.laid = l.hidden, l.tag, true
 	for _, at := range l.cut {
 		if !slices.Contains(c.cut, at) {
 			c.cut = append(slices.Clip(c.cut), at)
@@ -172,27 +174,32 @@ func (c *resultInProgress) fetch(n namespace, query bool) {
 	}
 }
 
-// wraps returns the plan of the statement whose result comes in, if it is one with parts that write and went within a
-// SELECT; nil otherwise.
-func (c *resultInProgress) wraps() *sqlpostgres.Plan {
-	if p := c.plan; p != nil && p.Result.Tag != "" && c.hidden > 0 {
-		return p
+// wraps returns what the command tag of the statement begins with whose result comes in, if it went within a SELECT:
+// as its description has it, and where there is none at hand, its plan. Otherwise it is empty.
+func (c *resultInProgress) wraps() string {
+	switch {
+	case c.hidden == 0:
+		return ""
+	case c.laid:
+		return c.tag
+	case c.plan != nil:
+		return c.plan.Result.Tag
 	}
-	return nil
+	return ""
 }
 
 // retagged returns the end of a result as the client's statement has it. absent says that all that came is the row that
 // stands for none: the result is at its end.
 func (c *resultInProgress) retagged(m message, absent bool) message {
-	p := c.wraps()
-	if p == nil || m.kind == msgPortalSuspended && !absent {
+	begins := c.wraps()
+	if begins == "" || m.kind == msgPortalSuspended && !absent {
 		return m
 	}
 	var rows uint64
 	if tag := string(bytes.TrimSuffix(m.body, []byte{0})); !absent {
 		rows = rowsOf(tag)
 	}
-	body := append([]byte(p.Result.Tag+strconv.FormatUint(rows, 10)), 0)
+	body := append([]byte(begins+strconv.FormatUint(rows, 10)), 0)
 	return message{kind: msgCommandComplete, body: body, raw: appendMessage(nil, msgCommandComplete, body...)}
 }
 
@@ -208,12 +215,18 @@ type layout struct {
 	known  bool  // it was read off a description
 	// present is which of the hidden ones tells whether a row is the client's, counted from 1; 0: none.
 	present int
+	// tag is what the client's command tag begins with, by the name of that one.
+	tag string
 }
 
 // ofFields has a layout say which of its hidden columns tells whether a row is the client's.
 func (l layout) ofFields(fields []pgproto3.FieldDescription) layout {
-	isPresent := func(f pgproto3.FieldDescription) bool { return string(f.Name) == rewrite.PresentColumn }
-	l.present = slices.IndexFunc(fields[max(len(fields)-l.hidden, 0):], isPresent) + 1
+	for i, f := range fields[max(len(fields)-l.hidden, 0):] {
+		if tag, ok := rewrite.TagOfPresent(string(f.Name)); ok {
+			l.present, l.tag = i+1, tag
+			break
+		}
+	}
 	return l
 }
 
@@ -299,10 +312,9 @@ func (r *descriptionReader) unplanned(body []byte) layout {
 		switch name := string(fields[i].Name); {
 		case name == rewrite.NamePrefix+"1":
 			n, sure = 1, true
-		case name == rewrite.PresentColumn, name == rewrite.PartsColumn:
-			n, sure = n+1, true
 		case rewrite.IsColumn(name):
-			n++
+			_, present := rewrite.TagOfPresent(name)
+			n, sure = n+1, sure || present || name == rewrite.PartsColumn
 		default:
 			n, sure = 0, false
 		}

@@ -97,6 +97,10 @@ func TestTagOfAWrappedStatementIsItsOwn(t *testing.T) {
 	}{
 		{"a wrapped one", resultInProgress{plan: plan, hidden: 1}, tag("SELECT 2"), false, "UPDATE 2\x00"},
 		{"one without a row", resultInProgress{plan: plan, hidden: 1}, tag("SELECT 1"), true, "UPDATE 0\x00"},
+		{"another one, by its description", resultInProgress{plan: plan, hidden: 1, laid: true, tag: "DELETE "},
+			tag("SELECT 2"), false, "DELETE 2\x00"},
+		{"none, by its description", resultInProgress{plan: plan, hidden: 1, laid: true}, tag("INSERT 0 2"), false,
+			"INSERT 0 2\x00"},
 		{"one that goes on", resultInProgress{plan: plan, hidden: 1}, message{kind: msgPortalSuspended}, false, ""},
 		{"the client's text", resultInProgress{plan: plan}, tag("SELECT 2"), false, "SELECT 2\x00"},
 	} {

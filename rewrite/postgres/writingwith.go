@@ -256,7 +256,7 @@ func (pl *planner) around(with *ast.WithClause, main ast.Stmt, first int) error 
 	const head, lead = mainName + " AS MATERIALIZED (", ", "
 	tail := ") SELECT " + mainRows + ".*, " + pl.told() + " AS " + partsName +
 		" FROM (SELECT 1) AS isotap_one LEFT JOIN (SELECT " + mainName +
-		".*, true AS " + presentName + " FROM " + mainName + ") AS " + mainRows + " ON true"
+		".*, true AS " + rewrite.PresentColumnOf(pl.plan.Result.Tag) + " FROM " + mainName + ") AS " + mainRows + " ON true"
 	wanted, err := parse("WITH " + head + "SELECT 1" + tail)
 	if err != nil {
 		return err
