@@ -189,11 +189,15 @@ func TestPreparedStarsAreRefusedOverChangedColumns(t *testing.T) {
 	m.evolves = true
 	prepared := []string{"SELECT * FROM fresh", "SELECT * FROM fresh, t2 WHERE k1 = v",
 		"SELECT 1, * FROM fresh ORDER BY 2", "SELECT id FROM fresh",
-		"SELECT DISTINCT ON (f.id) f.* FROM fresh f WHERE id > 0"}
+		"SELECT DISTINCT ON (f.id) f.* FROM fresh f WHERE id > 0",
+		"SELECT * FROM (VALUES (7)) AS d (n) JOIN fresh ON fresh.id = d.n", "SELECT * FROM t3"}
 	for _, change := range []string{"SELECT 1", "ALTER TABLE fresh ADD w int", "ALTER TABLE fresh DROP v",
 		"ALTER TABLE fresh RENAME v TO w", "ALTER TABLE fresh ADD CHECK (v > 0)", "ALTER TABLE fresh ALTER v TYPE text",
 		"DROP TABLE IF EXISTS nothing", "DO $$BEGIN UPDATE fresh SET v = 3; END$$",
-		"CREATE TEMP TABLE fresh (id int, v int)"} {
+		"CREATE TEMP TABLE fresh (id int, v int)", "SELECT 1 AS n INTO TEMP some; CREATE TEMP TABLE fresh (id int, other int)",
+		"CREATE TEMPORARY TABLE fresh (id int, v int, w int)", "CREATE TEMP TABLE fresh (id int, v text)",
+		"SAVEPOINT a; CREATE TEMP TABLE fresh (id int); ROLLBACK TO a; CREATE TEMP TABLE fresh (id int, v int)",
+		"CREATE TEMP TABLE fresh (id int, v int); SAVEPOINT a; ALTER TABLE fresh ADD w int; ROLLBACK TO a"} {
 		for _, end := range []string{"COMMIT", "ROLLBACK"} {
 			t.Run(change+"; "+end, func(t *testing.T) {
 				r, err := m.reflect()

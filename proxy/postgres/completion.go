@@ -145,6 +145,7 @@ func (s *Session) settle(p *sqlpostgres.Plan, tag string, st *history.Stmt) {
 		}
 		s.record(st)
 		s.schema.mayBeAny()
+		s.schema.temporaries.columns = ""
 		return
 	}
 	switch {
@@ -173,6 +174,7 @@ func (s *Session) record(st *history.Stmt) { s.txn.record(st, s.settings.txnLeve
 
 // rollBackTo takes back what was done since a savepoint.
 func (s *Session) rollBackTo(savepoint string) {
+	s.schema.temporaries.columns = "" // which they had then is not known
 	if at, sure := s.txn.rollBackTo(savepoint); sure {
 		s.names.rollBackCursors(s.txn.open, at)
 	}

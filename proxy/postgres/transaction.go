@@ -425,6 +425,8 @@ func (d *schemaChanges) end(status history.Status) (changes []rewrite.SchemaChan
 type temporaries struct {
 	names rewrite.List // once the open transaction has ended as expected
 	kept  rewrite.List // as the last transaction left them
+	// columns and keptColumns are a list like sqlpostgres.Session.Created of those whose columns are known.
+	columns, keptColumns rewrite.List
 }
 
 // take notes what a statement that succeeded did to the temporary tables. What it took away may come back where there
@@ -433,19 +435,20 @@ func (t *temporaries) take(p *sqlpostgres.Plan, tag string, savepoints bool) {
 	switch {
 	case savepoints:
 	case tag == "DISCARD TEMP", tag == "DISCARD ALL":
-		t.names = ""
+		t.names, t.columns = "", ""
 	default:
 		for _, dropped := range p.Schema.DropsTemp {
 			t.names = t.names.Without(dropped.Table)
 		}
 	}
 	t.names = sqlpostgres.AddTempTables(t.names, p)
+	t.columns = sqlpostgres.KnowTempTables(t.columns, p)
 }
 
 // end ends the transaction: a rollback takes back what it did.
 func (t *temporaries) end(status history.Status) {
 	if status == history.Aborted {
-		t.names = t.kept
+		t.names, t.columns = t.kept, t.keptColumns
 	}
-	t.kept = t.names
+	t.kept, t.keptColumns = t.names, t.columns
 }

@@ -184,10 +184,17 @@ func (s *Session) keepStars(st *statement) {
 // columns, before the statement is bound: its error is the client's.
 func (s *Session) tryStars(m message, b *bound, st *statement) {
 	at := slices.IndexFunc(st.variants, func(b variant) bool { return b.form.bare })
-	if at < 0 || m.more > 0 || s.planner == nil || s.txn.status == txnFailed || s.settings.env.TempTables != "" {
-		return // a temporary table does not have isotap's columns, and may have all others
+	if at < 0 || m.more > 0 || s.planner == nil || s.txn.status == txnFailed {
+		return
 	}
-	script, _ := s.planSafely(st.text, s.planEnv(true))
+	env := s.planEnv(true)
+	if env.TempTables != "" { // a temporary table does not have isotap's columns, and may have all others
+		if !sqlpostgres.KnowsTables(s.schema.temporaries.columns, env.TempTables, string(st.text)) {
+			return
+		}
+		env.Created = s.schema.temporaries.columns.Append(env.Created.Texts()...) // what a name means first, first
+	}
+	script, _ := s.planSafely(st.text, env)
 	switch {
 	case script == nil:
 		return

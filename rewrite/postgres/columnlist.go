@@ -157,6 +157,15 @@ func (pl *planner) createsTagged() bool {
 	return pl.rewriter.options.Columns && st.is(i, "TABLE")
 }
 
+// createsTemp reports whether the statement may create a temporary table in the place of one with isotap's columns.
+func (pl *planner) createsTemp() bool {
+	i := 1
+	if pl.st.is(i, "LOCAL", "GLOBAL") {
+		i++
+	}
+	return pl.rewriter.options.Columns && pl.st.is(i, "TEMP", "TEMPORARY") && pl.st.is(i+1, "TABLE")
+}
+
 // createsTemporary reports whether a table of this name is created in the session's temporary schema without TEMP. In
 // the path, the server's own schema and the temporary one come first where the setting does not name them.
 func (s *Session) createsTemporary(n *ast.RangeVar) bool {
@@ -185,6 +194,10 @@ func isTemporary(schema string) bool {
 // created puts isotap's columns behind those of a table that is created. Partitions and what inherits have their
 // parents' columns; a table made like another may have that one's.
 func (c *masking) created(n *ast.CreateStmt) {
+	if c.createsTemp() {
+		c.plan.Schema.CreatedTemp = createdColumns(n)
+		return
+	}
 	if !c.createsTagged() || c.session.createsTemporary(n.Relation) || len(nodes(n.InhRelations)) > 0 ||
 		n.PartBound != nil || n.OfTypename != nil {
 		return
@@ -232,4 +245,22 @@ func (c *masking) created(n *ast.CreateStmt) {
 		}
 		n.TableElts.Items = append(n.TableElts.Items, nodes(form.(*ast.CreateStmt).TableElts)...)
 	})
+}
+
+// createdColumns returns a table that is created and its columns, as in [SchemaEffect].Created; nil where the statement
+// does not tell them all.
+func createdColumns(n *ast.CreateStmt) []string {
+	if n.IfNotExists || len(nodes(n.InhRelations)) > 0 || n.PartBound != nil || n.OfTypename != nil {
+		return nil
+	}
+	names := []string{n.Relation.RelName}
+	for _, element := range nodes(n.TableElts) {
+		switch e := element.(type) {
+		case *ast.ColumnDef:
+			names = append(names, e.Colname)
+		case *ast.TableLikeClause:
+			return nil
+		}
+	}
+	return names
 }

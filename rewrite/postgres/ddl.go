@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
@@ -257,17 +258,44 @@ func (v verb) nameBehind(i int) rewrite.TableName {
 // Create takes what a statement that was sent creates or changes.
 func (s *Session) Create(p *Plan) {
 	if s.Created != "" && p.Schema.Changes {
-		s.Created = s.without(p.Schema.Changed)
+		s.Created = WithoutTables(s.Created, p.Schema.Changed)
 	}
 	if len(p.Schema.Created) > 0 && len(s.Created) <= maxNames {
 		s.Created = s.Created.Append(string(rewrite.ListOf(p.Schema.Created...)))
 	}
 }
 
-// without are the created tables without those of some names; of none: without all.
-func (s *Session) without(changed []rewrite.TableName) rewrite.List {
+// KnowTempTables returns a list of temporary tables and their columns, like [Session].Created, once a statement has
+// run. One that it may have changed goes, and one that it created comes, if it says which columns that has.
+func KnowTempTables(tables rewrite.List, p *Plan) rewrite.List {
+	if tables != "" && (p.Schema.Changes || len(p.Schema.CreatesTemp) > 0) {
+		tables = WithoutTables(tables, slices.Concat(p.Schema.Changed, p.Schema.CreatesTemp))
+	}
+	if len(p.Schema.CreatedTemp) > 0 && len(tables) <= maxNames {
+		tables = tables.Append(string(rewrite.ListOf(p.Schema.CreatedTemp...)))
+	}
+	return tables
+}
+
+// KnowsTables reports whether a list like [Session].Created has all tables of these names that a text may name.
+func KnowsTables(tables, names rewrite.List, text string) bool {
+	text = strings.ToLower(text)
+	for name := range names.All() {
+		known := ascii(name) && !strings.Contains(name, `"`) && !strings.Contains(text, strings.ToLower(name))
+		for entry := range tables.All() {
+			known = known || rewrite.List(entry).Texts()[0] == name
+		}
+		if !known {
+			return false
+		}
+	}
+	return true
+}
+
+// WithoutTables returns a list like [Session].Created without the tables of some names; of none: without all.
+func WithoutTables(tables rewrite.List, changed []rewrite.TableName) rewrite.List {
 	var kept rewrite.List
-	for entry := range s.Created.All() {
+	for entry := range tables.All() {
 		name := rewrite.List(entry).Texts()[0]
 		if len(changed) > 0 && !slices.ContainsFunc(changed,
 			func(t rewrite.TableName) bool { return t.Table == name }) {

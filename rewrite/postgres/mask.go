@@ -73,7 +73,7 @@ func (pl *planner) mask() (plain *statement, edits []edit, shows bool) {
 // takesColumns reports whether the statement may take columns that it does not name, or creates a table.
 func (pl *planner) takesColumns() bool {
 	st := pl.st
-	if st.is(0, "CREATE") && pl.createsTagged() {
+	if st.is(0, "CREATE") && (pl.createsTagged() || pl.createsTemp()) {
 		return true
 	}
 	if !pl.rewriter.exposes() && pl.session.Created == "" {

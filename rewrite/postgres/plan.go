@@ -216,6 +216,8 @@ type SchemaEffect struct {
 	// Created is the table that the statement creates with isotap's columns behind the client's, and these; nil where
 	// they cannot be told, or where isotap's do not show.
 	Created []string
+	// CreatedTemp is the like of a temporary table, which has the client's columns alone.
+	CreatedTemp []string
 	// Open says that a star stands for columns which are not known, isotap's perhaps among them.
 	Open bool
 	// CreatesTemp are the temporary tables that the statement creates, folded names without a schema: from then on
