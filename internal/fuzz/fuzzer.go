@@ -98,12 +98,16 @@ func Run(ctx context.Context, s *runner.Runner, o Options) (*Tally, error) {
 			return nil, fmt.Errorf("make the directory for what is found: %w", err)
 		}
 	}
+	s, err := quickly(ctx, s)
+	if err != nil {
+		return nil, fmt.Errorf("see what the server lets be set: %w", err)
+	}
 	h := &fuzzer{Options: o, runner: s, tally: newTally(s.Server, o.Levels)}
 	h.tally.Isotap, h.tally.Seed, h.tally.Oracles = o.Version, o.Seed, o.Oracles
 	if err := h.open(); err != nil {
 		return nil, err
 	}
-	err := h.run(ctx)
+	err = h.run(ctx)
 	h.tally.End = h.end(ctx, err)
 	if err == nil && !h.over.Load() {
 		err = h.reduceAll(ctx)
@@ -174,13 +178,24 @@ func (h *fuzzer) run(ctx context.Context) error {
 		if h.Restart == nil || ctx.Err() != nil || h.Reduce == 0 && (hunting.Err() != nil || !h.more()) {
 			return nil
 		}
-		s, err := h.Restart(ctx)
-		if err != nil {
-			return fmt.Errorf("start a server in the place of the one that is gone: %w", err)
+		if err := h.restart(ctx); err != nil {
+			return err
 		}
-		h.runner = s
 		h.over.Store(false)
 	}
+}
+
+// restart goes on on another server.
+func (h *fuzzer) restart(ctx context.Context) error {
+	s, err := h.Restart(ctx)
+	if err == nil {
+		s, err = quickly(ctx, s)
+	}
+	if err != nil {
+		return fmt.Errorf("start a server in the place of the one that is gone: %w", err)
+	}
+	h.runner = s
+	return nil
 }
 
 // rounds runs rounds until there are enough or the server is gone, as many at once as there are lanes.

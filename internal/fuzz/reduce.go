@@ -60,11 +60,9 @@ func (h *fuzzer) reduceAll(ctx context.Context) error {
 		if err := h.endedBy(at, end); err != nil {
 			return err
 		}
-		s, err := h.Restart(ctx)
-		if err != nil {
-			return fmt.Errorf("start a server in the place of the one that is gone: %w", err)
+		if err := h.restart(ctx); err != nil {
+			return err
 		}
-		h.runner = s
 	}
 }
 

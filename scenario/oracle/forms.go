@@ -12,10 +12,10 @@ import (
 	"github.com/isotap/isotap/scenario/replay"
 )
 
-// Forms holds each query, UPDATE and DELETE of a transaction against the same statement in other forms, which the
-// server plans and evaluates otherwise: as it is, and with its condition put in another way (otherForms). Each is
-// run where the statement is about to be, in the same transaction, and rolled back to a savepoint. It has to give
-// the same rows, change as many, and leave the same tables.
+// Forms holds each query, UPDATE, DELETE and INSERT of a query's rows of a transaction against the same statement in
+// other forms, which the server plans and evaluates otherwise: as it is, and with its conditions put in another way
+// (otherForms). Each is run where the statement is about to be, in the same transaction, and rolled back to a
+// savepoint. It has to give the same rows, change as many, and leave the same tables.
 //
 // Each session is played by itself: what a condition's form locks does not count. Statements that answer otherwise each
 // time, by design, are played and not judged.
@@ -118,7 +118,7 @@ func (f *forms) send(i int, inTransaction bool) int {
 	if moves && inTransaction {
 		f.verdict.leaveOut(volatileStep, 1)
 	}
-	if inTransaction && !moves && (st.verb == selects || st.verb == locks || st.verb == updates || st.verb == deletes) {
+	if inTransaction && !moves && hasForms(st) {
 		for _, other := range f.others(st) {
 			f.add("SAVEPOINT " + formSavepoint)
 			other.at, other.looks = f.add(other.text), f.look(st)
@@ -137,13 +137,27 @@ func (f *forms) send(i int, inTransaction bool) int {
 	return j.at
 }
 
-// others returns the forms of a statement. Which rows a LIMIT leaves to a write may hang on the form, unless the
-// script is closed.
+// hasForms reports whether a statement is held against its other forms. An INSERT is where a query gives its rows; what
+// becomes of keys that are there already may hang on the order in which these come.
+func hasForms(s *statement) bool {
+	switch s.verb {
+	case selects, locks, updates, deletes:
+		return true
+	case inserts:
+		return len(s.conditions(false)) > 0 && !s.returning && !slices.ContainsFunc([]string{"REPLACE", "IGNORE", "DUPLICATE",
+			"CONFLICT"}, s.anywhere)
+	}
+	return false
+}
+
+// others returns the forms of a statement. Which rows a LIMIT leaves to a write, or to the query around, may hang on
+// the form, unless the script is closed.
 func (f *forms) others(s *statement) []otherForm {
-	if s.limited && s.writes() && !f.script.Closed {
+	open := s.limited && !f.script.Closed
+	if open && s.writes() {
 		return []otherForm{{text: s.text}}
 	}
-	return otherForms(s, f.engine)
+	return otherForms(s, f.engine, open)
 }
 
 // add sends a text, and returns its place.
@@ -152,9 +166,10 @@ func (f *forms) add(sql string) int {
 	return len(f.steps) - 1
 }
 
-// look reads the tables behind a statement that writes. It returns the place of the first; 0 for none.
+// look reads the tables behind a statement that writes. It returns the place of the first; 0 for none. The numbers that
+// an INSERT gives are others each time.
 func (f *forms) look(behind *statement) int {
-	if !behind.writes() {
+	if !behind.writes() || behind.verb == inserts {
 		return 0
 	}
 	first := len(f.steps)

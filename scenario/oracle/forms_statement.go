@@ -7,29 +7,35 @@ import (
 	"github.com/isotap/isotap/dbms"
 )
 
-// otherForms returns a statement's text, and the same with its condition in other forms that hold for the same rows:
-// not false and not NULL is true. That of a query is the first one's, where several are combined.
-func otherForms(s *statement, engine dbms.Engine) []otherForm {
+// otherForms returns a statement's text, and the same with its conditions in other forms that hold for the same rows:
+// not false and not NULL is true. With shallow those alone that stand outside of all parentheses are put otherwise.
+func otherForms(s *statement, engine dbms.Engine, shallow bool) []otherForm {
 	all := []otherForm{{text: s.text}}
-	where, end := s.condition()
-	if where < 0 {
+	conditions := s.conditions(shallow)
+	if len(conditions) == 0 {
 		return all
 	}
-	from, to := s.tokens[where+1].Start, s.tokens[end-1].End
-	condition := s.text[from:to]
-	add := func(form, known string) {
-		all = append(all, otherForm{text: s.text[:from] + form + s.text[to:], known: known})
-	}
-	add("CASE WHEN ("+condition+") THEN TRUE ELSE FALSE END", "")
-	if exists, ok := s.existsForIn(where+1, end); ok {
-		add(exists, "")
-	}
+	inCase, negated, exist, changed := s.text, s.text, s.text, false
 	known := ""
-	if engine == dbms.MariaDB && s.comparesWithAll(where, end) {
-		known = negatedTwice
+	for _, c := range slices.Backward(conditions) {
+		from, to := s.tokens[c.from].Start, s.tokens[c.to-1].End
+		put := func(into *string, form string) { *into = (*into)[:from] + form + (*into)[to:] }
+		condition := s.text[from:to]
+		put(&inCase, "CASE WHEN ("+condition+") THEN TRUE ELSE FALSE END")
+		put(&negated, "NOT (NOT ("+condition+"))")
+		if exists, ok := s.existsForIn(c.from, c.to); ok && c.kind == whereCondition {
+			put(&exist, exists)
+			changed = true
+		}
+		if engine == dbms.MariaDB && s.comparesWithAll(c.from-1, c.to) {
+			known = negatedTwice
+		}
 	}
-	add("NOT (NOT ("+condition+"))", known)
-	return all
+	all = append(all, otherForm{text: inCase})
+	if changed {
+		all = append(all, otherForm{text: exist})
+	}
+	return append(all, otherForm{text: negated, known: known})
 }
 
 // negatedTwice is a bug of MariaDB's, which AliSQL has, too (https://github.com/alibaba/AliSQL/issues/175).
@@ -48,23 +54,73 @@ func (s *statement) comparesWithAll(from, to int) bool {
 
 // conditionEnds are what may stand behind a condition.
 var conditionEnds = []string{"GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "OFFSET", "FETCH", "FOR", "LOCK", "UNION",
-	"INTERSECT", "EXCEPT", "MINUS", "RETURNING", "PROCEDURE"}
+	"INTERSECT", "EXCEPT", "MINUS", "RETURNING", "PROCEDURE", "WHERE", "SET", "ON", "USING", "JOIN", "INNER", "CROSS",
+	"NATURAL", "FULL", "STRAIGHT_JOIN"}
 
-// condition returns the places of a statement's WHERE and of what stands behind its condition; -1 where it has none.
-func (s *statement) condition() (where, end int) {
-	where = s.at("WHERE")
-	if where < 0 || where+1 == len(s.tokens) {
-		return -1, -1
-	}
-	for end = where + 1; end < len(s.tokens); end++ {
-		if s.depths[end] == 0 && slices.ContainsFunc(conditionEnds, s.tokens[end].Is) {
-			break
+// notOfJoin are what stands behind an ON that begins no condition: of JSON_TABLE, of INSERT.
+var notOfJoin = []string{"EMPTY", "ERROR", "DUPLICATE", "CONFLICT"}
+
+// A conditionKind is what a condition is of.
+type conditionKind uint8
+
+const (
+	noCondition conditionKind = iota
+	whereCondition
+	joinCondition
+	groupCondition
+)
+
+// A condition is one, by the places of its first token and of what stands behind it.
+type condition struct {
+	kind     conditionKind
+	from, to int
+}
+
+// conditions returns those of a statement, its joins and groups, and of the queries within it, that stand in no other
+// one; with shallow those outside of all parentheses.
+func (s *statement) conditions(shallow bool) (all []condition) {
+	for i := 0; i+1 < len(s.tokens); i++ {
+		kind := s.beginsCondition(i)
+		if kind == noCondition || shallow && s.depths[i] > 0 {
+			continue
 		}
+		end := i + 1
+		for end < len(s.tokens) && !s.endsCondition(end, s.depths[i]) {
+			end++
+		}
+		if end > i+1 {
+			all = append(all, condition{kind, i + 1, end})
+		}
+		i = end - 1
 	}
-	if end == where+1 {
-		return -1, -1
+	return all
+}
+
+// beginsCondition returns what a condition that begins behind a place is of.
+func (s *statement) beginsCondition(i int) conditionKind {
+	switch t := s.tokens[i]; {
+	case t.Is("WHERE"):
+		return whereCondition
+	case t.Is("HAVING"):
+		return groupCondition
+	case t.Is("ON") && !slices.ContainsFunc(notOfJoin, s.tokens[i+1].Is) && (i == 0 || !s.tokens[i-1].Is("DISTINCT")):
+		return joinCondition
 	}
-	return where, end
+	return noCondition
+}
+
+// endsCondition reports whether a condition that began at a depth of parentheses ends before a place.
+func (s *statement) endsCondition(i, depth int) bool {
+	t := s.tokens[i]
+	switch {
+	case s.depths[i] < depth:
+		return true
+	case s.depths[i] > depth:
+		return false
+	case t.Is("LEFT"), t.Is("RIGHT"): // or it is a function
+		return i+1 < len(s.tokens) && (s.tokens[i+1].Is("JOIN") || s.tokens[i+1].Is("OUTER"))
+	}
+	return t.Text == "," || slices.ContainsFunc(conditionEnds, t.Is)
 }
 
 // existsForIn returns a condition with EXISTS in the place of its first "value IN (SELECT ...)" that all of it hangs

@@ -23,11 +23,12 @@ func TestConditionsAreRewrittenToTheSame(t *testing.T) {
 			"SELECT a FROM t WHERE NOT (NOT (a = 1 OR b IS NULL)) ORDER BY a LIMIT 1"}},
 		{"UPDATE t SET a = (SELECT max(b) FROM u WHERE b < 9) WHERE a IN (SELECT b FROM u WHERE c = 1) AND a > 0 RETURNING a",
 			[]string{
-				"UPDATE t SET a = (SELECT max(b) FROM u WHERE b < 9) WHERE CASE WHEN (a IN (SELECT b FROM u WHERE c = 1) AND a > 0) " +
-					"THEN TRUE ELSE FALSE END RETURNING a",
+				"UPDATE t SET a = (SELECT max(b) FROM u WHERE CASE WHEN (b < 9) THEN TRUE ELSE FALSE END) WHERE CASE WHEN " +
+					"(a IN (SELECT b FROM u WHERE c = 1) AND a > 0) THEN TRUE ELSE FALSE END RETURNING a",
 				"UPDATE t SET a = (SELECT max(b) FROM u WHERE b < 9) WHERE EXISTS (SELECT 1 FROM (SELECT b AS isotap_c FROM u " +
 					"WHERE c = 1) AS isotap_d WHERE isotap_d.isotap_c = (a)) AND a > 0 RETURNING a",
-				"UPDATE t SET a = (SELECT max(b) FROM u WHERE b < 9) WHERE NOT (NOT (a IN (SELECT b FROM u WHERE c = 1) AND a > 0)) RETURNING a"}},
+				"UPDATE t SET a = (SELECT max(b) FROM u WHERE NOT (NOT (b < 9))) WHERE NOT (NOT (a IN (SELECT b FROM u WHERE c = 1) " +
+					"AND a > 0)) RETURNING a"}},
 		{"DELETE FROM t WHERE a IN (SELECT max(b) AS m FROM u)", []string{
 			"DELETE FROM t WHERE CASE WHEN (a IN (SELECT max(b) AS m FROM u)) THEN TRUE ELSE FALSE END",
 			"DELETE FROM t WHERE EXISTS (SELECT 1 FROM (SELECT max(b) AS m FROM u) AS isotap_d WHERE isotap_d.m = (a))",
@@ -45,9 +46,26 @@ func TestConditionsAreRewrittenToTheSame(t *testing.T) {
 		{"SELECT a FROM t WHERE a IN (SELECT b FROM u) AND a = 1 OR b = 2 FOR UPDATE", []string{
 			"SELECT a FROM t WHERE CASE WHEN (a IN (SELECT b FROM u) AND a = 1 OR b = 2) THEN TRUE ELSE FALSE END FOR UPDATE",
 			"SELECT a FROM t WHERE NOT (NOT (a IN (SELECT b FROM u) AND a = 1 OR b = 2)) FOR UPDATE"}},
+		// Every condition that stands in no other one.
+		{"SELECT count(*) FROM (SELECT a FROM t WHERE a > 1) AS d JOIN u ON d.a = LEFT(u.a, 1) LEFT JOIN v USING (a) GROUP BY b HAVING b > 0 " +
+			"UNION SELECT a FROM w WHERE a IN (SELECT b FROM u WHERE c = 1) ORDER BY 1", []string{
+			"SELECT count(*) FROM (SELECT a FROM t WHERE CASE WHEN (a > 1) THEN TRUE ELSE FALSE END) AS d JOIN u ON CASE WHEN " +
+				"(d.a = LEFT(u.a, 1)) THEN TRUE ELSE FALSE END LEFT JOIN v USING (a) GROUP BY b HAVING CASE WHEN (b > 0) THEN TRUE ELSE " +
+				"FALSE END UNION SELECT a FROM w WHERE CASE WHEN (a IN (SELECT b FROM u WHERE c = 1)) THEN TRUE ELSE FALSE END ORDER BY 1",
+			"SELECT count(*) FROM (SELECT a FROM t WHERE a > 1) AS d JOIN u ON d.a = LEFT(u.a, 1) LEFT JOIN v USING (a) GROUP BY b HAVING b > 0 " +
+				"UNION SELECT a FROM w WHERE EXISTS (SELECT 1 FROM (SELECT b AS isotap_c FROM u WHERE c = 1) AS isotap_d WHERE " +
+				"isotap_d.isotap_c = (a)) ORDER BY 1",
+			"SELECT count(*) FROM (SELECT a FROM t WHERE NOT (NOT (a > 1))) AS d JOIN u ON NOT (NOT (d.a = LEFT(u.a, 1))) LEFT JOIN v USING (a) " +
+				"GROUP BY b HAVING NOT (NOT (b > 0)) UNION SELECT a FROM w WHERE NOT (NOT (a IN (SELECT b FROM u WHERE c = 1))) ORDER BY 1"}},
+		{"SELECT DISTINCT ON (a) a, count(*) FILTER (WHERE b > 1) FROM t", []string{
+			"SELECT DISTINCT ON (a) a, count(*) FILTER (WHERE CASE WHEN (b > 1) THEN TRUE ELSE FALSE END) FROM t",
+			"SELECT DISTINCT ON (a) a, count(*) FILTER (WHERE NOT (NOT (b > 1))) FROM t"}},
+		{"UPDATE t JOIN u ON t.a = u.a SET t.b = 1, u.b = 2", []string{
+			"UPDATE t JOIN u ON CASE WHEN (t.a = u.a) THEN TRUE ELSE FALSE END SET t.b = 1, u.b = 2",
+			"UPDATE t JOIN u ON NOT (NOT (t.a = u.a)) SET t.b = 1, u.b = 2"}},
 	} {
 		var got []string
-		for _, form := range otherForms(read(dbms.MySQL.Family(), c.sql, nil), dbms.MySQL) {
+		for _, form := range otherForms(read(dbms.MySQL.Family(), c.sql, nil), dbms.MySQL, false) {
 			got = append(got, form.text)
 		}
 		if want := append([]string{c.sql}, c.want...); !slices.Equal(got, want) {
@@ -110,6 +128,22 @@ func TestFormsAreRolledBackWhereTheStatementIsAboutToBe(t *testing.T) {
 	}
 	if v.Wrong() || v.Transactions != 1 || v.Statements != 1 || len(v.Replies) != 5 {
 		t.Errorf("%d transactions, %d statements, %d replies: %s", v.Transactions, v.Statements, len(v.Replies), v)
+	}
+}
+
+// A query's rows are inserted in each form; the numbers that they get are others each time, so that no table is read.
+func TestFormsOfInsertsChangeAsManyRows(t *testing.T) {
+	b := &bent{}
+	v := inOtherForms(t, b, "BEGIN", "INSERT INTO t SELECT a FROM u WHERE a = 1", "INSERT IGNORE INTO t SELECT a FROM u WHERE a = 1",
+		"INSERT INTO t VALUES ((SELECT a FROM u WHERE a = 1))", "COMMIT")
+	forms := 0
+	for _, sql := range b.sent {
+		if strings.Contains(sql, "CASE") {
+			forms++
+		}
+	}
+	if slices.Contains(b.sent, "SELECT * FROM t") || forms != 2 || v.Statements != 2 || v.Wrong() {
+		t.Errorf("%d statements; sent:\n%s\n%s", v.Statements, strings.Join(b.sent, "\n"), v)
 	}
 }
 
