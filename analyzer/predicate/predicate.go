@@ -75,6 +75,7 @@ type write struct {
 	replaced history.Tag
 	began    int64 // when the transaction did
 	start    int64 // when the first of its statements was sent
+	done     int64 // when the last of them had its reply
 	end      int64 // of the transaction
 	commit   int64 // when it was told to commit, or later than start
 	ref      history.VersionRef
@@ -169,7 +170,7 @@ func (r *Resolver) collect(t *history.Txn, s *history.Stmt, j int) {
 	case s.Recorded != 0:
 		ref.Stmt = s.Recorded
 	}
-	w := write{txn: t.ID, began: t.Start, tag: history.Tag{Txn: t.ID, Stmt: s.Num}, replaced: a.Version, start: s.Start,
+	w := write{txn: t.ID, began: t.Start, tag: history.Tag{Txn: t.ID, Stmt: s.Num}, replaced: a.Version, start: s.Start, done: s.End,
 		end: t.End, commit: max(s.Start, committing(t)), ref: ref,
 		born: a.Op == history.InsertRow, deleted: a.Op == history.DeleteRow, certain: !a.Inexact &&
 			t.Status == history.Committed}
@@ -326,8 +327,18 @@ func (r *Resolver) lastSeen(t *history.Txn, s *history.Stmt, m *missable) (histo
 		return history.Tag{}, false
 	}
 	w := &m.chain.writes[place]
+	if w.done < s.Start && r.waitsForWriters(t, s) {
+		return history.Tag{}, false // it has seen that version, and somebody has taken the row away since
+	}
 	removed := w.start <= s.End && r.unsure[t.ID.Run()].overlap(w.start, s.End)
 	return m.chain.below(place), !removed
+}
+
+// waitsForWriters reports whether a statement has waited for everybody who had written a row that it looked for before
+// it was sent: it locks, on InnoDB. Below REPEATABLE READ an UPDATE passes over rows that are not committed yet.
+func (r *Resolver) waitsForWriters(t *history.Txn, s *history.Stmt) bool {
+	return !r.snapshots[t.ID.Run()] && !r.stale[t.ID.Run()] && waits(s) &&
+		(t.Level == history.RepeatableRead || t.Level == history.Serializable)
 }
 
 // snapshotFrom is a moment before which a statement's snapshot was not taken. Who had committed by then is seen: where

@@ -88,6 +88,37 @@ func TestLastVersionThatMayHaveBeenSeen(t *testing.T) {
 	}
 }
 
+// TestStatementsThatLockWaitForWhoWroteBefore has a row inserted from 100 to 101 by a transaction that commits at 150,
+// while a statement from 110 on looked for it in vain: one that locks on InnoDB has waited for the commit, so that
+// somebody whom isotap does not see has deleted the row.
+func TestStatementsThatLockWaitForWhoWroteBefore(t *testing.T) {
+	for _, c := range []struct {
+		engine  dbms.Engine
+		level   history.Level
+		kind    history.Kind
+		locking history.Locking
+		sent    int64
+		want    string
+	}{
+		{"mariadb", history.Serializable, history.Update, history.NoLock, 110, "none"},
+		{"mysql", history.RepeatableRead, history.Select, history.LockUpdate, 110, "none"},
+		{"mariadb", history.RepeatableRead, history.Delete, history.NoLock, 100, "0"}, // it may have been there first
+		{"mariadb", history.RepeatableRead, history.Select, history.NoLock, 110, "0"},
+		{"mariadb", history.ReadCommitted, history.Update, history.NoLock, 110, "0"}, // passes over what is not committed
+		{"tidb", history.RepeatableRead, history.Update, history.NoLock, 110, "0"},   // it locks the rows that it finds
+		{"postgresql", history.RepeatableRead, history.Update, history.NoLock, 110, "0"},
+	} {
+		txns, m := chained([]step{{1, 0, 100, history.InsertRow, true}})
+		txns[0].End, m.Predicate = 150, chosen
+		reader := &history.Txn{ID: id(9), Status: history.Committed, Level: c.level, Start: 90, End: 170,
+			Stmts: []history.Stmt{{Num: 1, Kind: c.kind, Locking: c.locking, Start: c.sent, End: 160,
+				Observation: history.Exact, Predicates: []history.Predicate{chosen}}}}
+		if got := resolveOn(c.engine, m, append(txns, reader), reader); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
+
 // TestClocksDoNotOrderProxiesWritesAtOnce has a row inserted that a statement did not find, and changed through another
 // proxy, of which it is not known whether that was before.
 func TestClocksDoNotOrderProxiesWritesAtOnce(t *testing.T) {
