@@ -16,6 +16,8 @@ CAMPAIGN ?=
 # Where the random tests begin: the same each time, for a failure to be of the change that it shows with. SEED=0 begins elsewhere
 # each time.
 SEED ?= 1
+# One set of flags for what is built, vetted and run from source: Go compiles all of it once.
+STATIC := CGO_ENABLED=0 GOFLAGS='$(strip $(GOFLAGS) -trimpath)'
 LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION))
 # The race detector needs cgo, which Go switches off where there is no C compiler.
 RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
@@ -38,7 +40,7 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/isotap, a static binary
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/isotap ./cmd/isotap
+	$(STATIC) $(GO) build -ldflags '$(LDFLAGS)' -o bin/isotap ./cmd/isotap
 
 demo: build ## find a lost update on a throw-away server
 	./bin/isotap demo
@@ -51,7 +53,7 @@ test: mariadb postgresql ## the quick tests of everything, on both engines, unde
 	GORACE=$(GORACE) RAPID_SEED=$(SEED) $(GO) test $(RACE) -short -timeout 15m $(LONGEST) ./...
 
 check: lint test ## check everything: format, vet, lint, "make test", and the tests that it leaves out (half an hour)
-	long=$$($(GO) run ./internal/longtests -first $(LONGEST)) && GORACE=$(GORACE) RAPID_SEED=$(SEED) $(GO) test $(RACE) -timeout 35m $$long
+	long=$$($(STATIC) $(GO) run ./internal/longtests -first $(LONGEST)) && GORACE=$(GORACE) RAPID_SEED=$(SEED) $(GO) test $(RACE) -timeout 35m $$long
 
 test-engines: mariadb postgresql ## the tests that look at servers, on MySQL 9, MariaDB 11.8, TiDB and PostgreSQL 12 to 18 too (ENGINES=...)
 	internal/testdb/engines.sh $(GO) test -count=1 -timeout 40m -p 1 ./catalog/... ./rewrite/... ./proxy/postgres ./analyzer/pgversions ./scenario/replay ./scenario/library ./internal/cases ./internal/proxyserver ./internal/e2e ./internal/engine ./internal/fuzz ./serverlog/binlog
@@ -74,15 +76,15 @@ bench: mariadb postgresql ## run the benchmarks (QUICK=-quick: fewer and shorter
 
 lint: ## check format and style
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
-	$(GO) vet ./...
-	$(GO) run $(STATICCHECK) ./...
+	$(STATIC) $(GO) vet ./...
+	$(STATIC) $(GO) run $(STATICCHECK) ./...
 
 vuln: ## ask Go's database of vulnerabilities about isotap and what it is made of
 	@$(GO) run $(GOVULNCHECK) ./... || { status=$$?; \
 		echo "make vuln: govulncheck ended with status $$status: it found something (above), or its database (https://vuln.go.dev) could not be reached, and then nothing was checked" >&2; exit $$status; }
 
 mariadb postgresql:
-	$(GO) run ./internal/testdb/install $@
+	$(STATIC) $(GO) run ./internal/testdb/install $@
 
 tidb: $(TIDB) ## build a TiDB server that the tests use from then on (some 10 minutes, once)
 

@@ -45,6 +45,7 @@ func TestHealthyServersAreNotAccused(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // much of its time is waiting
 	predicates, little := way{" in mode predicates", inModePredicates}, way{" in little memory", inLittleMemory}
 	both := way{" in mode predicates, in little memory",
 		func(o *proxyserver.Options) { inModePredicates(o); inLittleMemory(o) }}

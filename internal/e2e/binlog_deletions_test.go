@@ -15,6 +15,7 @@ func TestDeletionsPastIsotapAreKnownByTheLog(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // much of its time is waiting
 	server := binlogServer(t)
 	// Longer than the server is not asked where its log ends.
 	pause := func() { time.Sleep(100 * time.Millisecond) }

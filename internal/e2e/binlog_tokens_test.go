@@ -20,6 +20,7 @@ import (
 // TestWritersPastMariaDBAndMySQLAreHeldAgainstTheirTokens has clients of isotap's and others past it write the same
 // rows, and holds what the server's log makes of that against what the rows told.
 func TestWritersPastMariaDBAndMySQLAreHeldAgainstTheirTokens(t *testing.T) {
+	t.Parallel() // much of its time is waiting
 	holdWritersPast(t, &pastLoad{}, "READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE", "mixed")
 }
 
@@ -27,6 +28,7 @@ func TestWritersPastMariaDBAndMySQLAreHeldAgainstTheirTokens(t *testing.T) {
 // which isotap cannot follow, and a trigger write. At READ UNCOMMITTED others meet what these wrote and undid, which no
 // log has.
 func TestCallersBesideWritersPastMariaDBAndMySQLAreHeldAgainstTheirTokens(t *testing.T) {
+	t.Parallel() // much of its time is waiting
 	holdWritersPast(t, &pastLoad{calls: true, tables: []string{"CREATE TRIGGER follow AFTER UPDATE ON b FOR EACH ROW " +
 		"UPDATE parts SET hist = CONCAT(hist, ',', SUBSTRING_INDEX(SUBSTRING_INDEX(NEW.hist, ',', -1), '.', 1), '.', " +
 		"id + 100) WHERE id = NEW.id"}}, "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")

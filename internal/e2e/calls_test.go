@@ -104,6 +104,7 @@ func callPlays() (plays []*callPlay) {
 // TestCallsThatFailAreAborted has procedures fail inside of the client's transaction. What the client wrote before the
 // CALL is aborted where nothing in the procedure can have committed it, and that is what the tables say.
 func TestCallsThatFailAreAborted(t *testing.T) {
+	t.Parallel() // much of its time is waiting
 	testdb.Only(t, "procedures in MySQL's language", "mariadb", "mysql")
 	setup := []string{"CREATE TABLE c (id INT AUTO_INCREMENT PRIMARY KEY, v INT)",
 		"INSERT INTO c (v) VALUES (1), (2), (3)", "CREATE TABLE ballast (id INT AUTO_INCREMENT PRIMARY KEY)",

@@ -98,6 +98,7 @@ func TestDefinitionsAmongStatementsAreAnsweredAsDirectly(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // much of its time is waiting
 	testdb.Only(t, "it is the family's", "mariadb", "mariadb118", "mysql")
 	for seed := *ddlSeed; seed < *ddlSeed+2; seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

@@ -73,6 +73,7 @@ func TestColumnsAreDefinedAsByTheServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // much of its time is waiting
 	for _, strict := range []bool{false, true} {
 		t.Run(fmt.Sprintf("strict plans %t", strict), func(t *testing.T) {
 			b := newBench(t, func(o *proxyserver.Options) { o.StrictPlans = strict })

@@ -220,6 +220,7 @@ func TestFailingStatementsAreAnsweredAsByTheServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // much of its time is waiting
 	m := newMirror(t, gomysql.CLIENT_DEPRECATE_EOF, nil)
 	r := m.reflect(t)
 	defer r.close()

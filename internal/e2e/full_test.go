@@ -388,6 +388,7 @@ func TestNoFalseFindingAfterAHole(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // much of its time is waiting
 	for _, family := range fullFamilies {
 		for _, durability := range []recorder.Durability{recorder.Relaxed, recorder.Commit} {
 			t.Run(family.name+" "+durability.String(), func(t *testing.T) {

@@ -76,6 +76,7 @@ func TestHandoverRefusesNoConnection(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // much of its time is waiting
 	o := postgresOptions(t)
 	o.ReusePort, o.Drain = true, testdb.Patience
 	start := func(listen string) *proxyserver.Server {

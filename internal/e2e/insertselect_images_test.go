@@ -83,6 +83,7 @@ func TestWhatInsertSelectMakesIsHeldAgainstConditions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // much of its time is waiting
 	for _, prepared := range []bool{false, true} {
 		for n, f := range mysqlMadeRows {
 			if prepared && n%2 > 0 {

@@ -2,8 +2,10 @@ package e2e
 
 import (
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
@@ -21,13 +23,18 @@ type mirror struct {
 	caps  uint32
 }
 
+// mirrors counts them, for names of their own.
+var mirrors atomic.Int64
+
 func newMirror(t *testing.T, caps uint32, change func(*proxyserver.Options), setup ...string) *mirror {
 	t.Helper()
-	m := &mirror{names: [2]string{"mirror_a", "mirror_b"}, caps: caps | gomysql.CLIENT_MULTI_STATEMENTS |
-		gomysql.CLIENT_MULTI_RESULTS | gomysql.CLIENT_PS_MULTI_RESULTS}
+	n := mirrors.Add(1)
+	m := &mirror{names: [2]string{fmt.Sprintf("mirror_%d_a", n), fmt.Sprintf("mirror_%d_b", n)},
+		caps: caps | gomysql.CLIENT_MULTI_STATEMENTS | gomysql.CLIENT_MULTI_RESULTS | gomysql.CLIENT_PS_MULTI_RESULTS}
 	admin, b := testdb.Open(t, ""), &bench{t: t}
 	for _, name := range m.names {
 		b.exec(admin, "DROP DATABASE IF EXISTS "+name, "CREATE DATABASE "+name)
+		t.Cleanup(func() { _, _ = admin.Exec("DROP DATABASE " + name) })
 		if len(setup) > 0 {
 			b.exec(testdb.Open(t, name), setup...)
 		}
@@ -180,6 +187,7 @@ func TestRandomStatementsAreAnsweredAsByTheServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // much of its time is waiting
 	for _, c := range []struct {
 		name   string
 		caps   uint32

@@ -210,6 +210,7 @@ func TestMySQLPredicatesMissWhatSnapshotsLack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // much of its time is waiting
 	onMySQL := func(t *testing.T, changes []string, complete bool) {
 		b := newBench(t, inModePredicates, itemTables()...)
 		holdOnMySQL(t, b, "", changes, complete)

@@ -100,6 +100,7 @@ func TestMariaDBIsHeldAgainstItsTokens(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // much of its time is waiting
 	eachTokenRun(t, []string{"READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE", "mixed"},
 		func(t *testing.T, level string, seed uint64) {
 			var watch liveWatch

@@ -186,6 +186,7 @@ func TestPgbenchDoesThroughIsotapWhatItDoesDirectly(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // much of its time is waiting
 	for _, r := range pgbenchRuns(t, history.ReadCommitted, 1, pgbench.SelectOnly, pgbench.SimpleUpdate,
 		pgbench.TPCBLike, reports) {
 		for _, result := range []pgbench.Result{r.direct, r.items} {
@@ -208,6 +209,7 @@ func TestPgbenchAtSerializableIsWithoutFindings(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // much of its time is waiting
 	for _, r := range pgbenchRuns(t, history.Serializable, 4, pgbench.SelectOnly, pgbench.SimpleUpdate,
 		pgbench.TPCBLike, reports) {
 		holdCoverage(t, r)

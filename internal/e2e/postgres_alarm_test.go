@@ -159,6 +159,7 @@ func TestHealthyPostgreSQLIsNotAccused(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // much of its time is waiting
 	type load struct {
 		level  string
 		unseen bool

@@ -100,6 +100,7 @@ func TestPostgreSQLCasesGiveTheSameResultsThroughIsotap(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // much of its time is waiting
 	eachIdentity(t, func(t *testing.T, columns bool) {
 		c := openPostgresCorpus(t, columns)
 		sameResults(t, c.runner, c.direct, c.through, c.plan, func(replay.Difference) bool { return false })
@@ -119,6 +120,7 @@ func eachIdentity(t *testing.T, test func(t *testing.T, columns bool)) {
 // PostgreSQL documents all of it. From version 18 on an UPDATE tells which version it replaced, and so the rows
 // of tables without a key are known too; isotap's columns tell that on every version.
 func TestPublishedAnomaliesOnPostgreSQLAreNamed(t *testing.T) {
+	t.Parallel() // much of its time is waiting
 	eachIdentity(t, func(t *testing.T, columns bool) {
 		golden := "anomalies-postgresql.golden"
 		if columns || testdb.PostgreSQL(t).Major() >= 18 {

@@ -109,6 +109,7 @@ func TestPostgreSQLDefinitionsAmongStatementsAreAnsweredAsDirectly(t *testing.T)
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // much of its time is waiting
 	for seed := *postgresDDLSeed; seed < *postgresDDLSeed+2; seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			names := [2]string{testdb.NewPostgreSQLDatabase(t), testdb.NewPostgreSQLDatabase(t)}

@@ -258,6 +258,7 @@ func TestFailingPostgreSQLStatementsAreAnsweredAlike(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // much of its time is waiting
 	for n, mode := range tapModes[:2] {
 		m := newPostgreSQLMirror(t, mode)
 		m.evolves = mode.columns

@@ -140,6 +140,7 @@ func TestPostgreSQLSnapshotsAreNoEarlierThanTheOriginals(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // much of its time is waiting
 	m := newPostgreSQLMirror(t, tapMode{})
 	for _, begin := range beforeSnapshot {
 		for _, apart := range []bool{false, true} {
@@ -237,6 +238,7 @@ func TestRandomPostgreSQLSchedulesFailAlike(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // much of its time is waiting
 	sessions := backends.Start(t, testdb.PostgreSQL(t).Addr())
 	m := newPostgreSQLMirror(t, tapMode{change: func(o *proxyserver.Options) { o.Upstream.Address = sessions.Addr }})
 	m.addrs[0] = sessions.Addr

@@ -234,6 +234,7 @@ func TestLogAccusesNobodyBesideUnseenWriters(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // much of its time is waiting
 	for i := range 6 {
 		level := []history.Level{history.ReadCommitted, history.RepeatableRead, history.Serializable}[i/2]
 		hiding := i%2 == 1

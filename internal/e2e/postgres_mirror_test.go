@@ -376,6 +376,7 @@ func TestRandomPostgreSQLStatementsAreAnsweredAlike(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // much of its time is waiting
 	var mirrors []*postgresMirror
 	for _, mode := range tapModes {
 		if *onlyMirror == "" || *onlyMirror == mode.name {

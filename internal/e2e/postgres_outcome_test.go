@@ -187,6 +187,7 @@ func TestPostgreSQLOutcomesAreWhatTheTablesSay(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // much of its time is waiting
 	for _, c := range []struct {
 		durability recorder.Durability
 		log        serverlog.Use

@@ -130,6 +130,7 @@ func (w *postgresSwapper) use() string {
 // TestSerialPostgreSQLClientThatSwapsIsNeverAccused has two connections take turns, transaction after transaction:
 // whatever becomes of the tables, nothing can go wrong between the transactions.
 func TestSerialPostgreSQLClientThatSwapsIsNeverAccused(t *testing.T) {
+	t.Parallel() // much of its time is waiting
 	runs := uint64(*postgresSwapRuns)
 	if testing.Short() {
 		runs = min(runs, 1)

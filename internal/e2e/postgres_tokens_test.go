@@ -201,6 +201,7 @@ func TestPostgreSQLIsHeldAgainstItsTokens(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // much of its time is waiting
 	holdAgainstTokens(t, false)
 }
 
@@ -210,6 +211,7 @@ func TestUnseenPostgreSQLIsHeldAgainstItsTokens(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // much of its time is waiting
 	holdAgainstTokens(t, true)
 }
 

@@ -209,6 +209,7 @@ func TestWhatPredicatesMissedIsWhatTheirSnapshotsLack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // much of its time is waiting
 	for _, columns := range []bool{false, true} {
 		t.Run(fmt.Sprintf("columns %v", columns), func(t *testing.T) { holdPredicates(t, columns) })
 	}

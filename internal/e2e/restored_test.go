@@ -153,6 +153,7 @@ func TestRowsPutBackWithinATransactionAreNoLostWrites(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // much of its time is waiting
 	for _, level := range []string{"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"} {
 		for _, how := range []string{"insert", "replace", "rename"} {
 			t.Run(how+" "+level, func(t *testing.T) {

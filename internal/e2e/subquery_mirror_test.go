@@ -17,6 +17,7 @@ func TestSubqueriesAreAnsweredAsByTheServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // much of its time is waiting
 	testdb.Only(t, "others' are not looked into", "mariadb", testdb.MariaDB118.Name, testdb.MySQL.Name)
 	m := newMirror(t, gomysql.CLIENT_DEPRECATE_EOF, nil)
 	rapid.Check(t, func(rt *rapid.T) {

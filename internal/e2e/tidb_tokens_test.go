@@ -73,6 +73,7 @@ func TestTiDBIsHeldAgainstItsTokens(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	t.Parallel() // much of its time is waiting
 	eachTokenRun(t, []string{"READ COMMITTED", "READ COMMITTED OPTIMISTIC", "REPEATABLE READ", "REPEATABLE READ OPTIMISTIC"},
 		func(t *testing.T, level string, seed uint64) {
 			var watch liveWatch
