@@ -152,6 +152,41 @@ func TestServerLostAfterPossibleCommitIsIndeterminate(t *testing.T) {
 	}
 }
 
+// TestServerLostBehindWhatCommitsIsIndeterminate loses the server while a statement is under way that commits first,
+// and leaves no trace in a history.
+func TestServerLostBehindWhatCommitsIsIndeterminate(t *testing.T) {
+	for sql, want := range map[string]history.Status{"LOCK TABLES t WRITE": history.Indeterminate,
+		"SET autocommit = 1": history.Indeterminate, "SET NAMES utf8mb4": history.Aborted} {
+		t.Run(sql, func(t *testing.T) {
+			c := begin(t)
+			c.query("BEGIN")
+			c.query("UPDATE t SET v = 2")
+			c.send(sql)
+			buf := make([]byte, 4096)
+			for {
+				_, toServer := c.session.Output()
+				if bytes.Contains(toServer, []byte(sql)) {
+					break
+				}
+				if _, err := c.server.Write(toServer); err != nil {
+					t.Fatal(err)
+				}
+				n, err := c.server.Read(buf)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := c.session.FromServer(0, buf[:n]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.session.ServerClosed(0)
+			if txns := c.txns(); len(txns) != 1 || txns[0].Status != want {
+				t.Errorf("recorded: %+v", txns)
+			}
+		})
+	}
+}
+
 // TestServersLastWordsReachTheClient has a server end the connection by an error that answers what the client does not
 // know of: isotap's own reading of what an UPDATE collected.
 func TestServersLastWordsReachTheClient(t *testing.T) {

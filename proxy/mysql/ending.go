@@ -115,8 +115,12 @@ func (s *Session) lostServer() {
 		if x.settles != nil && x.settles.Txn.Ends {
 			status = history.Indeterminate // the error may have come after the commit
 		}
-		if o := x.stmt; o != nil && o.txn != nil {
-			if o.plan.Txn.Ends || !o.wasInTrans && s.txn.autocommit {
+		o := x.stmt
+		if o != nil && o.plan.Txn.Ends {
+			status = history.Indeterminate // be it recorded or not, as LOCK TABLES
+		}
+		if o != nil && o.txn != nil {
+			if !o.wasInTrans && s.txn.autocommit {
 				status = history.Indeterminate
 			}
 			o.doubtful = true
