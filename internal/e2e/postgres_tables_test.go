@@ -59,7 +59,7 @@ func postgresMirrorTables() []string {
 		"CREATE PROCEDURE commits(i int) LANGUAGE plpgsql AS $$BEGIN UPDATE t1 SET c = i WHERE id = i; COMMIT; " +
 			"UPDATE t1 SET c = i + 1 WHERE id = i; END$$",
 		"CREATE PROCEDURE gives(INOUT i int) LANGUAGE plpgsql AS $$BEGIN RAISE NOTICE 'gives %', i; i := 4 / i; END$$",
-		"DO $$BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'mirror_clerk') THEN CREATE ROLE mirror_clerk; END IF; END$$",
+		"DO $$BEGIN CREATE ROLE mirror_clerk; EXCEPTION WHEN duplicate_object OR unique_violation THEN END$$",
 		"GRANT SELECT (id, a), UPDATE (b), INSERT ON t1 TO mirror_clerk",
 		"GRANT SELECT, INSERT, UPDATE, DELETE ON t2, rl TO mirror_clerk",
 		"GRANT SELECT ON v1, v3, v6 TO mirror_clerk",

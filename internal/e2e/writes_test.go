@@ -56,14 +56,13 @@ func TestWritesAreTransparentAndRecordedAsTheyAre(t *testing.T) {
 	}
 	for _, caps := range []uint32{0, gomysql.CLIENT_FOUND_ROWS | gomysql.CLIENT_DEPRECATE_EOF} {
 		t.Run(fmt.Sprintf("capabilities %#x", caps), func(t *testing.T) {
-			names := []string{"mirror_a", "mirror_b"}
 			m := newMirror(t, caps|gomysql.CLIENT_LOCAL_FILES, nil, writeTables...)
 			if testdb.EngineName() == testdb.MySQL.Name {
 				m.b.setGlobal("local_infile", 1) // for LOAD DATA LOCAL; it is off there
 			}
 			w := &writer{t: t, reflection: &reflection{m: m}}
 			for i := range w.sides {
-				w.sides[i] = dialRaw(t, m.addrs[i], names[i], m.caps)
+				w.sides[i] = dialRaw(t, m.addrs[i], m.names[i], m.caps)
 			}
 			var changes []change
 			for _, write := range writes {
@@ -209,7 +208,8 @@ func (c *change) check(t *testing.T, txn *history.Txn) (certain int) {
 	}
 	var wrong []string
 	for _, a := range st.Accesses {
-		row := strings.TrimPrefix(a.Row.Table, "mirror_b.") + " " + a.Row.ID
+		_, table, _ := strings.Cut(a.Row.Table, ".")
+		row := table + " " + a.Row.ID
 		what := a.Op.String()
 		switch {
 		case a.Inexact:
