@@ -170,8 +170,8 @@ func (r *Resolver) collect(t *history.Txn, s *history.Stmt, j int) {
 	case s.Recorded != 0:
 		ref.Stmt = s.Recorded
 	}
-	w := write{txn: t.ID, began: t.Start, tag: history.Tag{Txn: t.ID, Stmt: s.Num}, replaced: a.Version, start: s.Start, done: s.End,
-		end: t.End, commit: max(s.Start, committing(t)), ref: ref,
+	w := write{txn: t.ID, began: t.Start, tag: history.Tag{Txn: t.ID, Stmt: s.Num}, replaced: a.Version,
+		start: s.Start, done: s.End, end: t.End, commit: max(s.Start, committing(t)), ref: ref,
 		born: a.Op == history.InsertRow, deleted: a.Op == history.DeleteRow, certain: !a.Inexact &&
 			t.Status == history.Committed}
 	all := r.writes[a.Row]

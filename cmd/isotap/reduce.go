@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,7 +60,7 @@ func reduceCommand() *cobra.Command {
 	f.StringVar(&o.anomaly, "anomaly", "",
 		"what must stay, by isotap's name; when not set the first that the file expects, or else that the replay shows")
 	f.StringVar(&o.oracle, "oracle", "", "what finds what must stay: graph, alone, serial, views or forms; "+
-		"when not set the one that the file names, or else graph")
+		"when not set the one that the file names, or else graph; of a hunt: only what this one found")
 	f.StringVar(&o.finding, "finding", "", "of a recording: the finding's id, as isotap analyze prints it")
 	f.StringVar(&o.rows, "rows", "", "of a recording: file of statements, one a line, that make the rows, "+
 		"in place of what was written before")
@@ -71,6 +72,9 @@ func reduceCommand() *cobra.Command {
 }
 
 func (o *reducing) run(c *cobra.Command, path string) error {
+	if o.oracle != "" && !slices.Contains(fuzz.Oracles(), fuzz.Oracle(o.oracle)) {
+		return fmt.Errorf("--oracle: there is no oracle %q: %v", o.oracle, fuzz.Oracles())
+	}
 	from, err := o.read(c, path)
 	if err != nil {
 		return err
@@ -141,9 +145,7 @@ func (o *reducing) judgeOf(sc *scenario.Scenario) (fuzz.Oracle, error) {
 		return "", err
 	}
 	if o.oracle != "" {
-		if by = fuzz.Oracle(o.oracle); !slices.Contains(fuzz.Oracles(), by) {
-			return "", fmt.Errorf("--oracle: there is no oracle %q: %v", by, fuzz.Oracles())
-		}
+		by = fuzz.Oracle(o.oracle)
 	}
 	if o.anomaly != "" && by != fuzz.Graph {
 		return "", fmt.Errorf("--anomaly is for what the oracle graph finds, and %s finds other things", by)
@@ -185,6 +187,8 @@ func (o *reducing) read(c *cobra.Command, path string) (*reducible, error) {
 		switch {
 		case from.hunt && len(script[0].Expect.Anomalies) == 0 && script[0].Oracle == "":
 			continue // of something abnormal
+		case from.hunt && o.oracle != "" && cmp.Or(script[0].Oracle, string(fuzz.Graph)) != o.oracle:
+			continue // another oracle's
 		case len(script) != 1:
 			return nil, fmt.Errorf("%s holds %d scenarios, and one is reduced: name one permutation", name, len(script))
 		}

@@ -96,7 +96,8 @@ func replayCommand() *cobra.Command {
 	f.StringArrayVar(&o.set, "set", nil,
 		"set a variable of the server in every session, as tidb_txn_mode=optimistic; may be repeated")
 	f.StringVar(&o.oracles, "oracle", string(fuzz.Graph),
-		"what judges the scripts, separated by commas, or all, in place of the one that a script names: graph says what is found when they are played, alone "+
+		"what judges the scripts, separated by commas, or all, in place of the one that a script names: "+
+			"graph says what is found when they are played, alone "+
 			"holds each transaction against its own statements in autocommit, serial all of them against those, in orders "+
 			"that their dependencies allow, views each statement against itself on what it has to see, "+
 			"forms against itself in other forms")
@@ -130,7 +131,8 @@ func (o *replaying) run(c *cobra.Command, files []string) error {
 	if o.ownOracles, err = o.namedOracles(c, scripts); err != nil {
 		return err
 	}
-	if o.html != "" && !o.ownOracles && !slices.ContainsFunc(o.judged, func(by fuzz.Oracle) bool { return by != fuzz.Graph }) {
+	if o.html != "" && !o.ownOracles &&
+		!slices.ContainsFunc(o.judged, func(by fuzz.Oracle) bool { return by != fuzz.Graph }) {
 		return errors.New("--html needs an --oracle beside graph: of what graph finds isotap analyze writes the page")
 	}
 	onStage, err := o.onStage()

@@ -43,6 +43,34 @@ func begin(t *testing.T) *conversation {
 
 func (c *conversation) query(sql string) { c.client(0, append([]byte{gomysql.COM_QUERY}, sql...)) }
 
+// answer has the server take what it is sent, and gives the session what it says.
+func (c *conversation) answer(toServer []byte) {
+	c.t.Helper()
+	if _, err := c.server.Write(toServer); err != nil {
+		c.t.Fatal(err)
+	}
+	buf := make([]byte, 4096)
+	n, err := c.server.Read(buf)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if err := c.session.FromServer(0, buf[:n]); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// serveUntil has the server answer what it is sent, up to what holds those bytes: that it is not sent.
+func (c *conversation) serveUntil(held []byte) {
+	c.t.Helper()
+	for {
+		_, toServer := c.session.Output()
+		if bytes.Contains(toServer, held) {
+			return
+		}
+		c.answer(toServer)
+	}
+}
+
 // send sends a query and does not wait for the answer.
 func (c *conversation) send(sql string) {
 	c.t.Helper()
@@ -55,19 +83,9 @@ func (c *conversation) send(sql string) {
 // hear gives the session what the server says, until the session is done.
 func (c *conversation) hear() {
 	c.t.Helper()
-	buf := make([]byte, 4096)
 	for !c.session.Done() {
 		_, toServer := c.session.Output()
-		if _, err := c.server.Write(toServer); err != nil {
-			c.t.Fatal(err)
-		}
-		n, err := c.server.Read(buf)
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		if err := c.session.FromServer(0, buf[:n]); err != nil {
-			c.t.Fatal(err)
-		}
+		c.answer(toServer)
 	}
 }
 
@@ -127,24 +145,8 @@ func TestServerLostAfterPossibleCommitIsIndeterminate(t *testing.T) {
 	c.query("BEGIN")
 	c.query("UPDATE t SET v = 2")
 	c.send("LOCK TABLES nothing WRITE") // it commits, and then fails
-	buf := make([]byte, 4096)
-	asked := false // isotap asks the server what the error did to the transaction
-	for !asked {
-		_, toServer := c.session.Output()
-		if asked = bytes.Contains(toServer, []byte{1, 0, 0, 0, gomysql.COM_PING}); asked {
-			break
-		}
-		if _, err := c.server.Write(toServer); err != nil {
-			t.Fatal(err)
-		}
-		n, err := c.server.Read(buf)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.session.FromServer(0, buf[:n]); err != nil {
-			t.Fatal(err)
-		}
-	}
+	// Isotap asks the server what the error did to the transaction.
+	c.serveUntil([]byte{1, 0, 0, 0, gomysql.COM_PING})
 	c.session.ServerClosed(0)
 	txns := c.txns()
 	if len(txns) != 1 || txns[0].Status != history.Indeterminate {
@@ -162,23 +164,7 @@ func TestServerLostBehindWhatCommitsIsIndeterminate(t *testing.T) {
 			c.query("BEGIN")
 			c.query("UPDATE t SET v = 2")
 			c.send(sql)
-			buf := make([]byte, 4096)
-			for {
-				_, toServer := c.session.Output()
-				if bytes.Contains(toServer, []byte(sql)) {
-					break
-				}
-				if _, err := c.server.Write(toServer); err != nil {
-					t.Fatal(err)
-				}
-				n, err := c.server.Read(buf)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := c.session.FromServer(0, buf[:n]); err != nil {
-					t.Fatal(err)
-				}
-			}
+			c.serveUntil([]byte(sql))
 			c.session.ServerClosed(0)
 			if txns := c.txns(); len(txns) != 1 || txns[0].Status != want {
 				t.Errorf("recorded: %+v", txns)

@@ -482,14 +482,15 @@ func (pl *planner) harmless(n *ast.SelectStmt, srcs sources) bool {
 	return ok && len(within) == 0
 }
 
-// harmlessBut reports so but for subqueries that it returns.
+// harmlessBut is harmless, except that it leaves subqueries of the WHERE clause out of account, and returns them.
 func (pl *planner) harmlessBut(n *ast.SelectStmt, srcs sources) (within []link, ok bool) {
 	l := listener{srcs: srcs, bodies: pl.nesting.bodies}
 	all := parts(n.Where, nil)
+	inWhere := len(all)
 	ons(n.From.TableRefs, &all)
 	for i, e := range all {
 		var p pure
-		if at, is := existence(e); is && i < len(parts(n.Where, nil)) {
+		if at, is := existence(e); is && i < inWhere {
 			within = append(within, at)
 		} else if e.Accept(&p); p.other || !l.truth(e) || !pl.copyParams(e, &l) {
 			return nil, false

@@ -47,7 +47,7 @@ func (l *looker) fixed(q *subquery) bool {
 	return n.LimitOffset == nil && q.limit.from > 0
 }
 
-// sorted returns the columns of the subquery's order; ok says that it is one of columns.
+// sorted returns the columns that the subquery is ordered by; ok reports whether its order has columns alone.
 func (q *subquery) sorted() (columns map[string]bool, ok bool) {
 	columns = make(map[string]bool)
 	for _, item := range nodes(q.query.SortClause) {

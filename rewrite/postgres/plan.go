@@ -216,7 +216,8 @@ type SchemaEffect struct {
 	// Created is the table that the statement creates with isotap's columns behind the client's, and these; nil where
 	// they cannot be told, or where isotap's do not show.
 	Created []string
-	// CreatedTemp is the like of a temporary table, which has the client's columns alone.
+	// CreatedTemp is a temporary table that the statement creates, and its columns, which are the client's alone; nil
+	// where they cannot be told.
 	CreatedTemp []string
 	// Open says that a star stands for columns which are not known, isotap's perhaps among them.
 	Open bool

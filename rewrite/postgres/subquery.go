@@ -245,7 +245,8 @@ func (l *looker) lookAtQuery(at link, n *ast.SelectStmt, around []*relation, dep
 			return nil, false
 		}
 	}
-	if len(nodes(n.FromClause)) == 0 || !l.place(q, at) || !l.behind && !l.typed(q) || !l.fixed(q) || l.session.Serializable && !l.scansAll(q) {
+	if len(nodes(n.FromClause)) == 0 || !l.place(q, at) || !l.behind && !l.typed(q) || !l.fixed(q) ||
+		l.session.Serializable && !l.scansAll(q) {
 		return nil, false
 	}
 	inner := q.relations()
@@ -405,7 +406,8 @@ func (l *looker) reads(sc *scope, at link) bool {
 		for _, c := range sc.common {
 			u, err := l.inspect(&ast.SubLink{Subselect: c.def.Ctequery})
 			written := func(name string) bool { return name != c.def.Ctename && mentions(c.def.Ctequery, name) > 0 }
-			if err != nil || u.function || u.volatile || slices.ContainsFunc(l.silent, written) || locks(c.def.Ctequery) || !toItsEnd && l.mayFailBut(c.def.Ctequery) {
+			if err != nil || u.function || u.volatile || slices.ContainsFunc(l.silent, written) ||
+				locks(c.def.Ctequery) || !toItsEnd && l.mayFailBut(c.def.Ctequery) {
 				return false
 			}
 		}

@@ -23,9 +23,11 @@ func otherForms(s *statement, engine dbms.Engine, shallow bool) []otherForm {
 		condition := s.text[from:to]
 		put(&inCase, "CASE WHEN ("+condition+") THEN TRUE ELSE FALSE END")
 		put(&negated, "NOT (NOT ("+condition+"))")
-		if exists, ok := s.existsForIn(c.from, c.to); ok && c.kind == whereCondition {
-			put(&exist, exists)
-			changed = true
+		if s.tokens[c.from-1].Is("WHERE") {
+			if exists, ok := s.existsForIn(c.from, c.to); ok {
+				put(&exist, exists)
+				changed = true
+			}
 		}
 		if engine == dbms.MariaDB && s.comparesWithAll(c.from-1, c.to) {
 			known = negatedTwice
@@ -60,28 +62,14 @@ var conditionEnds = []string{"GROUP", "HAVING", "WINDOW", "ORDER", "LIMIT", "OFF
 // notOfJoin are what stands behind an ON that begins no condition: of JSON_TABLE, of INSERT.
 var notOfJoin = []string{"EMPTY", "ERROR", "DUPLICATE", "CONFLICT"}
 
-// A conditionKind is what a condition is of.
-type conditionKind uint8
-
-const (
-	noCondition conditionKind = iota
-	whereCondition
-	joinCondition
-	groupCondition
-)
-
 // A condition is one, by the places of its first token and of what stands behind it.
-type condition struct {
-	kind     conditionKind
-	from, to int
-}
+type condition struct{ from, to int }
 
 // conditions returns those of a statement, its joins and groups, and of the queries within it, that stand in no other
 // one; with shallow those outside of all parentheses.
 func (s *statement) conditions(shallow bool) (all []condition) {
 	for i := 0; i+1 < len(s.tokens); i++ {
-		kind := s.beginsCondition(i)
-		if kind == noCondition || shallow && s.depths[i] > 0 {
+		if !s.beginsCondition(i) || shallow && s.depths[i] > 0 {
 			continue
 		}
 		end := i + 1
@@ -89,24 +77,18 @@ func (s *statement) conditions(shallow bool) (all []condition) {
 			end++
 		}
 		if end > i+1 {
-			all = append(all, condition{kind, i + 1, end})
+			all = append(all, condition{i + 1, end})
 		}
 		i = end - 1
 	}
 	return all
 }
 
-// beginsCondition returns what a condition that begins behind a place is of.
-func (s *statement) beginsCondition(i int) conditionKind {
-	switch t := s.tokens[i]; {
-	case t.Is("WHERE"):
-		return whereCondition
-	case t.Is("HAVING"):
-		return groupCondition
-	case t.Is("ON") && !slices.ContainsFunc(notOfJoin, s.tokens[i+1].Is) && (i == 0 || !s.tokens[i-1].Is("DISTINCT")):
-		return joinCondition
-	}
-	return noCondition
+// beginsCondition reports whether a condition begins behind a place.
+func (s *statement) beginsCondition(i int) bool {
+	t := s.tokens[i]
+	return t.Is("WHERE") || t.Is("HAVING") ||
+		t.Is("ON") && !slices.ContainsFunc(notOfJoin, s.tokens[i+1].Is) && (i == 0 || !s.tokens[i-1].Is("DISTINCT"))
 }
 
 // endsCondition reports whether a condition that began at a depth of parentheses ends before a place.
