@@ -1,0 +1,102 @@
+// Package clone copies a database on its own server, so that what could have happened can be played on the copy while
+// the client's own database stays as it is.
+//
+// PostgreSQL copies the files (postgres.go), with the rights and settings of the database itself (pgsettings.go). A
+// server of the MySQL family has no such command. There mysql.go makes the copy of the definitions that definitions.go
+// has read, and rows.go fills the tables. rename.go has texts name the copy in the place of the source. errors.go says
+// why a database is not copied.
+package clone
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/isotap/isotap/dbms"
+	"github.com/isotap/isotap/internal/dsn"
+)
+
+// Prefix is what the names of all copies begin with.
+const Prefix = "isotap_clone_"
+
+// Options bound a copy.
+type Options struct {
+	// MaxBytes is the size of the largest database that is copied; 0: 1 GiB. Servers of the MySQL family estimate it.
+	MaxBytes int64
+}
+
+const defaultMaxBytes = 1 << 30
+
+// A Clone is a copy of a database. The caller ends it with [Clone.Drop].
+type Clone struct{ target dsn.Target }
+
+// Target is the copy's server and login, which are the source's, with the copy's database.
+func (c *Clone) Target() dsn.Target { return c.target }
+
+// Make copies the target's database under a name that is new on its server, and leaves the source as it is. The error
+// may be a [*TooLargeError] or a [*RefusedError]; whatever it is, nothing of the copy is left.
+//
+// It is for a database at rest. PostgreSQL refuses to copy one that others are connected to. A server of the MySQL
+// family does not: there tables are copied one after the other, and are of one moment only if nobody writes.
+//
+// A server of the MySQL family shows a login no tables, triggers and routines that it has no right to: those are not in
+// the copy. It needs SELECT, SHOW VIEW, TRIGGER and EXECUTE on the source. Other differences from the source there:
+//   - Events are not copied, for they would run.
+//   - A definer stays where the login may set it; else the login is the definer.
+//   - Where a text names the source's schema, the copy's names the copy. What a routine makes of strings (PREPARE) is
+//     not looked at, and other schemas stay the same: what is written there is written there.
+//   - A sequence goes on behind the values that the server has cached.
+//   - Of system-versioned tables only the present rows are copied.
+//   - Views that are broken in the source are left out.
+//
+// On PostgreSQL foreign tables lead where the source's lead.
+func Make(ctx context.Context, target dsn.Target, o Options) (*Clone, error) {
+	most := cmp.Or(o.MaxBytes, defaultMaxBytes)
+	if target.Family == dbms.PostgreSQLFamily {
+		return makePostgreSQL(ctx, target, most)
+	}
+	return makeMySQL(ctx, target, most)
+}
+
+// Drop removes the copy, and ends the sessions that are still in it. That it is gone already is no error.
+func (c *Clone) Drop(ctx context.Context) error {
+	drop := dropMySQL
+	if c.target.Family == dbms.PostgreSQLFamily {
+		drop = dropPostgreSQL
+	}
+	if err := drop(ctx, c.target); err != nil {
+		return fmt.Errorf("drop the copy %s: %w", c.target.Database, err)
+	}
+	return nil
+}
+
+// dropPatience is how long removing half a copy may take, when whoever asked for it waits no longer.
+const dropPatience = time.Minute
+
+// abandon drops what was made of a copy that failed, and returns why it failed.
+func (c *Clone) abandon(ctx context.Context, err error) error {
+	dropping, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropPatience)
+	defer cancel()
+	return errors.Join(err, c.Drop(dropping))
+}
+
+const (
+	nameLetters = 8
+	mostNames   = 8 // that are tried: one that is taken comes once in 2^40
+)
+
+// newDatabase has a database made under new names until one is free, and returns its name. The server decides whether
+// a name is free: what is there already is never taken for a copy of ours.
+func newDatabase(create func(name string) error, taken func(error) bool) (name string, err error) {
+	for range mostNames {
+		name = Prefix + strings.ToLower(rand.Text()[:nameLetters])
+		if err = create(name); err == nil || !taken(err) {
+			return name, err
+		}
+	}
+	return name, err
+}
