@@ -43,8 +43,9 @@ func (c *Clone) Target() dsn.Target { return c.target }
 // It is for a database at rest. PostgreSQL refuses to copy one that others are connected to. A server of the MySQL
 // family does not: there tables are copied one after the other, and are of one moment only if nobody writes.
 //
-// A server of the MySQL family shows a login no tables, triggers and routines that it has no right to: those are not in
-// the copy. It needs SELECT, SHOW VIEW, TRIGGER and EXECUTE on the source. Other differences from the source there:
+// A server of the MySQL family shows a login no tables that it has no right to: those are not in the copy. It needs
+// SELECT, SHOW VIEW, TRIGGER and EXECUTE on the source. Other differences from the source there:
+//   - What others may do with the source, they may not do with the copy.
 //   - Events are not copied, for they would run.
 //   - A definer stays where the login may set it; else the login is the definer.
 //   - Where a text names the source's schema, the copy's names the copy. What a routine makes of strings (PREPARE) is

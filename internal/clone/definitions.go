@@ -82,7 +82,7 @@ func (m *mysqlCopying) readTables(ctx context.Context, o *schemaObjects) error {
 	}
 	for _, row := range rows {
 		name, kind, engine := row[0], row[1], row[2]
-		m.names.things[name] = true
+		m.names.things[strings.ToLower(name)] = true
 		switch kind {
 		case "BASE TABLE", "SYSTEM VERSIONED":
 			if elsewhere[engine] {
@@ -104,7 +104,6 @@ func (m *mysqlCopying) readTables(ctx context.Context, o *schemaObjects) error {
 			if err != nil {
 				return err
 			}
-			d.charset = "utf8mb4" // that the server shows it in
 			o.views = append(o.views, d)
 		}
 	}

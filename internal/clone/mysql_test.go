@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
@@ -47,6 +46,7 @@ var programs = []string{
 		" UPDATE `#` . `t` SET v = n + 1 WHERE #.t.id = which; /*!50000 INSERT INTO `#`.log (what) VALUES ('in #!') */; END",
 	"CREATE TRIGGER second AFTER UPDATE ON t FOR EACH ROW INSERT INTO #.log (what) VALUES (CONCAT('second ', NEW.v))",
 	"CREATE TRIGGER `#`.`first` AFTER UPDATE ON `#`.t FOR EACH ROW PRECEDES `second` INSERT INTO log (what) VALUES ('first')",
+	"CREATE EVENT e ON SCHEDULE AT '2037-01-01' DO DELETE FROM t",
 }
 
 // mysqlSchemas are databases that are hard to copy. A # stands for the database's own name.
@@ -102,6 +102,11 @@ var mysqlSchemas = []struct {
 		"CREATE TABLE t (id INT)",
 		"SET sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES'",
 		"CREATE PROCEDURE ansi() INSERT INTO \"#\".\"t\" SELECT LENGTH('\\') FROM \"#\".t AS \"x\""}},
+	{"programs of a latin1 client", []string{"mariadb", "mariadb118", "mysql"}, []string{
+		"CREATE TABLE t (id INT, name VARCHAR(20))", "SET NAMES latin1 COLLATE latin1_german1_ci",
+		"CREATE PROCEDURE p() SELECT 'gr\xfc\xdf' = 'GR\xdcSS'", "CREATE FUNCTION f() RETURNS VARCHAR(20) DETERMINISTIC RETURN 'gr\xfc\xdf'",
+		"CREATE TRIGGER g BEFORE INSERT ON t FOR EACH ROW SET NEW.name = 'gr\xfc\xdf'",
+		"CREATE VIEW v AS SELECT 'gr\xfc\xdf' AS `gru\xdf`, name = 'GR\xdcSS' AS same FROM t", "INSERT INTO t VALUES (1, '')"}},
 	{"sequences", []string{"mariadb", "mariadb118"}, []string{
 		"CREATE SEQUENCE s START WITH 5 INCREMENT BY 2 NOCACHE", "SELECT NEXTVAL(s)",
 		"CREATE TABLE t (id INT DEFAULT (NEXTVAL(s)) PRIMARY KEY, v INT)", "INSERT INTO t (v) VALUES (1)",
@@ -311,6 +316,9 @@ func TestTheProgramsOfACopyWriteToIt(t *testing.T) {
 		fmt.Sprintf("[[first] [second 11] [in %s!] [first] [second 22]]", source); got != want {
 		t.Errorf("the copy's log is %s, want %s", got, want)
 	}
+	if got := texts(t, db, "SHOW EVENTS"); len(got) > 0 {
+		t.Errorf("the copy has events: %q", got)
+	}
 	same(t, "the source", look(t, server, source), before)
 	if err := c.Drop(t.Context()); err != nil {
 		t.Fatal(err)
@@ -361,18 +369,43 @@ func TestALoginWithoutRightsIsToldWhatToGrant(t *testing.T) {
 		{"no rights on copies", []string{"ALL PRIVILEGES ON #.*"}, "GRANT " + onCopies + " TO 'poor'@'%'"},
 		{"a copy that stays half", []string{"ALL PRIVILEGES ON #.*", "CREATE, DROP ON `isotap\\_clone\\_%`.*"},
 			"GRANT " + onCopies + " TO 'poor'@'%'"},
-		{"the rows may not be read", []string{"INSERT, TRIGGER, SHOW VIEW ON #.*", onCopies}, "GRANT SELECT, SHOW VIEW, TRIGGER"},
+		{"the rows may not be read", []string{"INSERT, TRIGGER, EXECUTE, SHOW VIEW ON #.*", onCopies}, "GRANT SELECT, SHOW VIEW, TRIGGER"},
+		{"triggers may not be seen", []string{"SELECT, SHOW VIEW, EXECUTE ON #.*", onCopies}, "GRANT SELECT, SHOW VIEW, TRIGGER"},
+		{"routines may not be seen", []string{"SELECT, SHOW VIEW, TRIGGER ON #.*", onCopies}, "GRANT SELECT, SHOW VIEW, TRIGGER"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			server, source := testdb.Current(t), testdb.NewDatabase(t)
 			build(t, server, source, []string{"CREATE TABLE t (id INT PRIMARY KEY)", "INSERT INTO t VALUES (1)"})
 			_, err := Make(t.Context(), login(t, server, source, "poor", tt.grants...), Options{})
 			var refused *RefusedError
-			if !errors.As(err, &refused) || !strings.Contains(refused.Allow, tt.allow) || numberOf(err) == 0 {
+			if !errors.As(err, &refused) || !strings.Contains(refused.Allow, tt.allow) || refused.Err == nil {
 				t.Errorf("got %v", err)
 			}
 			noCopies(t, server)
 		})
+	}
+}
+
+// What a login may by its role, it may.
+func TestALoginMayByItsRole(t *testing.T) {
+	server, source := testdb.Current(t), testdb.NewDatabase(t)
+	build(t, server, source, []string{"CREATE TABLE t (id INT PRIMARY KEY)"})
+	admin := testdb.Open(t, "")
+	target := login(t, server, source, "acting")
+	testdb.Exec(t, admin, "DROP ROLE IF EXISTS cloner", "CREATE ROLE cloner", "GRANT "+onCopies+" TO cloner",
+		"GRANT SELECT, SHOW VIEW, TRIGGER, EXECUTE ON "+source+".* TO cloner", "GRANT cloner TO acting")
+	t.Cleanup(func() { open(t, server, "").Exec("DROP ROLE cloner") })
+	setDefault := "SET DEFAULT ROLE cloner FOR acting"
+	if testdb.EngineName() == "mysql" {
+		setDefault = "SET DEFAULT ROLE cloner TO acting"
+	}
+	testdb.Exec(t, admin, setDefault)
+	c, err := Make(t.Context(), target, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Drop(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -458,13 +491,16 @@ func TestACopyWithSessionsIsDropped(t *testing.T) {
 	noCopies(t, server)
 }
 
-func TestWhatIsNotTheFamilysIsRefused(t *testing.T) {
-	target := dsn.Target{Family: dbms.MySQLFamily, Network: "tcp", Address: "127.0.0.1:1"}
+func TestWhatIsNotThereIsNotCopied(t *testing.T) {
+	target := mysqlTarget(t, testdb.Current(t), "isotap_not_there")
+	if _, err := Make(t.Context(), target, Options{}); err == nil || !strings.Contains(err.Error(), "Unknown database") {
+		t.Errorf("a database that is not there: %v", err)
+	}
+	target.Database = ""
 	if _, err := Make(t.Context(), target, Options{}); err == nil || !strings.Contains(err.Error(), "names no database") {
 		t.Errorf("without a database: %v", err)
 	}
-	target.Database = "shop"
-	if _, err := Make(t.Context(), target, Options{}); err == nil {
+	if err := (&Clone{dsn.Target{Family: target.Family, Network: "tcp", Address: "127.0.0.1:1", Database: "x"}}).Drop(t.Context()); err == nil {
 		t.Error("without a server: no error")
 	}
 }

@@ -2,6 +2,7 @@ package clone
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -71,16 +72,23 @@ func (p *pgCopying) copySettings(ctx context.Context, name string) error {
 	return nil
 }
 
-// set sets "name=value" as the server keeps it. Written into a statement, a list would have to be taken apart: so a
-// transaction of ours has the setting, which is then taken from it.
+// lists are the settings whose values are lists of names in quotes: a literal would be one name.
+var lists = []string{"search_path", "temp_tablespaces", "local_preload_libraries", "session_preload_libraries"}
+
+// set sets "name=value" as the server keeps it. A list is not taken apart: a transaction of ours has it, and the
+// setting is taken from there.
 func (p *pgCopying) set(ctx context.Context, alter, setting string) error {
 	name, value, _ := strings.Cut(setting, "=")
-	parts := strings.Split(name, ".")
+	alter += " SET " + pgx.Identifier(strings.Split(name, ".")).Sanitize()
+	if !slices.Contains(lists, name) {
+		_, err := p.conn.Exec(ctx, alter+" TO '"+strings.ReplaceAll(value, "'", "''")+"'")
+		return err
+	}
 	return pgx.BeginFunc(ctx, p.conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SELECT pg_catalog.set_config($1, $2, true)", name, value); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, alter+" SET "+pgx.Identifier(parts).Sanitize()+" FROM CURRENT")
+		_, err := tx.Exec(ctx, alter+" FROM CURRENT")
 		return err
 	})
 }

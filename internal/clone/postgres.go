@@ -90,12 +90,16 @@ func (p *pgCopying) run(ctx context.Context, target dsn.Target, most int64) (*Cl
 
 // look asks what decides whether the source can be copied.
 func (p *pgCopying) look(ctx context.Context) error {
-	return p.conn.QueryRow(ctx, `SELECT pg_catalog.quote_ident(current_user), pg_catalog.quote_ident(o.rolname),
+	err := p.conn.QueryRow(ctx, `SELECT pg_catalog.quote_ident(current_user), pg_catalog.quote_ident(o.rolname),
 			pg_catalog.pg_has_role(d.datdba, 'USAGE') OR d.datistemplate, u.rolcreatedb OR u.rolsuper,
 			pg_catalog.pg_database_size(d.oid)
 		FROM pg_catalog.pg_database d JOIN pg_catalog.pg_roles o ON o.oid = d.datdba
 			JOIN pg_catalog.pg_roles u ON u.rolname = current_user
 		WHERE d.datname = $1`, p.source).Scan(&p.login, &p.owner, &p.owns, &p.makes, &p.size)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return errors.New("it is not there")
+	}
+	return err
 }
 
 // create copies the source. The copy has its owner if the login may give it away: on it hangs who may make tables.
@@ -223,7 +227,8 @@ func connectPostgreSQL(ctx context.Context, target dsn.Target, database string) 
 	config.Database = database
 	config.ConnectTimeout = connectTimeout
 	config.RuntimeParams = map[string]string{"application_name": "isotap", "client_encoding": "UTF8",
-		"lock_timeout": "10s", "statement_timeout": "0", "default_transaction_read_only": "off"}
+		"lock_timeout": "10s", "statement_timeout": "0", "default_transaction_read_only": "off",
+		"standard_conforming_strings": "on"}
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	config.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: cancelPatience}

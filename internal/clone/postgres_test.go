@@ -59,7 +59,8 @@ var pgSchemas = []struct {
 		`CREATE PROCEDURE add(int) LANGUAGE sql AS 'INSERT INTO "we""ird"."select ä" VALUES ($1, ''by add'')'`}},
 	{"database", []string{
 		`ALTER DATABASE # SET search_path TO "we""ird", 'a b', public`, `ALTER DATABASE # SET datestyle TO 'SQL, DMY'`,
-		`ALTER DATABASE # SET default_transaction_isolation TO 'serializable'`, `ALTER DATABASE # SET app.tenant TO 'it''s'`,
+		`CREATE TEXT SEARCH CONFIGURATION own (COPY = english)`, `ALTER DATABASE # SET default_text_search_config TO 'public.own'`,
+		`ALTER DATABASE # SET default_transaction_isolation TO 'serializable'`, `ALTER DATABASE # SET role TO pg_monitor`, `ALTER DATABASE # SET app.tenant TO 'it''s'`,
 		`ALTER DATABASE # SET default_transaction_read_only TO on`, `ALTER ROLE postgres IN DATABASE # SET work_mem TO '7MB'`,
 		`SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE`,
 		`REVOKE ALL ON DATABASE # FROM PUBLIC`, `GRANT CONNECT ON DATABASE # TO pg_monitor`}},
@@ -161,6 +162,13 @@ func noPostgreSQLCopies(t *testing.T) {
 	if left := texts(t, testdb.OpenPostgreSQL(t, ""),
 		`SELECT datname FROM pg_database WHERE datname LIKE 'isotap\_clone\_%'`); len(left) > 0 {
 		t.Errorf("left: %q", left)
+	}
+}
+
+func TestAPostgreSQLDatabaseThatIsNotThereIsNotCopied(t *testing.T) {
+	if _, err := Make(t.Context(), pgTarget(t, "isotap_not_there"), Options{}); err == nil ||
+		!strings.Contains(err.Error(), "not there") {
+		t.Errorf("got %v", err)
 	}
 }
 

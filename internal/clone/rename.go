@@ -66,7 +66,7 @@ func (r *renaming) isSchema(t *names, i int) (bool, error) {
 	if t.is(i+3, ".") || t.is(i+3, "(") || t.behindTableKeyword(i) || !r.ambiguous(t) {
 		return true, nil
 	}
-	if !r.things[t.name(i+2)] {
+	if !r.things[strings.ToLower(t.name(i+2))] {
 		return false, nil
 	}
 	return false, fmt.Errorf("%s.%s is a column, or a table of the schema: it cannot be told which", t.name(i), t.name(i+2))

@@ -26,7 +26,7 @@ func TestTextsNameTheCopy(t *testing.T) {
 			t.Errorf("%s becomes %s, %v; want %s", tt.text, got, err, tt.want)
 		}
 	}
-	if got, err := r.text("SELECT shop.id FROM shop, shop.item", mysqltoken.Mode{}); err == nil {
+	if got, err := r.text("SELECT shop.id FROM shop, shop.Item", mysqltoken.Mode{}); err == nil {
 		t.Errorf("a text that can mean either becomes %s", got)
 	}
 	r.folds = true
