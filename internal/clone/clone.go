@@ -40,16 +40,18 @@ func (c *Clone) Target() dsn.Target { return c.target }
 // Make copies the target's database under a name that is new on its server, and leaves the source as it is. The error
 // may be a [*TooLargeError] or a [*RefusedError]; whatever it is, nothing of the copy is left.
 //
-// It is for a database at rest. PostgreSQL refuses to copy one that others are connected to. A server of the MySQL
-// family does not: there tables are copied one after the other, and are of one moment only if nobody writes.
+// It is for a database at rest. PostgreSQL refuses to copy one that others are connected to, after it has waited for
+// five seconds. A server of the MySQL family does not: there tables are copied one after the other, and are of one
+// moment only if nobody writes.
 //
 // A server of the MySQL family shows a login no tables that it has no right to: those are not in the copy. It needs
 // SELECT, SHOW VIEW, TRIGGER and EXECUTE on the source. Other differences from the source there:
 //   - What others may do with the source, they may not do with the copy.
 //   - Events are not copied, for they would run.
 //   - A definer stays where the login may set it; else the login is the definer.
-//   - Where a text names the source's schema, the copy's names the copy. What a routine makes of strings (PREPARE) is
-//     not looked at, and other schemas stay the same: what is written there is written there.
+//   - Where a text names the source's schema, the copy's names the copy. Other schemas stay the same: what is written
+//     there is written there. A routine that makes statements of strings (PREPARE) is an error if one of them names the
+//     source.
 //   - A sequence goes on behind the values that the server has cached.
 //   - Of system-versioned tables only the present rows are copied.
 //   - Views that are broken in the source are left out.

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/isotap/isotap/catalog"
+	catalogmysql "github.com/isotap/isotap/catalog/mysql"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/testdb"
 )
@@ -82,8 +84,8 @@ var mysqlSchemas = []struct {
 		"CREATE TABLE `order` (`key` INT PRIMARY KEY, `#.x` VARCHAR(200) DEFAULT '#.x' COMMENT 'in #''s order')",
 		"CREATE TABLE `back``quote` (id INT)", "CREATE TABLE t (id INT)", "INSERT INTO t VALUES (1), (1)",
 		"CREATE VIEW `v``w` AS SELECT `select`, `a``b` + 1 AS `we\"ird` FROM `#`.`we\"ird`"}},
-	{"cases", nil, []string{"CREATE TABLE Cased (id INT)", "CREATE TABLE cased (id INT)", "INSERT INTO Cased VALUES (7)"}},
-	{"latin1", nil, []string{
+	{"cases", []string{"mariadb", "mariadb118", "mysql"}, []string{"CREATE TABLE Cased (id INT)", "CREATE TABLE cased (id INT)", "INSERT INTO Cased VALUES (7)"}},
+	{"latin1", []string{"mariadb", "mariadb118", "mysql"}, []string{
 		"CREATE TABLE l (id INT PRIMARY KEY, name VARCHAR(20) COLLATE latin1_german1_ci, KEY (name)) DEFAULT CHARSET=latin1",
 		"INSERT INTO l VALUES (1, 'Grüße')", "ALTER DATABASE `#` CHARACTER SET latin1 COLLATE latin1_bin",
 		"CREATE TABLE m (id INT PRIMARY KEY, name VARCHAR(20))"}},
@@ -111,6 +113,19 @@ var mysqlSchemas = []struct {
 		"CREATE SEQUENCE s START WITH 5 INCREMENT BY 2 NOCACHE", "SELECT NEXTVAL(s)",
 		"CREATE TABLE t (id INT DEFAULT (NEXTVAL(s)) PRIMARY KEY, v INT)", "INSERT INTO t (v) VALUES (1)",
 		"CREATE TABLE history (id INT PRIMARY KEY) WITH SYSTEM VERSIONING", "INSERT INTO history VALUES (1)"}},
+	{"indexes and checks", []string{"mariadb", "mariadb118", "mysql"}, []string{
+		"CREATE TABLE i (id INT, a INT, body TEXT, place POINT NOT NULL, KEY down (a DESC, id), FULLTEXT (body), SPATIAL (place)," +
+			" KEY prefix (body(5)), UNIQUE (id)) ROW_FORMAT=COMPRESSED COMMENT='it''s'",
+		"INSERT INTO i VALUES (1, 2, 'some words', POINT(1, 2)), (NULL, NULL, NULL, POINT(3, 4))",
+		"CREATE TABLE c (n INT, CONSTRAINT small CHECK (n < 10))", "INSERT INTO c VALUES (1)",
+		"CREATE TABLE m (a INT, b INT NOT NULL AUTO_INCREMENT, PRIMARY KEY (a, b)) ENGINE=MyISAM", "INSERT INTO m (a) VALUES (1), (1), (2)",
+		"CREATE TABLE mem (id INT PRIMARY KEY) ENGINE=MEMORY", "INSERT INTO mem VALUES (0)"}},
+	{"rows that checks refuse", []string{"mariadb", "mariadb118"}, []string{
+		"CREATE TABLE c (n INT, CONSTRAINT small CHECK (n < 10))", "SET check_constraint_checks = 0", "INSERT INTO c VALUES (11)"}},
+	{"MySQL's own", []string{"mysql"}, []string{
+		"SET sql_generate_invisible_primary_key = 1", "CREATE TABLE k (v INT DEFAULT (RAND() * 5 + 1))", "INSERT INTO k VALUES (1), (2)",
+		"CREATE TABLE f (id INT PRIMARY KEY, name VARCHAR(9), KEY lower_name ((LOWER(name))), KEY hidden (name) INVISIBLE)",
+		"INSERT INTO f VALUES (1, 'X')", "CREATE TABLE c (n INT, CONSTRAINT big CHECK (n > 10) NOT ENFORCED)", "INSERT INTO c VALUES (1)"}},
 	{"invisible", []string{"mariadb", "mariadb118", "mysql"}, []string{
 		"CREATE TABLE t (id INT PRIMARY KEY, isotap_rowid BIGINT NOT NULL DEFAULT 0 INVISIBLE, isotap_wlist VARCHAR(99) INVISIBLE)",
 		"INSERT INTO t (id, isotap_rowid, isotap_wlist) VALUES (1, 77, 'w')"}},
@@ -126,6 +141,24 @@ func TestACopyIsAsItsSource(t *testing.T) {
 			copies(t, server, testdb.NewDatabase(t), tt.tables)
 		})
 	}
+}
+
+// A copy has isotap's columns, with what they hold.
+func TestACopyOfAnInstrumentedDatabaseHasItsColumns(t *testing.T) {
+	server, source := testdb.Current(t), testdb.NewDatabase(t)
+	build(t, server, source, []string{"CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)", "INSERT INTO t (v) VALUES (1), (2)"})
+	conn, err := catalogmysql.Connect(t.Context(), mysqlTarget(t, server, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := catalogmysql.Instrument(t.Context(), conn, catalog.Options{Schemas: []string{source}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(look(t, server, source), " "); !strings.Contains(got, "isotap_rowid") {
+		t.Fatalf("not instrumented: %s", got)
+	}
+	copies(t, server, source, nil)
 }
 
 func TestACopyIsAsItsSourceOnTiDB(t *testing.T) {

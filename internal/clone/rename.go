@@ -25,6 +25,9 @@ func modeOf(sqlMode string) mysqltoken.Mode {
 // text returns a text that names the copy. What stands in strings is no name.
 func (r *renaming) text(text string, mode mysqltoken.Mode) (string, error) {
 	t := names{mysqltoken.Scan(text, mode)}
+	if r.preparesSource(&t) {
+		return "", fmt.Errorf("it makes statements of strings, and one names %s: what it does in the copy cannot be told", r.from)
+	}
 	type piece struct {
 		start, end int
 		text       string
@@ -84,6 +87,17 @@ func (r *renaming) ambiguous(t *names) bool {
 		}
 	}
 	return false
+}
+
+// preparesSource reports whether a program makes statements of strings, and has a string that holds the source's name.
+func (r *renaming) preparesSource(t *names) bool {
+	prepares, named := false, false
+	for i, token := range t.Tokens {
+		prepares = prepares || t.is(i, "PREPARE") || t.is(i, "EXECUTE") && t.is(i+1, "IMMEDIATE")
+		named = named || token.Kind == mysqltoken.String &&
+			strings.Contains(strings.ToLower(t.TokenText(i)), strings.ToLower(r.from))
+	}
+	return prepares && named
 }
 
 // names is a text whose tokens are asked for names.

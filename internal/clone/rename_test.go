@@ -16,6 +16,7 @@ func TestTextsNameTheCopy(t *testing.T) {
 		{"INSERT INTO shop.item(id) VALUES ('shop.item', x.shop.y)", "INSERT INTO `copy`.item(id) VALUES ('shop.item', x.shop.y)"},
 		{"CALL shop.p(1), Shop.p(1), shopping.p(1), sh.op()", "CALL `copy`.p(1), Shop.p(1), shopping.p(1), sh.op()"},
 		{"a /* shop.b */ -- shop.c\n/*!50001 FROM shop.d */ , shop.e", "a /* shop.b */ -- shop.c\n/*!50001 FROM `copy`.d */ , `copy`.e"},
+		{"PREPARE p FROM CONCAT(DATABASE(), '.item')", "PREPARE p FROM CONCAT(DATABASE(), '.item')"},
 		// A table bears the schema's name.
 		{"SELECT shop.id, shop.f(1) FROM shop", "SELECT shop.id, `copy`.f(1) FROM shop"},
 		{"SELECT shop.id FROM ((`shop`.`shop` JOIN shop.item) JOIN (shop.item i))",
@@ -26,8 +27,13 @@ func TestTextsNameTheCopy(t *testing.T) {
 			t.Errorf("%s becomes %s, %v; want %s", tt.text, got, err, tt.want)
 		}
 	}
-	if got, err := r.text("SELECT shop.id FROM shop, shop.Item", mysqltoken.Mode{}); err == nil {
-		t.Errorf("a text that can mean either becomes %s", got)
+	for _, text := range []string{
+		"SELECT shop.id FROM shop, shop.Item", // it can mean either
+		"BEGIN PREPARE p FROM 'DELETE FROM shop.item'; END", "BEGIN EXECUTE IMMEDIATE CONCAT('DELETE FROM ', '`Shop`.', t); END",
+	} {
+		if got, err := r.text(text, mysqltoken.Mode{}); err == nil {
+			t.Errorf("%s becomes %s", text, got)
+		}
 	}
 	r.folds = true
 	if got, err := r.text("CALL Shop.p()", mysqltoken.Mode{}); err != nil || got != "CALL `copy`.p()" {
