@@ -120,6 +120,11 @@ var mysqlSchemas = []struct {
 		"CREATE TABLE c (n INT, CONSTRAINT small CHECK (n < 10))", "INSERT INTO c VALUES (1)",
 		"CREATE TABLE m (a INT, b INT NOT NULL AUTO_INCREMENT, PRIMARY KEY (a, b)) ENGINE=MyISAM", "INSERT INTO m (a) VALUES (1), (1), (2)",
 		"CREATE TABLE mem (id INT PRIMARY KEY) ENGINE=MEMORY", "INSERT INTO mem VALUES (0)"}},
+	{"packages", []string{"mariadb", "mariadb118"}, []string{
+		"CREATE TABLE t (id INT)", "CREATE AGGREGATE FUNCTION heads(x INT) RETURNS INT BEGIN DECLARE n INT DEFAULT 0;" +
+			" DECLARE CONTINUE HANDLER FOR NOT FOUND RETURN n; LOOP FETCH GROUP NEXT ROW; SET n = n + 1; END LOOP; END",
+		"SET sql_mode = 'ORACLE'", "CREATE PACKAGE pack AS PROCEDURE put(x INT); END",
+		"CREATE PACKAGE BODY pack AS PROCEDURE put(x INT) AS BEGIN INSERT INTO #.t VALUES (x); END; END"}},
 	{"rows that checks refuse", []string{"mariadb", "mariadb118"}, []string{
 		"CREATE TABLE c (n INT, CONSTRAINT small CHECK (n < 10))", "SET check_constraint_checks = 0", "INSERT INTO c VALUES (11)"}},
 	{"MySQL's own", []string{"mysql"}, []string{

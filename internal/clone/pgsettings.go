@@ -45,8 +45,11 @@ func (p *pgCopying) copyRights(ctx context.Context, name string) error {
 	return nil
 }
 
-// copySettings copies the settings of the database, and those of roles in it. What the login may not set is left out:
-// an administrator's settings say how the server works, and no program sees them.
+// noSetting are the SQLSTATEs of settings that are left out. The login may not set it: as a rule it is about how the
+// server works, and no program sees it. Or its name or value is none, and it has no effect in the source either.
+var noSetting = []string{insufficientPrivilege, "42704", "22023"}
+
+// copySettings copies the settings of the database, and those of roles in it.
 func (p *pgCopying) copySettings(ctx context.Context, name string) error {
 	rows, err := p.conn.Query(ctx, `SELECT CASE s.setrole WHEN 0 THEN 'DATABASE '
 				ELSE 'ROLE ' || pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(s.setrole)) || ' IN DATABASE ' END, c
@@ -65,7 +68,7 @@ func (p *pgCopying) copySettings(ctx context.Context, name string) error {
 		return err
 	}
 	for _, s := range settings {
-		if err := p.set(ctx, "ALTER "+s[0]+name, s[1]); err != nil && sqlState(err) != insufficientPrivilege {
+		if err := p.set(ctx, "ALTER "+s[0]+name, s[1]); err != nil && !slices.Contains(noSetting, sqlState(err)) {
 			return err
 		}
 	}

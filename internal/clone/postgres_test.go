@@ -197,7 +197,11 @@ func TestAPostgreSQLLoginWithoutRightsIsToldWhatToGrant(t *testing.T) {
 			testdb.Exec(t, admin, "CREATE ROLE poor LOGIN "+tt.options)
 			t.Cleanup(func() { admin.Exec("DROP ROLE poor") })
 			if tt.owns {
-				testdb.Exec(t, admin, "ALTER DATABASE "+source+" OWNER TO poor")
+				testdb.Exec(t, admin, "ALTER DATABASE "+source+" OWNER TO poor",
+					// What the owner may not set is left out.
+					"ALTER DATABASE "+source+" SET log_statement TO 'all'", "ALTER DATABASE "+source+" SET temp_tablespaces TO gone",
+					"ALTER ROLE postgres IN DATABASE "+source+" SET work_mem TO '7MB'",
+					"ALTER ROLE poor IN DATABASE "+source+" SET work_mem TO '7MB'")
 				t.Cleanup(func() { admin.Exec("ALTER DATABASE " + source + " OWNER TO postgres") })
 			}
 			target := pgTarget(t, source)
