@@ -25,7 +25,10 @@ func modeOf(sqlMode string) mysqltoken.Mode {
 // text returns a text that names the copy. What stands in strings is no name.
 func (r *renaming) text(text string, mode mysqltoken.Mode) (string, error) {
 	t := names{mysqltoken.Scan(text, mode)}
-	if r.preparesSource(&t) {
+	switch {
+	case t.Open >= 0:
+		return "", fmt.Errorf("its text ends within a string, a name or a comment: %s", text)
+	case r.preparesSource(&t):
 		return "", fmt.Errorf("it makes statements of strings, and one names %s: what it does in the copy cannot be told", r.from)
 	}
 	type piece struct {
@@ -43,7 +46,7 @@ func (r *renaming) text(text string, mode mysqltoken.Mode) (string, error) {
 		}
 	}
 	for _, c := range t.Comments {
-		// A server reads them; what stands before the statement's text is no name of ours.
+		// The server reads it; the mark and the version at its head are no names.
 		inner, err := r.text(text[c.Start+len("/*"):c.End-len("*/")], mode)
 		if err != nil {
 			return "", err
@@ -94,10 +97,24 @@ func (r *renaming) preparesSource(t *names) bool {
 	prepares, named := false, false
 	for i, token := range t.Tokens {
 		prepares = prepares || t.is(i, "PREPARE") || t.is(i, "EXECUTE") && t.is(i+1, "IMMEDIATE")
-		named = named || token.Kind == mysqltoken.String &&
-			strings.Contains(strings.ToLower(t.TokenText(i)), strings.ToLower(r.from))
+		named = named || token.Kind == mysqltoken.String && holdsWord(strings.ToLower(t.TokenText(i)), strings.ToLower(r.from))
 	}
 	return prepares && named
+}
+
+// holdsWord reports whether a text holds a word, and not only as a part of a longer one.
+func holdsWord(text, word string) bool {
+	for at := 0; ; at++ {
+		i := strings.Index(text[at:], word)
+		if i < 0 {
+			return false
+		}
+		at += i
+		end := at + len(word)
+		if (at == 0 || !mysqltoken.IsWord(text[at-1])) && (end == len(text) || !mysqltoken.IsWord(text[end])) {
+			return true
+		}
+	}
 }
 
 // names is a text whose tokens are asked for names.

@@ -16,7 +16,7 @@ func TestTextsNameTheCopy(t *testing.T) {
 		{"INSERT INTO shop.item(id) VALUES ('shop.item', x.shop.y)", "INSERT INTO `copy`.item(id) VALUES ('shop.item', x.shop.y)"},
 		{"CALL shop.p(1), Shop.p(1), shopping.p(1), sh.op()", "CALL `copy`.p(1), Shop.p(1), shopping.p(1), sh.op()"},
 		{"a /* shop.b */ -- shop.c\n/*!50001 FROM shop.d */ , shop.e", "a /* shop.b */ -- shop.c\n/*!50001 FROM `copy`.d */ , `copy`.e"},
-		{"PREPARE p FROM CONCAT(DATABASE(), '.item')", "PREPARE p FROM CONCAT(DATABASE(), '.item')"},
+		{"PREPARE p FROM CONCAT(DATABASE(), '.shops my_shop')", "PREPARE p FROM CONCAT(DATABASE(), '.shops my_shop')"},
 		// A table bears the schema's name.
 		{"SELECT shop.id, shop.f(1) FROM shop", "SELECT shop.id, `copy`.f(1) FROM shop"},
 		{"SELECT shop.id FROM ((`shop`.`shop` JOIN shop.item) JOIN (shop.item i))",
@@ -29,6 +29,7 @@ func TestTextsNameTheCopy(t *testing.T) {
 	}
 	for _, text := range []string{
 		"SELECT shop.id FROM shop, shop.Item", // it can mean either
+		"/*!", "/*! shop.x", "SELECT 'shop.x", "FROM `shop",
 		"BEGIN PREPARE p FROM 'DELETE FROM shop.item'; END", "BEGIN EXECUTE IMMEDIATE CONCAT('DELETE FROM ', '`Shop`.', t); END",
 	} {
 		if got, err := r.text(text, mysqltoken.Mode{}); err == nil {
