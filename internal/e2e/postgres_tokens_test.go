@@ -37,7 +37,7 @@ func (postgresTokens) read(r *rand.Rand, table string, n, id int) string {
 			n, table, id, other, oneOf(r, "", "", " FOR UPDATE"))
 	case 3: // all rows but one hang on it
 		return fmt.Sprintf("SELECT x.hist || coalesce(';' || CASE WHEN x.id = %d THEN NULL ELSE "+
-			"(SELECT max(y.hist) FROM %s y WHERE y.id = x.id) END, ''), ',%d.' FROM %s x WHERE x.id <= %[1]d + 1", id, other, n, table)
+			"(SELECT string_agg(y.hist, ';') FROM %s y WHERE y.id = x.id) END, ''), ',%d.' FROM %s x WHERE x.id <= %[1]d + 1", id, other, n, table)
 	case 4: // the row that is joined hangs on what a subquery finds: both read it
 		return fmt.Sprintf("SELECT x.hist || coalesce(';' || y.hist || ';' || y.hist, ''), ',%d.' FROM %s x LEFT JOIN %s y "+
 			"ON y.id = (SELECT max(z.id) FROM %[3]s z WHERE z.id = x.id) WHERE x.id <= %d", n, table, other, id)

@@ -373,10 +373,23 @@ func (r *tokenRun) holdStatement(x *history.Txn, s *history.Stmt, n int, numbers
 		got, want = slices.Compact(got), slices.Compact(slices.Clone(want))
 	}
 	if !slices.Equal(got, want) {
-		r.t.Errorf("%s: %s, recorded are the versions of %v; %q at %v in %s: %v", r.told, r.log.Story(n), got, s.Shape,
-			x.Level, x.ID, s.Accesses)
+		r.t.Errorf("%s: %s, recorded are the versions of %v; %q of %q at %v in %s: %v\nthe transaction:\n%s", r.told,
+			r.log.Story(n), got, s.Shape, s.Args, x.Level, x.ID, s.Accesses, toldUpTo(x, s))
 	}
 	return len(got)
+}
+
+// toldUpTo returns what is recorded of a transaction up to one of its statements, for people.
+func toldUpTo(x *history.Txn, last *history.Stmt) string {
+	var b strings.Builder
+	for i := range x.Stmts {
+		s := &x.Stmts[i]
+		fmt.Fprintf(&b, "\t%d %q of %q: %s %s, void %t, %v\n", s.Num, s.Shape, s.Args, s.Observation, s.Reason, s.Void, s.Accesses)
+		if s == last {
+			break
+		}
+	}
+	return b.String()
 }
 
 // showsTwoOfOne reports whether a statement read two versions of one row. A snapshot of PostgreSQL's shows a row that

@@ -354,10 +354,11 @@ func (l *Log) isCopyBelow(v, t Token) bool {
 	return false
 }
 
-// oneLife reports whether two tokens are known to have something before them in common.
+// oneLife reports whether two tokens are known to have something before them in common. What was there from the
+// beginning is the same in each row of each table, so that it tells nothing.
 func (l *Log) oneLife(t, v Token) bool {
 	for older := range l.before[t] {
-		if older == v || l.before[v][older] {
+		if older != original && (older == v || l.before[v][older]) {
 			return true
 		}
 	}

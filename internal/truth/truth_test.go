@@ -81,3 +81,14 @@ func TestLivesOfARowAreNotOrdered(t *testing.T) {
 		}
 	}
 }
+
+// TestTablesAreNotTakenForEachOther has rows of one key in two tables, which both begin as they were.
+func TestTablesAreNotTakenForEachOther(t *testing.T) {
+	l := NewLog()
+	l.Continued = true
+	l.Saw(2, []Chain{ParseChain("0,1.7"), ParseChain("5.3,6.3")})
+	l.Found([]Chain{ParseChain("0,1.7,3.7"), ParseChain("0,4.7,9.7"), ParseChain("8.3,9.3")})
+	if got := l.Check(Edge{Kind: RW, From: 2, To: 9}); got != Unknown {
+		t.Errorf("a dependency by another table's row is %s", got)
+	}
+}
