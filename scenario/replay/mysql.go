@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -21,8 +22,14 @@ type mysqlDialect struct{}
 
 func (mysqlDialect) connect(ctx context.Context, s Server, database string) (conn, error) {
 	login := func(secure *tls.Config) (*client.Conn, error) {
-		return client.ConnectWithContext(ctx, s.Addr, s.User, s.Password, database, connectTimeout,
-			func(c *client.Conn) error { c.SetTLSConfig(secure); return nil })
+		return client.ConnectWithContext(ctx, s.Addr, s.User, s.Password, cmp.Or(database, s.Database), connectTimeout,
+			func(c *client.Conn) error {
+				c.SetTLSConfig(secure)
+				if s.FoundRows {
+					return c.SetCapability(mysql.CLIENT_FOUND_ROWS)
+				}
+				return nil
+			})
 	}
 	c, err := login(s.TLS)
 	if err != nil && s.MayBePlain && strings.Contains(err.Error(), "does not support TLS") {

@@ -89,6 +89,9 @@ func (p *play) send(s *session, r *Result) {
 	for _, c := range p.conditions(r) {
 		s.targets = append(s.targets, c.Notices+p.seenBy(c.Step))
 	}
+	if p.options.Fill != nil {
+		r.SQL = p.options.Fill(r.N, p.trace.Results)
+	}
 	s.send(r)
 }
 

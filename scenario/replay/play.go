@@ -63,7 +63,9 @@ func (p *play) perform(ctx context.Context) (Trace, error) {
 	if err := p.tearDown(); err != nil {
 		return Trace{}, fmt.Errorf("tear-down: %w", err)
 	}
-	p.runner.dialect.anonymize(&p.trace, p.database)
+	if !p.options.Existing {
+		p.runner.dialect.anonymize(&p.trace, p.database)
+	}
 	return p.trace, nil
 }
 

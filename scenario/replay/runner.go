@@ -45,6 +45,12 @@ type Options struct {
 	// Ready is called with the name of the database (PostgreSQL: the schema) when the set-up is done and no session is
 	// connected yet: to instrument the tables, say.
 	Ready func(ctx context.Context, database string) error
+	// Existing runs the scenario in the target's own Database, which stays as the run leaves it. A trace has the
+	// server's own names and numbers then.
+	Existing bool
+	// Fill returns the text of a step, by its number from 1, at the moment that it is sent, with what came of the steps
+	// so far; nil: the text is the scenario's.
+	Fill func(step int, so []Result) string
 	// Ended is called when the sessions have ended and the database is still there: to ask the server about its rows,
 	// say.
 	Ended func() error
@@ -159,6 +165,9 @@ func (r *Runner) run(ctx context.Context, target Server, s *scenario.Scenario, l
 	o Options) (t Trace, err error) {
 	if level == history.LevelUnknown {
 		return Trace{}, fmt.Errorf("there is no such level")
+	}
+	if o.Existing {
+		return newPlay(r, target, s, level, "", o).inPlace(ctx)
 	}
 	database := fmt.Sprintf("%s%d", r.prefix, r.count.Add(1))
 	if err := r.administer(r.dialect.create(database)); err != nil {

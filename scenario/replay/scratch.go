@@ -28,7 +28,7 @@ func (r *Runner) Scratch(target Server, settings scenario.Settings) (*Scratch, e
 	return &Scratch{runner: r, target: target, database: database, settings: settings}, nil
 }
 
-// A Connection is one to a scratch database.
+// A Connection is one to a database, for statements that are in no scenario. It belongs to one goroutine.
 type Connection struct{ conn conn }
 
 // Connect connects as a session of a run does: at a level, with the scratch's settings and its own.

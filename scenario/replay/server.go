@@ -15,8 +15,11 @@ type Server struct {
 	Family         dbms.Family
 	Addr           string // host:port, or the path of a unix socket
 	User, Password string
-	// Database is the one that PostgreSQL's runs have their schemas in; empty means postgres.
+	// Database is the one that PostgreSQL's runs have their schemas in; empty means postgres. With Options.Existing it
+	// is the one that a scenario is run in, of either family.
 	Database string
+	// FoundRows has MySQL's family count the rows that an UPDATE found, also those that it leaves as they were.
+	FoundRows bool
 	// TLS encrypts the connections; nil: they are plain. MayBePlain takes a server that has none.
 	TLS        *tls.Config
 	MayBePlain bool

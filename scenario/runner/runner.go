@@ -61,17 +61,13 @@ type Result struct {
 // caller closes it.
 func Open(ctx context.Context, target dsn.Target, o Options) (*Runner, error) {
 	s := &Runner{target: target, options: o}
-	s.direct = replay.Server{Family: dbms.MySQLFamily, Addr: target.Address, User: target.User,
-		Password: target.Password}
 	if target.Family == dbms.PostgreSQLFamily {
 		s.target.Database = cmp.Or(target.Database, "postgres")
-		s.direct.Family, s.direct.Database = dbms.PostgreSQLFamily, s.target.Database
 	}
 	var err error
-	if s.direct.TLS, err = s.target.TLSConfig(); err != nil {
+	if s.direct, err = Server(s.target); err != nil {
 		return nil, err
 	}
-	s.direct.MayBePlain = s.target.TLS.Mode == dsn.TLSAllow || s.target.TLS.Mode == dsn.TLSPrefer
 	if s.facts, err = engine.Ask(ctx, s.target); err != nil {
 		return nil, err
 	}
@@ -80,6 +76,18 @@ func Open(ctx context.Context, target dsn.Target, o Options) (*Runner, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// Server returns a target as package replay has it. Its database is PostgreSQL's: of the MySQL family a run makes one.
+func Server(target dsn.Target) (replay.Server, error) {
+	s := replay.Server{Family: target.Family, Addr: target.Address, User: target.User, Password: target.Password,
+		MayBePlain: target.TLS.Mode == dsn.TLSAllow || target.TLS.Mode == dsn.TLSPrefer}
+	if target.Family == dbms.PostgreSQLFamily {
+		s.Database = target.Database
+	}
+	var err error
+	s.TLS, err = target.TLSConfig()
+	return s, err
 }
 
 // Target is the server's address.
