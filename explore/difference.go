@@ -1,0 +1,113 @@
+package explore
+
+import (
+	"slices"
+
+	"github.com/isotap/isotap/dbms"
+	"github.com/isotap/isotap/scenario/replay"
+)
+
+// A difference is what a twin was answered otherwise than the transaction, by one statement.
+type difference struct {
+	at      int // the statement
+	failed  bool
+	code    string
+	rows    bool     // others came, or others were changed
+	tables  []string // that the rows are of
+	changed []change // where as many rows came
+}
+
+// A change is a value that a twin read otherwise.
+type change struct {
+	of       column
+	was, now replay.Value
+}
+
+// differences compares what two plays of statements were answered. It ends with the first error.
+func differences(s *schema, statements []statement, own, twins []*replay.Result, m *mapping) []difference {
+	var all []difference
+	for i := range statements {
+		a, b := own[i], twins[i]
+		if a == nil || b == nil || b.Status == replay.NotRun {
+			break
+		}
+		if b.Status != replay.OK {
+			return append(all, difference{at: i, failed: true, code: b.ErrorCode()})
+		}
+		if d, differs := compare(s, &statements[i], a, b, m); differs {
+			d.at = i
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// compare compares two replies that are no errors.
+func compare(s *schema, st *statement, a, b *replay.Result, m *mapping) (d difference, differs bool) {
+	d.tables = s.tablesShown(a.Columns)
+	if len(d.tables) == 0 {
+		d.tables = st.named
+	}
+	if st.writes() && affected(a) != affected(b) || len(a.Columns) != len(b.Columns) {
+		d.rows = true
+		return d, true
+	}
+	left, right := apart(s, a, b, m)
+	if len(left) != len(right) {
+		d.rows = true
+		return d, true
+	}
+	for i := range left {
+		for j := range left[i] {
+			of, known := s.shown(&a.Columns[j])
+			if isTime(s.family, a.Columns[j].Type) || m.same(s.domain(of), known, left[i][j], right[i][j]) {
+				continue
+			}
+			if !known {
+				of = column{name: a.Columns[j].Name}
+			}
+			d.changed = append(d.changed, change{of, left[i][j], right[i][j]})
+		}
+	}
+	return d, len(d.changed) > 0
+}
+
+// affected returns how many rows a write changed: of one that shows them, as many as it showed.
+func affected(r *replay.Result) uint64 {
+	if r.Columns != nil {
+		return uint64(len(r.Rows))
+	}
+	return r.Affected
+}
+
+// apart returns the rows of two results that the other does not have, in their order.
+func apart(s *schema, a, b *replay.Result, m *mapping) (left, right [][]replay.Value) {
+	right = slices.Clone(b.Rows)
+	for _, row := range a.Rows {
+		at := slices.IndexFunc(right, func(other []replay.Value) bool { return sameRow(s, a.Columns, row, other, m) })
+		if at < 0 {
+			left = append(left, row)
+			continue
+		}
+		right = slices.Delete(right, at, at+1)
+	}
+	return left, right
+}
+
+func sameRow(s *schema, columns []replay.Column, a, b []replay.Value, m *mapping) bool {
+	for j := range a {
+		of, known := s.shown(&columns[j])
+		if !isTime(s.family, columns[j].Type) && !m.same(s.domain(of), known, a[j], b[j]) {
+			return false
+		}
+	}
+	return true
+}
+
+// times are the types of columns that hold moments, which differ from play to play.
+var times = map[dbms.Family][]uint32{
+	dbms.PostgreSQLFamily: {1083, 1114, 1184, 1266}, // time, timestamp, and both with a zone
+	dbms.MySQLFamily:      {7, 11, 12},              // TIMESTAMP, TIME, DATETIME
+}
+
+func isTime(family dbms.Family, kind uint32) bool { return slices.Contains(times[family], kind) }

@@ -1,0 +1,90 @@
+// Package explore shows what could have happened in a run that went well. It takes the transactions of a recording,
+// plays them once more in their order on a copy of the database as it was before, and beside each new kind of
+// transaction it plays another of the same program: its twin.
+//
+// A twin reads twice: before the transaction commits (racing), and once more after that (serial). What it reads
+// otherwise in the serial play is what the transaction's commit changes of that which such a transaction goes by. Where
+// the racing twin reads the old, and a write of it after that succeeds, two such requests at once are a race, and the
+// server has shown it. Reads judge, final tables do not: a real second request might take another way. No twin commits.
+//
+//   - program.go takes a recording's transactions as programs with the values that they ran with;
+//   - statement.go and literal.go read what a statement writes and which column each of its values is of;
+//   - schema.go asks the server for columns, keys and counters;
+//   - play.go plays, by package scenario/replay; values.go maps the values that a server or a client makes anew;
+//   - difference.go compares what two plays read, judge.go makes races of it; text.go and json.go print them.
+package explore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/isotap/isotap/dbms"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/dsn"
+	"github.com/isotap/isotap/recorder"
+)
+
+// DefaultTime is how long an exploration takes at most, unless it is told otherwise.
+const DefaultTime = 60 * time.Second
+
+// Options of an exploration.
+type Options struct {
+	// Family is that of the server.
+	Family dbms.Family
+	// Fresh returns a copy of the database as it was when the run began, to play on, and what drops it. It is called
+	// once for each way through the run.
+	Fresh func(context.Context) (copied dsn.Target, drop func() error, err error)
+	// Run is the run of the recording.
+	Run history.Run
+	// Time bounds the plays; 0: DefaultTime. What is not reached is counted.
+	Time time.Duration
+}
+
+// A Result is what an exploration found.
+type Result struct {
+	// Transactions were played again in their order, and as many of them were Diverged: they did otherwise than
+	// recorded, so that nothing is told of them.
+	Transactions, Diverged int
+	Programs               int // that write, by the shapes of their statements
+	Plays                  int // twins that were played
+	// Refused counts the programs whose racing twin the server refused: it protects them.
+	Refused int
+	Races   []Race // the surest first
+	// NotPlayed counts transactions without a twin, by why.
+	NotPlayed map[Reason]int
+	Took      time.Duration
+}
+
+// A Reason is why a transaction was not played beside its twin.
+type Reason string
+
+// The reasons.
+const (
+	CutValues    Reason = "the recording does not have all of its values"
+	Serializable Reason = "SERIALIZABLE: only its commit would tell"
+	NotAlone     Reason = "it ran beside others"
+	LeavesTraces Reason = "no ROLLBACK takes all of it back"
+	ReachesOut   Reason = "it is not played at all: it reaches out of the database, or its texts are not all of it"
+	Failed       Reason = "it failed when it ran"
+	Enough       Reason = "three of its program were played"
+	NoTime       Reason = "the time was over"
+)
+
+// Explore plays a recorded run on copies of its database.
+func Explore(ctx context.Context, r *recorder.Reader, o Options) (*Result, error) {
+	began := time.Now()
+	instances, err := instancesOf(ctx, r, o.Run, o.Family)
+	if err != nil {
+		return nil, fmt.Errorf("read the recording: %w", err)
+	}
+	x := &explorer{instances: instances, ends: began.Add(cmp.Or(o.Time, DefaultTime)), played: make(map[string]int), beside: make(map[[2]history.TxnID]bool),
+		result: Result{NotPlayed: make(map[Reason]int)}}
+	if err := x.passes(ctx, o.Fresh); err != nil {
+		return nil, err
+	}
+	x.result.Took = time.Since(began)
+	x.result.Races = surest(x.result.Races)
+	return &x.result, nil
+}

@@ -1,0 +1,198 @@
+package explore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest"
+
+	"github.com/isotap/isotap/dbms"
+	"github.com/isotap/isotap/internal/dsn"
+	"github.com/isotap/isotap/internal/proxyserver"
+	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/recorder"
+	"github.com/isotap/isotap/workload"
+)
+
+func TestMain(m *testing.M) { testdb.Main(m) }
+
+// tables are those of the small programs below, on either family; %s is how a key counts.
+var tables = []string{
+	"CREATE TABLE account (id int PRIMARY KEY, balance int, version int)",
+	"INSERT INTO account VALUES (1, 100, 0), (2, 100, 0)",
+	"CREATE TABLE users (id %s PRIMARY KEY, email varchar(100))",
+	"CREATE TABLE member (id %s PRIMARY KEY, email varchar(100) UNIQUE)",
+	"CREATE TABLE cart (id %s PRIMARY KEY, code varchar(40) UNIQUE, total int)",
+	"INSERT INTO cart (code, total) VALUES ('a', 2), ('b', 2)",
+	"CREATE TABLE line (id %s PRIMARY KEY, cart_id int, FOREIGN KEY (cart_id) REFERENCES cart (id))",
+	"CREATE TABLE detail (line_id int, note varchar(20), FOREIGN KEY (line_id) REFERENCES line (id))",
+	"CREATE TABLE profile (id int PRIMARY KEY, name varchar(20))",
+	"INSERT INTO profile VALUES (1, 'old')",
+}
+
+// A toldRace is what a test expects of a race.
+type toldRace struct {
+	kind          Kind
+	table, column string
+}
+
+// programs are played by a test suite that runs one after the other. Before and after BEGIN and COMMIT statements are
+// in autocommit.
+var programs = []struct {
+	name       string
+	statements []string
+	races      []toldRace
+}{
+	{"a number is read, and set", []string{"BEGIN", "SELECT balance FROM account WHERE id = 1",
+		"UPDATE account SET balance = 90 WHERE id = 1", "COMMIT"}, []toldRace{{LostUpdate, "account", "balance"}}},
+	{"the row is locked first", []string{"BEGIN", "SELECT balance FROM account WHERE id = 1 FOR UPDATE",
+		"UPDATE account SET balance = 90 WHERE id = 1", "COMMIT"}, nil},
+	{"the row has a version", []string{"BEGIN", "SELECT balance, version FROM account WHERE id = 1",
+		"UPDATE account SET balance = 90, version = 1 WHERE id = 1 AND version = 0", "COMMIT"}, nil},
+	{"the database calculates", []string{"BEGIN", "UPDATE account SET balance = balance - 10 WHERE id = 1", "COMMIT"}, nil},
+	{"nobody is found, and one is inserted", []string{"BEGIN", "SELECT id FROM users WHERE email = 'ann@example.org' LIMIT 1",
+		"INSERT INTO users (email) VALUES ('ann@example.org')", "COMMIT"}, []toldRace{{DoubleInsert, "users", ""}}},
+	{"a unique key refuses the second", []string{"BEGIN", "SELECT id FROM member WHERE email = 'ann@example.org' LIMIT 1",
+		"INSERT INTO member (email) VALUES ('ann@example.org')", "COMMIT"}, nil},
+	{"read and write are two transactions", []string{"SELECT balance FROM account WHERE id = 1",
+		"UPDATE account SET balance = 90 WHERE id = 1"}, []toldRace{{LostUpdate, "account", "balance"}}},
+	{"look and insert are two transactions", []string{"SELECT id FROM users WHERE email = 'ann@example.org'",
+		"INSERT INTO users (email) VALUES ('ann@example.org')"}, []toldRace{{DoubleInsert, "users", ""}}},
+	{"a check before the transaction", []string{"SELECT balance FROM account WHERE id = 1", "BEGIN",
+		"UPDATE account SET balance = 90 WHERE id = 1", "COMMIT"}, []toldRace{{LostUpdate, "account", "balance"}}},
+	{"keys that the server makes", []string{"BEGIN", "SELECT total FROM cart WHERE id = 1",
+		"INSERT INTO line (cart_id) VALUES (1)/* RETURNING id */", "INSERT INTO detail (line_id, note) VALUES (1, 'new')",
+		"SELECT note FROM detail WHERE line_id = 1", "UPDATE cart SET total = 3 WHERE id = 1", "COMMIT"},
+		[]toldRace{{LostUpdate, "cart", "total"}}},
+	{"values that a client makes by chance", []string{"BEGIN", "SELECT total FROM cart WHERE id = 1",
+		"INSERT INTO cart (code, total) VALUES ('6f1ed002ab5595859014ebf0951522d9', 0)",
+		"UPDATE cart SET total = 3 WHERE id = 1", "COMMIT"}, []toldRace{{LostUpdate, "cart", "total"}}},
+	{"a name is set that is no number", []string{"BEGIN", "SELECT name FROM profile WHERE id = 1",
+		"UPDATE profile SET name = 'new' WHERE id = 1", "COMMIT"}, []toldRace{{SameAgain, "profile", "name"}}},
+	{"another row is written by what was read", []string{"BEGIN", "SELECT balance FROM account ORDER BY id",
+		"UPDATE account SET version = 7 WHERE id = 2", "UPDATE account SET balance = 0 WHERE id = 1", "COMMIT"},
+		[]toldRace{{LostUpdate, "account", "balance"}}},
+	{"what was looked for is gone", []string{"BEGIN", "SELECT id FROM account WHERE version = 0 ORDER BY id LIMIT 1",
+		"UPDATE account SET version = 7 WHERE id = 1", "COMMIT"}, []toldRace{{StaleChoice, "account", "id"}}},
+	{"two doctors go off call", []string{"BEGIN", "SELECT count(*) FROM account WHERE version = 0", "UPDATE account SET version = 1 WHERE id = 1",
+		"COMMIT", "UPDATE account SET version = 0", "BEGIN", "SELECT count(*) FROM account WHERE version = 0",
+		"UPDATE account SET version = 1 WHERE id = 2", "COMMIT"},
+		[]toldRace{{WriteSkew, "", "count"}}},
+	{"one sets a price, another reads it and orders", []string{"BEGIN", "SELECT total FROM cart WHERE id = 1", "UPDATE cart SET total = 9 WHERE id = 1",
+		"COMMIT", "UPDATE cart SET total = 2", "BEGIN", "SELECT total FROM cart WHERE id = 1",
+		"INSERT INTO line (cart_id) VALUES (1)", "COMMIT"},
+		[]toldRace{{LostUpdate, "cart", "total"}}},
+	{"it was rolled back", []string{"BEGIN", "SELECT balance FROM account WHERE id = 1",
+		"UPDATE account SET balance = 90 WHERE id = 1", "ROLLBACK"}, nil},
+}
+
+// families are how each makes a key that counts.
+var families = []struct {
+	name   string
+	family dbms.Family
+	counts string
+}{{"PostgreSQL", dbms.PostgreSQLFamily, "serial"}, {"MariaDB", dbms.MySQLFamily, "int AUTO_INCREMENT"}}
+
+// TestSerialRunsTellWhichRequestsRace runs each program once, alone.
+func TestSerialRunsTellWhichRequestsRace(t *testing.T) {
+	for _, f := range families {
+		for _, p := range programs {
+			t.Run(f.name+"/"+p.name, func(t *testing.T) {
+				result := exploreSerial(t, f.family, f.counts, p.statements)
+				var told []toldRace
+				for _, r := range result.Races {
+					if !r.Proved {
+						t.Errorf("its path is not proved: %+v", r)
+					}
+					told = append(told, toldRace{r.Kind, r.Table, strings.TrimSuffix(r.Column, "(*)")})
+				}
+				if !slices.Equal(told, p.races) || result.Diverged > 0 {
+					t.Errorf("told is %+v, want %v; %+v", result.Races, p.races, result)
+				}
+			})
+		}
+	}
+}
+
+// exploreSerial has one client run statements through isotap, and plays them on a copy of the database as it was
+// before.
+func exploreSerial(t *testing.T, family dbms.Family, counts string, statements []string) *Result {
+	t.Helper()
+	var setup []string
+	for _, text := range tables {
+		if slices.Contains([]byte(text), '%') {
+			text = fmt.Sprintf(text, counts)
+		}
+		setup = append(setup, text)
+	}
+	text, target := newTarget(t, family, setup)
+	recording := filepath.Join(t.TempDir(), "rec")
+	srv, err := proxyserver.Start(t.Context(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: recording,
+		Args: true, Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { srv.Stop() })
+	url := strings.Replace(text, target.Address, srv.Addr().String(), 1)
+	db, err := workload.DialectOf(url).Open(url, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	client, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range statements {
+		text = strings.ReplaceAll(text, "{db}", target.Database)
+		if family == dbms.PostgreSQLFamily { // whose clients learn a key so
+			text = strings.NewReplacer("/*", "", "*/", "").Replace(text)
+		}
+		if _, err := client.ExecContext(t.Context(), text); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+	}
+	run := srv.Run()
+	if err := srv.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := recorder.Open(recording)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	result, err := Explore(t.Context(), r, Options{Family: family, Run: run,
+		Fresh: func(context.Context) (dsn.Target, func() error, error) {
+			_, was := newTarget(t, family, setup)
+			return was, func() error { return nil }, nil
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// newTarget makes a database, and returns its address as a client and as isotap has it.
+func newTarget(t *testing.T, family dbms.Family, setup []string) (text string, target dsn.Target) {
+	t.Helper()
+	var db *sql.DB
+	if family == dbms.PostgreSQLFamily {
+		database := testdb.NewPostgreSQLDatabase(t)
+		text, db = testdb.PostgreSQL(t).DSN(database), testdb.OpenPostgreSQL(t, database)
+	} else {
+		database := testdb.NewDatabase(t)
+		text, db = testdb.MariaDB(t).DSN(database), testdb.Open(t, database)
+	}
+	testdb.Exec(t, db, setup...)
+	target, err := dsn.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text, target
+}

@@ -1,0 +1,52 @@
+package explore
+
+import (
+	"io"
+
+	"github.com/isotap/isotap/internal/jsondoc"
+)
+
+// schemaName names the document's schema; see docs/explore.md.
+const schemaName = "isotap-explore/1"
+
+// document is a Result as JSON.
+type document struct {
+	Schema       string         `json:"schema"`
+	Transactions int            `json:"transactions"`
+	Programs     int            `json:"programs"`
+	Twins        int            `json:"twins"`
+	Diverged     int            `json:"diverged"`
+	Refused      int            `json:"refused"`
+	Seconds      float64        `json:"seconds"`
+	Races        []raceDocument `json:"races"`
+	NotPlayed    map[Reason]int `json:"not_played"`
+}
+
+type raceDocument struct {
+	Kind     Kind   `json:"kind"`
+	Proved   bool   `json:"proved"`
+	Program  string `json:"program"`
+	Beside   string `json:"beside"`
+	Table    string `json:"table"`
+	Column   string `json:"column"`
+	Racing   string `json:"racing"`
+	Serial   string `json:"serial"`
+	Wrote    string `json:"wrote"`
+	Read     string `json:"read"`
+	Write    string `json:"write"`
+	Sentence string `json:"sentence"`
+	Txn      string `json:"txn"`
+	Times    int    `json:"times"`
+}
+
+// JSON writes the result for programs.
+func (r *Result) JSON(w io.Writer) error {
+	d := document{Schema: schemaName, Transactions: r.Transactions, Programs: r.Programs, Twins: r.Plays, Diverged: r.Diverged, Refused: r.Refused,
+		Seconds: r.Took.Seconds(), Races: make([]raceDocument, len(r.Races)), NotPlayed: r.NotPlayed}
+	for i := range r.Races {
+		x := &r.Races[i]
+		d.Races[i] = raceDocument{x.Kind, x.Proved, x.Program, x.Beside, x.Table, x.Column, x.Racing, x.Serial, x.Wrote, x.Read,
+			x.Write, x.Sentence(), x.Txn, x.Times}
+	}
+	return jsondoc.Write(w, "the exploration", d)
+}

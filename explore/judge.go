@@ -1,0 +1,172 @@
+package explore
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Kind of race, the surest to be a mistake first.
+type Kind string
+
+// The kinds.
+const (
+	LostUpdate   Kind = "lost update"   // a number that both read is set by what each made of it
+	DoubleInsert Kind = "double insert" // both looked for a row, did not find it, and insert one
+	WriteSkew    Kind = "write skew"    // each read what the other writes, and both wrote something else by it
+	StaleChoice  Kind = "stale choice"  // both wrote by rows or values that the other's commit changes
+	SameAgain    Kind = "same again"    // both set a value that is no number: what the second sets is what the first did
+)
+
+var kinds = []Kind{LostUpdate, DoubleInsert, WriteSkew, StaleChoice, SameAgain}
+
+// A Race is what two calls at once do, as the server has shown it.
+type Race struct {
+	Program string // the name of the program that reads the old
+	Beside  string // that of the other; empty: it is the same
+	Kind    Kind
+	// Proved says that the racing twin was answered as the transaction up to the write, so that a real client would
+	// have sent it. Otherwise it may have taken another way.
+	Proved bool
+	// Read is the statement that reads the old, and Write the one that succeeds all the same.
+	Read, Write string
+	// Column is what both set or go by, of Table; it is empty where rows came or went.
+	Table, Column string
+	// Racing is what the racing twin read, and Serial what it reads after the commit. Wrote is what both set.
+	Racing, Serial, Wrote string
+	Txn                   string // the recorded transaction that was played
+	// Times is how many plays of the program showed it.
+	Times int
+
+	program string // the shapes of its statements: two programs may have one name
+}
+
+// A verdict is what one play of a program tells.
+type verdict struct {
+	races   []Race
+	refused bool // the server refused the racing twin what the transaction was not
+}
+
+// judge makes races of what was read. The twins' differences are those from the transaction.
+func judge(in *instance, racing, serial []difference) verdict {
+	faithful := len(in.statements) // the racing twin's statements before it were answered as the transaction's
+	end := len(in.statements)      // from there on it wrote no more
+	v := verdict{}
+	for i, d := range racing {
+		if i == 0 {
+			faithful = d.at
+		}
+		if d.failed {
+			v.refused, end = true, min(end, d.at)
+		} else if in.statements[d.at].writes() && d.rows {
+			end = min(end, d.at) // fewer rows: a client sees that, as with a version column
+		}
+	}
+	for _, d := range serial {
+		if d.failed || d.at >= faithful || in.statements[d.at].writes() {
+			continue
+		}
+		for at := d.at + 1; at < end; at++ {
+			if w := &in.statements[at]; w.writes() {
+				v.races = append(v.races, races(in, d, at, at <= faithful)...)
+			}
+		}
+	}
+	v.races = surest(v.races)
+	return v
+}
+
+// races returns what a write by a stale read is.
+func races(in *instance, d difference, at int, proved bool) []Race {
+	read, write := &in.statements[d.at], &in.statements[at]
+	race := Race{Program: in.name(), program: in.program(), Proved: proved, Read: read.text, Write: write.text, Txn: in.id.String(), Times: 1}
+	if write.inserts() {
+		if d.rows && slices.ContainsFunc(d.tables, func(t string) bool { return strings.EqualFold(t, write.target) }) {
+			race.Kind, race.Table = DoubleInsert, write.target
+			return []Race{race}
+		}
+	}
+	var all []Race
+	for _, c := range d.changed {
+		if value, ok := write.assigns(c.of); ok {
+			race.Kind = SameAgain
+			if isNumber(c) {
+				race.Kind = LostUpdate
+			}
+			race.Table, race.Column, race.Racing, race.Serial, race.Wrote = c.of.table, c.of.name, c.was.String(), c.now.String(), value
+			all = append(all, race)
+		}
+	}
+	if len(all) > 0 {
+		return all
+	}
+	race.Kind = StaleChoice
+	if race.Table = write.target; len(d.changed) > 0 {
+		c := d.changed[0]
+		race.Table, race.Column, race.Racing, race.Serial = c.of.table, c.of.name, c.was.String(), c.now.String()
+	}
+	return []Race{race}
+}
+
+// assigns returns the value that a statement sets a column to.
+func (s *statement) assigns(c column) (string, bool) {
+	if !strings.EqualFold(s.target, c.table) {
+		return "", false
+	}
+	for name, value := range s.sets {
+		if strings.EqualFold(name, c.name) {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// isNumber reports whether a value is one that is counted with: a key's number names something.
+func isNumber(c change) bool {
+	for _, v := range []string{c.was.Text, c.now.Text} {
+		if _, err := strconv.ParseFloat(v, 64); err != nil {
+			return false
+		}
+	}
+	name := strings.ToLower(c.of.name)
+	return name != "id" && !strings.HasSuffix(name, "_id") && !strings.HasSuffix(c.of.name, "Id")
+}
+
+// surest keeps, of the races about one thing, the surest. What is written besides by a stale read is told where there
+// is nothing else, and once.
+func surest(all []Race) []Race {
+	rank(all)
+	var kept []Race
+	for _, r := range all {
+		at := slices.IndexFunc(kept, func(k Race) bool { return k.program == r.program && k.covers(&r) })
+		if at < 0 {
+			kept = append(kept, r)
+		} else if kept[at].Kind == r.Kind {
+			kept[at].Times += r.Times
+		}
+	}
+	return kept
+}
+
+// covers reports whether a race says what another one of its program does, or more.
+func (r *Race) covers(other *Race) bool {
+	return other.Kind == StaleChoice || r.Table == other.Table && r.Column == other.Column
+}
+
+// rank sorts races, the surest first: by kind, and of one kind those whose path is proved.
+func rank(all []Race) {
+	slices.SortStableFunc(all, func(a, b Race) int {
+		if c := cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)); c != 0 {
+			return c
+		}
+		return cmp.Compare(b.proof(), a.proof())
+	})
+}
+
+func (r *Race) proof() int {
+	if r.Proved {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,107 @@
+package explore
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// told is a result with all that can be in one.
+func told() *Result {
+	return &Result{Transactions: 9, Diverged: 1, Programs: 4, Plays: 7, Refused: 2, Took: 1200 * time.Millisecond,
+		NotPlayed: map[Reason]int{Failed: 1, Serializable: 2},
+		Races: []Race{
+			{Program: "UPDATE account", Kind: LostUpdate, Proved: true, Read: "SELECT balance FROM account WHERE id = 1",
+				Write: "UPDATE account SET balance = 90 WHERE id = 1", Table: "account", Column: "balance", Racing: "100", Serial: "90",
+				Wrote: "90", Times: 3},
+			{Program: "UPDATE account", Beside: "UPDATE owner", Kind: LostUpdate, Read: "SELECT balance FROM account",
+				Write: "UPDATE account SET balance = 90 WHERE id = 1", Table: "account", Column: "balance", Racing: "100", Serial: "80", Wrote: "90"},
+			{Program: "INSERT users", Kind: DoubleInsert, Proved: true, Read: "SELECT id FROM users WHERE email = 'a'",
+				Write: "INSERT INTO users (email) VALUES ('a')", Table: "users"},
+			{Program: "UPDATE doctor", Beside: "UPDATE doctor", Kind: WriteSkew, Proved: true, Read: "SELECT count(*) FROM doctor",
+				Write: "UPDATE doctor SET on_call = false WHERE id = 1", Column: "count", Racing: "2", Serial: "1"},
+			{Program: "UPDATE job", Kind: StaleChoice, Proved: true, Read: "SELECT id FROM job LIMIT 1", Write: "UPDATE job SET state = 1", Table: "job"},
+		}}
+}
+
+const toldText = `Played on a copy: 9 writing transactions of 4 programs, 7 twins in 1.2s. 5 races are shown.
+
+  1. lost update of account.balance: UPDATE account, twice at once
+     Both read 100 and both set 90; one after the other, the second reads 90.
+       read   SELECT balance FROM account WHERE id = 1
+       write  UPDATE account SET balance = 90 WHERE id = 1
+     Read it with FOR UPDATE in the transaction that writes, or let the database calculate (SET n = n + 1), or ask for a version in WHERE.
+
+  2. lost update of account.balance: UPDATE account beside UPDATE owner
+     It read 100 and set 90 over what the other had set; behind the other it reads 80.
+       read   SELECT balance FROM account
+       write  UPDATE account SET balance = 90 WHERE id = 1
+     Before the write it was answered otherwise than alone: a real client may have gone another way.
+     Read it with FOR UPDATE in the transaction that writes, or let the database calculate (SET n = n + 1), or ask for a version in WHERE.
+
+  3. double insert in users: INSERT users, twice at once
+     Both looked and did not find it, and both inserted it; one after the other, the second finds it.
+       read   SELECT id FROM users WHERE email = 'a'
+       write  INSERT INTO users (email) VALUES ('a')
+     A unique key refuses the second; ON CONFLICT or ON DUPLICATE KEY then says what to do.
+
+  4. write skew: UPDATE doctor beside UPDATE doctor
+     It read 2 and went by that; one after the other, the second reads 1.
+       read   SELECT count(*) FROM doctor
+       write  UPDATE doctor SET on_call = false WHERE id = 1
+     Read with FOR UPDATE what the decision hangs on, or run both at SERIALIZABLE and try again when refused.
+
+  5. stale choice in job: UPDATE job, twice at once
+     It went by rows that are others once the first has committed.
+       read   SELECT id FROM job LIMIT 1
+       write  UPDATE job SET state = 1
+     Read with FOR UPDATE what the write hangs on, or ask for it once more in the WHERE of the write.
+
+The server refused 2 racing twins: it protects these.
+
+Without a twin:
+      2  SERIALIZABLE: only its commit would tell
+      1  it failed when it ran
+
+1 did otherwise than recorded when they were played again: nothing is told of them.
+`
+
+func TestTextSaysWhatWasShown(t *testing.T) {
+	var b bytes.Buffer
+	if err := told().Text(&b); err != nil {
+		t.Fatal(err)
+	}
+	if b.String() != toldText {
+		t.Errorf("%s", b.String())
+	}
+}
+
+func TestJSONIsDocumentedAndReadBack(t *testing.T) {
+	page, err := os.ReadFile("../docs/explore.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for prefix, of := range map[string]reflect.Type{"": reflect.TypeFor[document](), "races[].": reflect.TypeFor[raceDocument]()} {
+		for i := range of.NumField() {
+			name := prefix + of.Field(i).Tag.Get("json")
+			if !strings.Contains(string(page), "`"+name) {
+				t.Errorf("docs/explore.md does not describe %s", name)
+			}
+		}
+	}
+	var b bytes.Buffer
+	if err := told().JSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	var got document
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Races) != 5 || got.Races[0].Sentence != told().Races[0].Sentence() || got.NotPlayed[Serializable] != 2 {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,231 @@
+package explore
+
+import (
+	"github.com/isotap/isotap/dbms"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/scenario"
+	"github.com/isotap/isotap/scenario/replay"
+)
+
+// A role is one part in a play.
+type role int
+
+const (
+	own      role = iota // the transaction itself, which commits
+	racing               // its twin before the commit
+	serial               // and after it
+	before               // of another program, that by itself, before the transaction began
+	reverse              // the transaction behind before, in the same block
+	counting             // none of them: it asks for counters
+	roles
+)
+
+func (r role) String() string {
+	return [roles]string{"own", "racing", "serial", "before", "before", "counting"}[r]
+}
+
+// A step is one of a play's. At is the statement, or ends where it is none of the instance's.
+type step struct {
+	role role
+	at   int
+	sql  string
+}
+
+// ends is the At of what begins and ends a block.
+const ends = -1
+
+// A play is one of an instance: by itself, or with a twin, which is an instance of the same program or of another one.
+type play struct {
+	schema  *schema
+	in      *instance
+	twin    *instance // nil: there is none
+	steps   []step
+	mapped  [roles]*mapping
+	replies [roles][]*replay.Result
+	drawn   counts          // where the counters stood when the transaction had drawn its keys, and no twin had
+	seen    map[string]bool // values that instances so far brought
+}
+
+func newPlay(s *schema, in, twin *instance, seen map[string]bool) *play {
+	p := &play{schema: s, in: in, twin: twin, seen: seen}
+	if twin != nil && twin != in {
+		p.statements(before)
+		p.statements(reverse)
+		p.end(before, "ROLLBACK")
+	}
+	p.statements(own)
+	if twin != nil {
+		for _, sql := range countsQuestions[s.family] {
+			p.end(counting, sql)
+		}
+		p.statements(racing)
+	}
+	if in.failed {
+		p.end(own, "ROLLBACK")
+	} else {
+		p.end(own, "COMMIT")
+	}
+	if twin != nil {
+		p.end(racing, "ROLLBACK")
+		p.statements(serial)
+		p.end(serial, "ROLLBACK")
+	}
+	for r := range p.mapped {
+		p.mapped[r] = newMapping()
+		if of := p.of(role(r)); of != nil {
+			p.replies[r] = make([]*replay.Result, len(of.statements))
+		}
+	}
+	return p
+}
+
+// of returns the instance that a role plays.
+func (p *play) of(r role) *instance {
+	switch r {
+	case own, reverse:
+		return p.in
+	case counting:
+		return nil
+	}
+	return p.twin
+}
+
+// base is the role that the twins are compared with.
+func (p *play) base() role {
+	if p.twin != p.in {
+		return before
+	}
+	return own
+}
+
+// statements adds those of a role, up to where it ends. In autocommit the statement that writes is played in a block as
+// well, since a twin's must not stay, with the reads before it.
+func (p *play) statements(r role) {
+	in := p.of(r)
+	begin := 0
+	if in.block {
+		begin = in.before
+	}
+	for at := range in.statements {
+		if at == begin && r != reverse {
+			p.end(r, "BEGIN")
+		}
+		p.steps = append(p.steps, step{r, at, in.statements[at].text})
+	}
+	if (r == racing || r == serial) && p.schema.family == dbms.PostgreSQLFamily {
+		p.end(r, "SET CONSTRAINTS ALL IMMEDIATE")
+	}
+}
+
+func (p *play) end(r role, sql string) { p.steps = append(p.steps, step{r, ends, sql}) }
+
+// scenario returns the play for package replay.
+func (p *play) scenario() *scenario.Scenario {
+	s := &scenario.Scenario{Name: p.in.id.String()}
+	for r := range roles {
+		if of := p.of(r); of != nil && r != reverse {
+			s.Sessions = append(s.Sessions, scenario.Session{Name: r.String(), Level: of.playsAt().String()})
+		}
+	}
+	for _, st := range p.steps {
+		s.Steps = append(s.Steps, scenario.Step{Session: st.role.String(), SQL: st.sql})
+	}
+	return s
+}
+
+// fill returns the text of a step, with a twin's own values.
+func (p *play) fill(n int, so []replay.Result) string {
+	st := &p.steps[n-1]
+	if st.at == ends || st.role != racing && st.role != serial {
+		return st.sql
+	}
+	p.learn(so)
+	m, s := p.mapped[st.role], &p.twin.statements[st.at]
+	if p.twin == p.in {
+		m.renew(p.schema, s, p.seen)
+	}
+	return s.filled(func(l *literal) (string, bool) {
+		of, known := p.schema.of(l)
+		return m.other(p.schema.domain(of), known, l.value)
+	})
+}
+
+// learn takes in the keys that the server made for the twins so far.
+func (p *play) learn(so []replay.Result) {
+	p.take(so)
+	for i, st := range p.steps {
+		if (st.role == racing || st.role == serial) && st.at != ends && so[i].Status == replay.OK {
+			if base := p.replies[p.base()][st.at]; base != nil {
+				p.mapped[st.role].learn(p.schema, &p.twin.statements[st.at], base, &so[i])
+			}
+		}
+	}
+}
+
+// take notes the replies.
+func (p *play) take(so []replay.Result) {
+	for i, st := range p.steps {
+		switch {
+		case so[i].Status == replay.NotRun:
+		case st.role == counting && len(so[i].Columns) == 2:
+			p.drawn = countsOf(&so[i])
+		case st.at != ends:
+			p.replies[st.role][st.at] = &so[i]
+		}
+	}
+}
+
+// differences returns what a twin was answered otherwise than by itself.
+func (p *play) differences(r role) []difference {
+	return differences(p.schema, p.twin.statements, p.replies[p.base()], p.replies[r], p.mapped[r])
+}
+
+// turned reports whether the transaction would have been answered otherwise behind the twin: then neither order of the
+// two explains that both read the old.
+func (p *play) turned() bool {
+	for _, d := range differences(p.schema, p.in.statements, p.replies[own], p.replies[reverse], p.mapped[reverse]) {
+		if !d.failed && !p.in.statements[d.at].writes() {
+			return true
+		}
+	}
+	return false
+}
+
+// waited reports whether a write of the racing twin waited for the transaction: both wrote one row.
+func (p *play) waited() bool {
+	for at, r := range p.replies[racing] {
+		if r != nil && r.Blocked && p.twin.statements[at].writes() {
+			return true
+		}
+	}
+	return false
+}
+
+// asRecorded reports whether a role did what it did when it was recorded.
+func (p *play) asRecorded(r role) bool {
+	in := p.of(r)
+	for i := range in.statements {
+		st, reply := &in.statements[i], p.replies[r][i]
+		if reply == nil || (reply.Status == replay.OK) != (st.recorded.Error == history.Error{}) {
+			return false
+		}
+		if reply.Status == replay.OK && !p.schema.sameCounts(st, reply) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameCounts reports whether as many rows came, or were changed. Of MySQL's family a recorded UPDATE may have counted
+// only those that it did not leave as they were.
+func (s *schema) sameCounts(st *statement, r *replay.Result) bool {
+	switch {
+	case st.recorded.Kind == history.Select:
+		return st.recorded.Rows == uint64(len(r.Rows))
+	case !st.writes():
+		return true
+	case s.family == dbms.MySQLFamily && st.recorded.Kind == history.Update:
+		return st.recorded.Affected <= affected(r)
+	}
+	return st.recorded.Affected == affected(r)
+}

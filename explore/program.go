@@ -1,0 +1,190 @@
+package explore
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/isotap/isotap/dbms"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/recorder"
+	"github.com/isotap/isotap/report"
+)
+
+// requestGap is how long a connection may rest between a read and what its client writes by it. Both are of one request
+// then, so that a twin plays both.
+const requestGap = int64(50e6) // nanoseconds
+
+// An instance is one run of a program: a transaction, or a statement in autocommit that writes, and the reads in
+// autocommit just before it on the same connection.
+type instance struct {
+	id    history.TxnID
+	level history.Level
+	// block says that statements are those of a transaction block, the first one of which is before its BEGIN, if there
+	// are reads before.
+	block      bool
+	before     int // the statements before the block, or before the one that writes
+	statements []statement
+	start, end int64
+	whole      bool // all values are there
+	failed     bool // a statement failed, or it was not committed
+	alone      bool // no other transaction of the recording ran beside it
+}
+
+// program is what instances of one program have in common: the shapes of their statements.
+func (in *instance) program() string {
+	var b strings.Builder
+	for i := range in.statements {
+		b.WriteString(in.statements[i].recorded.Shape)
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// writes reports whether a statement of it may have changed rows.
+func (in *instance) writes() bool {
+	return slices.ContainsFunc(in.statements, func(s statement) bool { return s.writes() && s.recorded.Affected > 0 })
+}
+
+// instancesOf returns what a run's clients did, in the order in which it was committed.
+func instancesOf(ctx context.Context, r *recorder.Reader, run history.Run, family dbms.Family) ([]*instance, error) {
+	var txns []*history.Txn
+	for x, err := range r.Txns(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if x.ID.Run() == run {
+			txns = append(txns, x)
+		}
+	}
+	slices.SortStableFunc(txns, func(a, b *history.Txn) int { return cmp.Compare(a.End, b.End) })
+	last := make(map[history.SessionID][]statement) // reads in autocommit that nothing followed yet
+	var all []*instance
+	for _, x := range txns {
+		in := newInstance(x, family)
+		if x.Implicit && !in.writes() {
+			all = append(all, in)
+			if in.whole && !in.failed {
+				last[x.Session] = append(recent(last[x.Session], x.Start), in.statements...)
+			}
+			continue
+		}
+		if before := recent(last[x.Session], x.Start); len(before) > 0 {
+			in.before, in.statements = len(before), slices.Concat(before, in.statements)
+		}
+		delete(last, x.Session)
+		all = append(all, in)
+	}
+	markAlone(all)
+	return all, nil
+}
+
+// recent returns those of a connection's reads that are of one request with what begins at a moment.
+func recent(reads []statement, begins int64) []statement {
+	for i := len(reads) - 1; i >= 0; i-- {
+		if begins-reads[i].recorded.End > requestGap {
+			return slices.Clone(reads[i+1:])
+		}
+		begins = reads[i].recorded.Start
+	}
+	return slices.Clone(reads)
+}
+
+func newInstance(x *history.Txn, family dbms.Family) *instance {
+	in := &instance{id: x.ID, level: x.Level, block: !x.Implicit, start: x.Start, end: x.End, whole: true,
+		failed: x.Status != history.Committed}
+	for i := range x.Stmts {
+		s := &x.Stmts[i]
+		if s.Kind == history.Begin || s.Kind == history.Commit {
+			continue // the play has its own
+		}
+		text, whole := report.Statement(family, s)
+		in.whole = in.whole && whole
+		in.failed = in.failed || s.Error != history.Error{}
+		in.statements = append(in.statements, newStatement(family, s, text))
+	}
+	return in
+}
+
+// markAlone notes which instances ran while no other did.
+func markAlone(all []*instance) {
+	byStart := slices.Clone(all)
+	slices.SortStableFunc(byStart, func(a, b *instance) int { return cmp.Compare(a.start, b.start) })
+	var latest int64
+	for i, in := range byStart {
+		in.alone = in.start >= latest && (i+1 == len(byStart) || byStart[i+1].start >= in.end)
+		latest = max(latest, in.end)
+	}
+}
+
+// leaves reports whether the instance may have left something behind: what only reads is not played.
+func (in *instance) leaves() bool {
+	return slices.ContainsFunc(in.statements, func(s statement) bool {
+		switch s.recorded.Kind {
+		case history.Select:
+			return s.reach != withinRows || s.recorded.Observation == history.Opaque
+		case history.Set, history.Savepoint:
+			return false
+		}
+		return true
+	})
+}
+
+// reach returns the farthest of its statements.
+func (in *instance) reach() reach {
+	farthest := withinRows
+	for i := range in.statements {
+		farthest = max(farthest, in.statements[i].reach)
+	}
+	return farthest
+}
+
+// playsAt returns the level of its play. In autocommit each statement has a snapshot of its own, which a twin's have in
+// its block at READ COMMITTED.
+func (in *instance) playsAt() history.Level {
+	if !in.block || in.level == history.LevelUnknown {
+		return history.ReadCommitted
+	}
+	return in.level
+}
+
+// name returns what people may call the program: what it writes first.
+func (in *instance) name() string {
+	for i := range in.statements {
+		if s := &in.statements[i]; s.writes() && s.target != "" {
+			return strings.ToUpper(s.recorded.Kind.String()) + " " + s.target
+		}
+	}
+	return in.id.String()
+}
+
+// crosses reports whether the instance writes a row that the other one uses, as far as the recording tells rows; else
+// whether it writes a table that the other one names.
+func (in *instance) crosses(other *instance) bool {
+	rows := make(map[history.Row]bool)
+	for i := range other.statements {
+		for _, a := range other.statements[i].recorded.Accesses {
+			rows[a.Row] = true
+		}
+	}
+	known := false
+	for i := range in.statements {
+		for _, a := range in.statements[i].recorded.Accesses {
+			if a.Op != history.Read {
+				known = true
+				if rows[a.Row] {
+					return true
+				}
+			}
+		}
+	}
+	return !known && slices.ContainsFunc(in.statements, func(s statement) bool {
+		return s.writes() && slices.ContainsFunc(other.statements, func(o statement) bool { return slices.Contains(o.named, s.target) })
+	})
+}
+
+// sameValues reports whether the other instance sent the same texts: it is no other call.
+func (in *instance) sameValues(other *instance) bool {
+	return slices.EqualFunc(in.statements, other.statements, func(a, b statement) bool { return a.text == b.text })
+}

@@ -1,0 +1,155 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/isotap/isotap/dbms"
+	"github.com/isotap/isotap/scenario/replay"
+)
+
+// A column is one of a table, both by their names without a schema.
+type column struct{ table, name string }
+
+func (c column) String() string { return c.table + "." + c.name }
+
+// A schema is what the server says of the tables.
+type schema struct {
+	family dbms.Family
+	// databases are those of a MySQL server, in lower case, which statements may name.
+	databases map[string]bool
+	columns   map[string][]column  // by the table's name in lower case
+	refers    map[column]column    // by foreign keys
+	unique    map[column]bool      // parts of primary and unique keys
+	counts    map[string]string    // MySQL's family: the AUTO_INCREMENT column of a table
+	places    map[[2]uint32]column // PostgreSQL: by the table's OID and the number of the column
+}
+
+// The questions of each family: columns (table, column, OID, number, whether it counts), foreign keys, unique columns.
+var questions = map[dbms.Family][3]string{
+	dbms.PostgreSQLFamily: {
+		`SELECT c.relname, a.attname, c.oid, a.attnum, false FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+			JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v', 'm') AND a.attnum > 0
+			AND NOT a.attisdropped AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast') ORDER BY c.oid, a.attnum`,
+		`SELECT c.relname, a.attname, d.relname, b.attname FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
+			JOIN pg_class d ON d.oid = k.confrelid CROSS JOIN generate_subscripts(k.conkey, 1) i
+			JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = k.conkey[i]
+			JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = k.confkey[i] WHERE k.contype = 'f'`,
+		`SELECT DISTINCT c.relname, a.attname FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
+			JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY (i.indkey) WHERE i.indisunique AND c.oid >= 16384`,
+	},
+	dbms.MySQLFamily: {
+		`SELECT table_name, column_name, 0, 0, extra LIKE '%auto_increment%' FROM information_schema.columns
+			WHERE table_schema = DATABASE() ORDER BY table_name, ordinal_position`,
+		`SELECT table_name, column_name, referenced_table_name, referenced_column_name FROM information_schema.key_column_usage
+			WHERE table_schema = DATABASE() AND referenced_table_name IS NOT NULL`,
+		`SELECT DISTINCT table_name, column_name FROM information_schema.statistics
+			WHERE table_schema = DATABASE() AND non_unique = 0`,
+	},
+}
+
+// readSchema asks for it.
+func readSchema(c *replay.Connection, family dbms.Family) (*schema, error) {
+	s := &schema{family: family, databases: make(map[string]bool), columns: make(map[string][]column), refers: make(map[column]column),
+		unique: make(map[column]bool), counts: make(map[string]string), places: make(map[[2]uint32]column)}
+	var rows [3][][]replay.Value
+	for i, question := range questions[family] {
+		r, err := ask(c, question)
+		if err != nil {
+			return nil, fmt.Errorf("ask for tables and keys: %w", err)
+		}
+		rows[i] = r.Rows
+	}
+	if family == dbms.MySQLFamily {
+		r, err := ask(c, "SHOW DATABASES")
+		if err != nil {
+			return nil, fmt.Errorf("ask for databases: %w", err)
+		}
+		for _, row := range r.Rows {
+			s.databases[strings.ToLower(row[0].Text)] = true
+		}
+	}
+	for _, row := range rows[0] {
+		of := column{row[0].Text, row[1].Text}
+		s.columns[strings.ToLower(of.table)] = append(s.columns[strings.ToLower(of.table)], of)
+		oid, _ := strconv.ParseUint(row[2].Text, 10, 32)
+		number, _ := strconv.ParseUint(row[3].Text, 10, 16)
+		s.places[[2]uint32{uint32(oid), uint32(number)}] = of
+		if row[4].Text == "1" {
+			s.counts[of.table] = of.name
+		}
+	}
+	for _, row := range rows[1] {
+		s.refers[column{row[0].Text, row[1].Text}] = column{row[2].Text, row[3].Text}
+	}
+	for _, row := range rows[2] {
+		s.unique[column{row[0].Text, row[1].Text}] = true
+	}
+	return s, nil
+}
+
+// ask is a question whose refusal is an error.
+func ask(c *replay.Connection, sql string) (*replay.Result, error) {
+	r, err := c.Ask(sql)
+	if err == nil && r.Status != replay.OK {
+		err = fmt.Errorf("%s: %s: %s", sql, r.ErrorCode(), r.Message)
+	}
+	return r, err
+}
+
+// domain returns the column that a column's values come from: through foreign keys, the key that they refer to.
+func (s *schema) domain(c column) column {
+	for range 8 { // longer chains of keys there are none
+		to, ok := s.refers[c]
+		if !ok || to == c {
+			break
+		}
+		c = to
+	}
+	return c
+}
+
+// of returns the column of a literal: false where the statement does not say.
+func (s *schema) of(l *literal) (column, bool) {
+	if l.column.name == "" {
+		return column{}, false
+	}
+	for _, table := range l.tables {
+		if of, ok := s.named(table, l.column.name); ok {
+			return of, true
+		}
+	}
+	return column{}, false
+}
+
+// named returns the column of a table by a statement's names for both.
+func (s *schema) named(table, name string) (column, bool) {
+	for _, of := range s.columns[strings.ToLower(table)] {
+		if strings.EqualFold(of.name, name) {
+			return of, true
+		}
+	}
+	return column{}, false
+}
+
+// shown returns the column of a table that a result's column shows; false where it is calculated.
+func (s *schema) shown(c *replay.Column) (column, bool) {
+	if s.family == dbms.PostgreSQLFamily {
+		of, ok := s.places[[2]uint32{c.TableOID, uint32(c.Attribute)}]
+		return of, ok
+	}
+	return column{c.OrgTable, c.OrgName}, c.OrgTable != "" && c.OrgName != ""
+}
+
+// tablesShown returns the tables that a result's columns are of.
+func (s *schema) tablesShown(columns []replay.Column) []string {
+	var all []string
+	for i := range columns {
+		if of, ok := s.shown(&columns[i]); ok && !slices.Contains(all, of.table) {
+			all = append(all, of.table)
+		}
+	}
+	return all
+}

@@ -1,0 +1,74 @@
+package explore
+
+import (
+	"strings"
+
+	"github.com/isotap/isotap/dbms"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/sqltoken"
+)
+
+// A statement is one that a client sent, with its values.
+type statement struct {
+	recorded *history.Stmt
+	text     string
+	literals []literal
+	target   string            // the table that it writes; empty: none is known
+	sets     map[string]string // the columns that it assigns a value to, and the value; of an INSERT none
+	named    []string          // the tables that it names
+	reach    reach
+	tokens   []sqltoken.Token
+}
+
+func newStatement(family dbms.Family, recorded *history.Stmt, text string) statement {
+	s := statement{recorded: recorded, text: text, sets: make(map[string]string)}
+	tokens, err := sqltoken.Statement(family, text)
+	if err != nil {
+		s.reach = beyond // it cannot be told what it does
+		return s
+	}
+	s.tokens, s.reach = tokens, reachOf(family, recorded.Kind, tokens)
+	r := reader{tokens: tokens}
+	r.read()
+	s.literals, s.target, s.named = r.literals, r.target, r.tables
+	if recorded.Kind == history.Update {
+		for i := range s.literals {
+			if l := &s.literals[i]; l.assigned {
+				s.sets[l.column.name] = l.value
+			}
+		}
+	}
+	return s
+}
+
+// writes reports whether the statement is one that changes rows.
+func (s *statement) writes() bool {
+	switch s.recorded.Kind {
+	case history.Insert, history.Update, history.Delete, history.Replace, history.Merge:
+		return true
+	}
+	return false
+}
+
+// inserts reports whether it makes rows.
+func (s *statement) inserts() bool {
+	return s.recorded.Kind == history.Insert || s.recorded.Kind == history.Replace
+}
+
+// filled returns the text with other values, where there are others.
+func (s *statement) filled(other func(*literal) (string, bool)) string {
+	var b strings.Builder
+	from := 0
+	for i := range s.literals {
+		l := &s.literals[i]
+		value, ok := other(l)
+		if !ok {
+			continue
+		}
+		b.WriteString(s.text[from:l.start])
+		b.WriteString(l.spelled(value))
+		from = l.end
+	}
+	b.WriteString(s.text[from:])
+	return b.String()
+}

@@ -1,0 +1,102 @@
+package explore
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Text writes the result for people: the races, the surest first, and what could not be played.
+func (r *Result) Text(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Played on a copy: %d writing transactions of %d programs, %d twins in %v. ", r.Transactions, r.Programs, r.Plays,
+		r.Took.Round(100*time.Millisecond))
+	switch len(r.Races) {
+	case 0:
+		b.WriteString("No two of them at once race.\n")
+	case 1:
+		b.WriteString("One race is shown.\n")
+	default:
+		fmt.Fprintf(&b, "%d races are shown.\n", len(r.Races))
+	}
+	for i := range r.Races {
+		r.Races[i].text(&b, i+1)
+	}
+	r.rest(&b)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// text writes one race.
+func (r *Race) text(b *strings.Builder, n int) {
+	fmt.Fprintf(b, "\n%3d. %s%s: %s\n", n, r.Kind, r.of(), r.who())
+	fmt.Fprintf(b, "     %s\n", r.Sentence())
+	fmt.Fprintf(b, "       read   %s\n       write  %s\n", r.Read, r.Write)
+	if !r.Proved {
+		b.WriteString("     Before the write it was answered otherwise than alone: a real client may have gone another way.\n")
+	}
+	fmt.Fprintf(b, "     %s\n", advice[r.Kind])
+}
+
+// of names what the race is about.
+func (r *Race) of() string {
+	switch {
+	case r.Table != "" && r.Column != "":
+		return " of " + r.Table + "." + r.Column
+	case r.Table != "":
+		return " in " + r.Table
+	}
+	return ""
+}
+
+// who names the two calls.
+func (r *Race) who() string {
+	if r.Beside == "" {
+		return r.Program + ", twice at once"
+	}
+	return r.Program + " beside " + r.Beside
+}
+
+// Sentence says in one sentence what the server has shown.
+func (r *Race) Sentence() string {
+	switch {
+	case r.Kind == DoubleInsert:
+		return "Both looked and did not find it, and both inserted it; one after the other, the second finds it."
+	case r.Wrote != "" && r.Beside == "":
+		return fmt.Sprintf("Both read %s and both set %s; one after the other, the second reads %s.", r.Racing, r.Wrote, r.Serial)
+	case r.Wrote != "":
+		return fmt.Sprintf("It read %s and set %s over what the other had set; behind the other it reads %s.", r.Racing, r.Wrote, r.Serial)
+	case r.Racing != "":
+		return fmt.Sprintf("It read %s and went by that; one after the other, the second reads %s.", r.Racing, r.Serial)
+	}
+	return "It went by rows that are others once the first has committed."
+}
+
+// advice is what helps, by kind.
+var advice = map[Kind]string{
+	LostUpdate: "Read it with FOR UPDATE in the transaction that writes, or let the database calculate (SET n = n + 1), " +
+		"or ask for a version in WHERE.",
+	DoubleInsert: "A unique key refuses the second; ON CONFLICT or ON DUPLICATE KEY then says what to do.",
+	WriteSkew:    "Read with FOR UPDATE what the decision hangs on, or run both at SERIALIZABLE and try again when refused.",
+	StaleChoice:  "Read with FOR UPDATE what the write hangs on, or ask for it once more in the WHERE of the write.",
+	SameAgain:    "Both set the same, so that nothing is lost unless they set different values: then FOR UPDATE, or a version.",
+}
+
+// rest says what was not played.
+func (r *Result) rest(b *strings.Builder) {
+	if r.Refused > 0 {
+		fmt.Fprintf(b, "\nThe server refused %d racing twins: it protects these.\n", r.Refused)
+	}
+	for i, why := range slices.Sorted(maps.Keys(r.NotPlayed)) {
+		if i == 0 {
+			b.WriteString("\nWithout a twin:\n")
+		}
+		fmt.Fprintf(b, "  %5d  %s\n", r.NotPlayed[why], why)
+	}
+	if r.Diverged > 0 {
+		fmt.Fprintf(b, "\n%d did otherwise than recorded when they were played again: nothing is told of them.\n", r.Diverged)
+	}
+}
