@@ -110,6 +110,6 @@ func root() *cobra.Command {
 	c.SetHelpCommand(helpCommand())
 	c.AddCommand(runCommand(), proxyCommand(), analyzeCommand(), recordingsCommand(), exportCommand(), importCommand(),
 		instrumentCommand(), stripCommand(), configCommand(), doctorCommand(), levelsCommand(), replayCommand(), fuzzCommand(),
-		reduceCommand(), workloadCommand(), robustCommand(), demoCommand(), versionCommand())
+		reduceCommand(), workloadCommand(), robustCommand(), exploreCommand(), demoCommand(), versionCommand())
 	return c
 }

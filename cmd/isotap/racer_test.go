@@ -18,12 +18,14 @@ import (
 // statements, that finds its database in MYSQL_DSN. It gives the exit status.
 //
 //	racer [-lock] [-other DSN]  two clients at once add 1 and 10 to a counter: each reads it, then writes the sum
+//	racer -serial [-lock]       one client adds 1 to it, and then 10
 //	racer -hold FILE            one client adds 1 to it, prints "open", and commits once FILE exists
 //	racer -status N             exits with status N
 func race(args []string, out io.Writer) int {
 	flags := flag.NewFlagSet("racer", flag.ExitOnError)
 	other := flags.String("other", os.Getenv("MYSQL_DSN"), "where the second client connects")
 	lock := flags.Bool("lock", false, "read the counter FOR UPDATE")
+	serial := flags.Bool("serial", false, "one after the other")
 	hold := flags.String("hold", "", "hold a transaction open until this file exists")
 	status := flags.Int("status", 0, "exit status")
 	_ = flags.Parse(args) // ExitOnError
@@ -40,6 +42,9 @@ func race(args []string, out io.Writer) int {
 			return nil
 		case *hold != "":
 			return holdOpen(ctx, db, *hold, out)
+		}
+		if *serial {
+			return errors.Join(add(ctx, db, 1, *lock, func() {}), add(ctx, db, 10, *lock, func() {}))
 		}
 		second, err := sql.Open("mysql", *other)
 		if err != nil {

@@ -31,6 +31,10 @@ isotap strip removes them. PostgreSQL's stay as they are, but with --row-identit
 The report goes to standard error, with --json to standard output, and then COMMAND's output to
 standard error.
 
+With --explore the database is copied on its server before COMMAND starts. After the report COMMAND's transactions are played
+again there, each beside a twin, which shows which requests race although they ran one after the other (isotap explore).
+The copies are dropped. What is shown so has not happened, and leaves the exit status as it is.
+
 What statements looked for and did not find is recorded, too (--mode auto), but with
 --record-values=false. The summary then says where --mode predicates would tell more.
 
@@ -51,6 +55,7 @@ func runCommand() *cobra.Command {
 	out := output{html: "isotap-report.html"}
 	instrument := true
 	var templates []string
+	var also exploringRun
 	c := &cobra.Command{
 		Use:   "run --upstream URL -- COMMAND [ARGUMENT...]",
 		Short: "Run a command against its database through isotap, and report",
@@ -73,6 +78,9 @@ func runCommand() *cobra.Command {
 		"add isotap's columns to the tables first (on PostgreSQL: with --row-identity columns)")
 	c.Flags().StringArrayVar(&templates, "env", nil,
 		"NAME=TEMPLATE: a further variable for COMMAND, such as DB_HOST={host}; may be repeated")
+	c.Flags().BoolVar(&also.wanted, "explore", false,
+		"show which requests race, by playing them again on a copy of the database: see isotap explore")
+	exploreTimeFlag(c, &also.time)
 	c.RunE = func(c *cobra.Command, command []string) error {
 		s, err := load()
 		if err != nil {
@@ -104,7 +112,11 @@ func runCommand() *cobra.Command {
 				return err
 			}
 		}
-		return watch(c, command, templates, o, &out, &live, !instruments(&o) || !instrument)
+		if err := also.begin(c.Context(), &o); err != nil {
+			return err
+		}
+		err = watch(c, command, templates, o, &out, &live, !instruments(&o) || !instrument, &also)
+		return errors.Join(err, also.end(c.Context()))
 	}
 	return c
 }
@@ -142,7 +154,7 @@ const (
 
 // watch runs the command through a proxy and reports. Says has it say first what the proxy cannot watch.
 func watch(c *cobra.Command, command, templates []string, o proxyserver.Options, out *output, live *watching,
-	says bool) error {
+	says bool, also *exploringRun) error {
 	// A signal ends the command. The proxy outlives it, and what was seen until then is reported.
 	ctx := context.WithoutCancel(c.Context())
 	srv, err := proxyserver.Start(ctx, o)
@@ -173,6 +185,9 @@ func watch(c *cobra.Command, command, templates []string, o proxyserver.Options,
 	}
 	live.rest(result)
 	if err := out.summarize(c, result); err != nil {
+		return err
+	}
+	if err := also.report(c, o.Recording, srv.Run()); err != nil {
 		return err
 	}
 	if status != 0 {
