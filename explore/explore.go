@@ -79,11 +79,12 @@ func Explore(ctx context.Context, r *recorder.Reader, o Options) (*Result, error
 	if err != nil {
 		return nil, fmt.Errorf("read the recording: %w", err)
 	}
-	x := &explorer{instances: instances, ends: began.Add(cmp.Or(o.Time, DefaultTime)), played: make(map[string]int), beside: make(map[[2]history.TxnID]bool),
+	x := &explorer{instances: instances, ends: began.Add(cmp.Or(o.Time, DefaultTime)), calls: make(map[string][]*instance),
 		result: Result{NotPlayed: make(map[Reason]int)}}
 	if err := x.passes(ctx, o.Fresh); err != nil {
 		return nil, err
 	}
+	x.result.Programs = len(x.programs)
 	x.result.Took = time.Since(began)
 	x.result.Races = surest(x.result.Races)
 	return &x.result, nil

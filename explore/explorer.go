@@ -23,47 +23,68 @@ const playsPerProgram = 3
 type explorer struct {
 	instances []*instance
 	ends      time.Time
-	played    map[string]int // plays with a twin, by the programs of both
-	beside    map[[2]history.TxnID]bool
-	result    Result
+	calls     map[string][]*instance // that were played beside a twin, by their program
+	programs  []string               // of calls, in their order
+	// neighbours are the calls that are still to be played beside one of another program, or with other values.
+	neighbours map[*instance][]*instance
+	result     Result
 }
 
 // passes plays until there is nothing more to play, or the time is over.
 func (x *explorer) passes(ctx context.Context, fresh func(context.Context) (dsn.Target, func() error, error)) error {
-	for first, more := true, true; more; first = false {
+	for first := true; first || len(x.neighbours) > 0 && time.Now().Before(x.ends); first = false {
 		copied, drop, err := fresh(ctx)
 		if err != nil {
 			return fmt.Errorf("make a copy to play on: %w", err)
 		}
-		plays, err := x.pass(ctx, copied, first)
-		if err := errors.Join(err, drop()); err != nil {
+		if err := errors.Join(x.pass(ctx, copied, first), drop()); err != nil {
 			return err
 		}
-		more = (first || plays > 0) && time.Now().Before(x.ends)
+		if first {
+			x.pair()
+		}
 	}
 	return nil
 }
 
-// pass plays all instances in their order on one copy, and returns how many of them had a twin.
-func (x *explorer) pass(ctx context.Context, copied dsn.Target, first bool) (plays int, err error) {
+// pair finds the calls that can race though they differ: each writes what the other uses.
+func (x *explorer) pair() {
+	x.neighbours = make(map[*instance][]*instance)
+	for _, program := range x.programs {
+		for _, other := range x.programs {
+			pairs := 0
+			for _, in := range x.calls[program] {
+				for _, beside := range x.calls[other] {
+					if pairs < playsPerProgram && in != beside && !in.sameValues(beside) && in.crosses(beside) && beside.crosses(in) {
+						x.neighbours[in] = append(x.neighbours[in], beside)
+						pairs++
+					}
+				}
+			}
+		}
+	}
+}
+
+// pass plays all instances in their order on one copy.
+func (x *explorer) pass(ctx context.Context, copied dsn.Target, first bool) (err error) {
 	server, err := runner.Server(copied)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	server.Database, server.FoundRows = copied.Database, true
 	r, err := replay.NewRunner(ctx, server)
 	if err != nil {
-		return 0, fmt.Errorf("connect to the copy: %w", err)
+		return fmt.Errorf("connect to the copy: %w", err)
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	control, err := r.Connect(ctx)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer control.Close()
 	p := &pass{explorer: x, runner: r, server: server, control: control, first: first, seen: make(map[string]bool)}
 	if p.schema, err = readSchema(control, server.Family); err != nil {
-		return 0, err
+		return err
 	}
 	for i, in := range x.instances {
 		if time.Now().After(x.ends) {
@@ -71,10 +92,10 @@ func (x *explorer) pass(ctx context.Context, copied dsn.Target, first bool) (pla
 			break
 		}
 		if err := p.next(ctx, in); err != nil {
-			return p.plays, err
+			return err
 		}
 	}
-	return p.plays, nil
+	return nil
 }
 
 // A pass is one way through the instances.
@@ -86,7 +107,6 @@ type pass struct {
 	schema  *schema
 	first   bool
 	seen    map[string]bool // values that instances so far brought
-	plays   int
 }
 
 // leave counts what the time does not reach.
@@ -122,7 +142,6 @@ func (p *pass) next(ctx context.Context, in *instance) error {
 	}
 	play.take(trace.Results)
 	if twin != nil {
-		p.plays++
 		p.result.Plays++
 		if err := p.restore(play.drawn); err != nil {
 			return err
@@ -145,30 +164,33 @@ func (p *pass) see(in *instance) {
 
 // twinOf returns the instance to play beside another one, and counts the play; nil for none, and why.
 func (p *pass) twinOf(in *instance) (twin *instance, why Reason) {
+	if !p.first {
+		return p.neighbourOf(in)
+	}
 	if why := p.refuses(in); why != "" {
 		return nil, why
 	}
-	if p.first {
-		if _, known := p.played[in.program()]; !known {
-			p.result.Programs++
-		}
-		if p.played[in.program()] >= playsPerProgram {
-			return nil, Enough
-		}
-		p.played[in.program()]++
-		return in, ""
+	program := in.program()
+	switch len(p.calls[program]) {
+	case 0:
+		p.programs = append(p.programs, program)
+	case playsPerProgram:
+		return nil, Enough
 	}
-	for _, other := range p.instances {
-		pair := in.program() + "beside\n" + other.program()
-		if other == in || p.beside[[2]history.TxnID{in.id, other.id}] || p.refuses(other) != "" || p.played[pair] >= playsPerProgram || !in.crosses(other) ||
-			!other.crosses(in) || in.sameValues(other) {
-			continue
-		}
-		p.played[pair]++
-		p.beside[[2]history.TxnID{in.id, other.id}] = true
-		return other, ""
+	p.calls[program] = append(p.calls[program], in)
+	return in, ""
+}
+
+// neighbourOf takes the next call that is to be played beside an instance.
+func (p *pass) neighbourOf(in *instance) (twin *instance, why Reason) {
+	all := p.neighbours[in]
+	if len(all) == 0 {
+		return nil, p.refuses(in)
 	}
-	return nil, Enough
+	if p.neighbours[in] = all[1:]; len(all) == 1 {
+		delete(p.neighbours, in)
+	}
+	return all[0], ""
 }
 
 // refuses returns why an instance has no twin; empty where it may have one.
