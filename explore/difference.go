@@ -20,6 +20,7 @@ type difference struct {
 // A change is a value that a twin read otherwise.
 type change struct {
 	of       column
+	key      bool // of is a part of a unique key
 	was, now replay.Value
 }
 
@@ -66,7 +67,7 @@ func compare(s *schema, st *statement, a, b *replay.Result, m *mapping) (d diffe
 			if !known {
 				of = column{name: a.Columns[j].Name}
 			}
-			d.changed = append(d.changed, change{of, left[i][j], right[i][j]})
+			d.changed = append(d.changed, change{of, s.unique[of], left[i][j], right[i][j]})
 		}
 	}
 	return d, len(d.changed) > 0

@@ -49,6 +49,7 @@ type Result struct {
 	Transactions, Diverged int
 	Programs               int // that write, by the shapes of their statements
 	Plays                  int // twins that were played
+	Judged                 int // transactions that were played beside a twin of their own program, as recorded
 	// Refused counts the programs whose racing twin the server refused: it protects them.
 	Refused int
 	Races   []Race // the surest first
@@ -62,14 +63,15 @@ type Reason string
 
 // The reasons.
 const (
-	CutValues    Reason = "the recording does not have all of its values"
-	Serializable Reason = "SERIALIZABLE: only its commit would tell"
-	NotAlone     Reason = "it ran beside others"
-	LeavesTraces Reason = "no ROLLBACK takes all of it back"
-	ReachesOut   Reason = "it is not played at all: it reaches out of the database, or its texts are not all of it"
-	Failed       Reason = "it failed when it ran"
-	Enough       Reason = "three of its program were played"
-	NoTime       Reason = "the time was over"
+	CutValues      Reason = "the recording does not have all of its values"
+	Serializable   Reason = "SERIALIZABLE: only its commit would tell"
+	NotAlone       Reason = "it ran beside others"
+	LeavesTraces   Reason = "no ROLLBACK takes all of it back"
+	ReachesOut     Reason = "it is not played at all: it reaches out of the database, or its texts are not all of it"
+	Failed         Reason = "it failed when it ran, or was rolled back"
+	NothingChanged Reason = "it changed no row"
+	Enough         Reason = "three of its program were played"
+	NoTime         Reason = "the time was over"
 )
 
 // Explore plays a recorded run on copies of its database.

@@ -27,7 +27,8 @@ var tables = []string{
 	"CREATE TABLE account (id int PRIMARY KEY, balance int, version int)",
 	"INSERT INTO account VALUES (1, 100, 0), (2, 100, 0)",
 	"CREATE TABLE users (id %s PRIMARY KEY, email varchar(100))",
-	"CREATE TABLE member (id %s PRIMARY KEY, email varchar(100) UNIQUE)",
+	"CREATE TABLE member (id %s PRIMARY KEY, email varchar(100) UNIQUE, n int)",
+	"CREATE TABLE person (id varchar(40) PRIMARY KEY, email varchar(100))",
 	"CREATE TABLE cart (id %s PRIMARY KEY, code varchar(40) UNIQUE, total int)",
 	"INSERT INTO cart (code, total) VALUES ('a', 2), ('b', 2)",
 	"CREATE TABLE line (id %s PRIMARY KEY, cart_id int, FOREIGN KEY (cart_id) REFERENCES cart (id))",
@@ -88,6 +89,18 @@ var programs = []struct {
 		"COMMIT", "UPDATE cart SET total = 2", "BEGIN", "SELECT total FROM cart WHERE id = 1",
 		"INSERT INTO line (cart_id) VALUES (1)", "COMMIT"},
 		[]toldRace{{LostUpdate, "cart", "total"}}},
+	{"the write asks for what was read", []string{"BEGIN", "SELECT balance FROM account WHERE id = 1",
+		"UPDATE account SET balance = balance - 10 WHERE id = 1 AND balance >= 10", "COMMIT"}, nil},
+	{"a unique key has the second count", []string{"BEGIN", "SELECT id FROM member WHERE email = 'ann@example.org'",
+		"INSERT INTO member (email, n) VALUES ('ann@example.org', 1) {upsert} n = member.n + 1", "COMMIT"}, nil},
+	{"a unique key has the second write over the first", []string{"BEGIN", "SELECT n FROM member WHERE email = 'ann@example.org'",
+		"INSERT INTO member (email, n) VALUES ('ann@example.org', 1) {upsert} n = {new}", "COMMIT"}, []toldRace{{LostUpdate, "member", "n"}}},
+	{"a row is deleted that is gone, and nobody looks", []string{"BEGIN", "SELECT balance FROM account WHERE id = 1",
+		"DELETE FROM account WHERE id = 1", "INSERT INTO users (email) VALUES ('ann@example.org')", "COMMIT"},
+		[]toldRace{{StaleChoice, "account", ""}}},
+	{"a UUID is a key, and no column is named", []string{"BEGIN", "SELECT email FROM person WHERE email = 'ann@example.org'",
+		"INSERT INTO person VALUES ('6f1ed002-ab55-9585-9014-ebf0951522d9', 'ann@example.org')", "COMMIT"},
+		[]toldRace{{DoubleInsert, "person", ""}}},
 	{"it was rolled back", []string{"BEGIN", "SELECT balance FROM account WHERE id = 1",
 		"UPDATE account SET balance = 90 WHERE id = 1", "ROLLBACK"}, nil},
 }
@@ -150,7 +163,11 @@ func exploreSerial(t *testing.T, family dbms.Family, counts string, statements [
 		t.Fatal(err)
 	}
 	for _, text := range statements {
-		text = strings.ReplaceAll(text, "{db}", target.Database)
+		upsert, other := "ON CONFLICT (email) DO UPDATE SET", "excluded.n"
+		if family == dbms.MySQLFamily {
+			upsert, other = "ON DUPLICATE KEY UPDATE", "VALUES(n)"
+		}
+		text = strings.NewReplacer("{db}", target.Database, "{upsert}", upsert, "{new}", other).Replace(text)
 		if family == dbms.PostgreSQLFamily { // whose clients learn a key so
 			text = strings.NewReplacer("/*", "", "*/", "").Replace(text)
 		}

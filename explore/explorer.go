@@ -86,6 +86,11 @@ func (x *explorer) pass(ctx context.Context, copied dsn.Target, first bool) (err
 	if p.schema, err = readSchema(control, server.Family); err != nil {
 		return err
 	}
+	defer func() {
+		if p.forward != nil {
+			p.forward.Close()
+		}
+	}()
 	for i, in := range x.instances {
 		if time.Now().After(x.ends) {
 			p.leave(x.instances[i:])
@@ -104,6 +109,7 @@ type pass struct {
 	runner  *replay.Runner
 	server  replay.Server
 	control *replay.Connection // for questions
+	forward *replay.Connection // for what is played without a twin; nil until something is
 	schema  *schema
 	first   bool
 	seen    map[string]bool // values that instances so far brought
@@ -112,7 +118,7 @@ type pass struct {
 // leave counts what the time does not reach.
 func (p *pass) leave(rest []*instance) {
 	for _, in := range rest {
-		if p.first && in.leaves() {
+		if p.first && in.leaves() && len(p.calls[in.program()]) < playsPerProgram {
 			p.result.NotPlayed[NoTime]++
 		}
 	}
@@ -135,19 +141,47 @@ func (p *pass) next(ctx context.Context, in *instance) error {
 		return nil // what it wrote is missing from here on: who depends on it does otherwise than recorded
 	}
 	play := newPlay(p.schema, in, twin, p.seen)
+	if twin == nil {
+		if err := p.alone(ctx, play); err != nil {
+			return fmt.Errorf("play %s: %w", in.id, err)
+		}
+		p.judge(play)
+		return nil
+	}
 	trace, err := p.runner.Run(ctx, p.server, play.scenario(), in.playsAt(),
 		replay.Options{Existing: true, Whoever: true, Fill: play.fill})
 	if err != nil {
 		return fmt.Errorf("play %s: %w", in.id, err)
 	}
 	play.take(trace.Results)
-	if twin != nil {
-		p.result.Plays++
-		if err := p.restore(play.drawn); err != nil {
+	p.result.Plays++
+	if err := p.restore(play.drawn); err != nil {
+		return err
+	}
+	p.judge(play)
+	return nil
+}
+
+// alone plays an instance without a twin, on a connection that those before it left.
+func (p *pass) alone(ctx context.Context, play *play) (err error) {
+	if p.forward == nil {
+		if p.forward, err = p.runner.Connect(ctx); err != nil {
 			return err
 		}
 	}
-	p.judge(play)
+	so := make([]replay.Result, len(play.steps))
+	for i, st := range play.steps {
+		r, err := p.forward.Ask(st.sql)
+		if err != nil {
+			return err
+		}
+		so[i] = *r
+	}
+	play.take(so)
+	if slices.ContainsFunc(play.in.statements, func(s statement) bool { return s.recorded.Kind == history.Set }) {
+		p.forward.Close() // no other one goes on with its settings
+		p.forward = nil
+	}
 	return nil
 }
 
@@ -200,12 +234,14 @@ func (p *pass) refuses(in *instance) Reason {
 		return CutValues
 	case in.reach() == beyond, slices.ContainsFunc(in.statements, func(s statement) bool { return s.namesDatabase(p.schema.databases) }):
 		return ReachesOut
-	case in.failed, !in.writes():
+	case in.failed:
 		return Failed
-	case !in.alone:
-		return NotAlone
 	case in.reach() != withinRows:
 		return LeavesTraces
+	case !in.writes():
+		return NothingChanged
+	case !in.alone:
+		return NotAlone
 	case in.level == history.Serializable && p.schema.family == dbms.PostgreSQLFamily:
 		return Serializable
 	}
@@ -219,6 +255,9 @@ func (p *pass) judge(play *play) {
 			p.result.Diverged++
 		}
 		return
+	}
+	if p.first && play.twin != nil {
+		p.result.Judged++
 	}
 	if play.twin == nil || play.twin != play.in && !play.asRecorded(before) {
 		return
@@ -242,7 +281,7 @@ func (p *play) crossing(races []Race) []Race {
 	}
 	for i := range races {
 		r := &races[i]
-		r.Beside = p.in.name()
+		r.Beside, r.Other = p.in.name(), p.in.firstWrite()
 		if !waited && r.Kind != DoubleInsert {
 			r.Kind = WriteSkew
 		}

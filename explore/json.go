@@ -15,6 +15,7 @@ type document struct {
 	Transactions int            `json:"transactions"`
 	Programs     int            `json:"programs"`
 	Twins        int            `json:"twins"`
+	Judged       int            `json:"judged"`
 	Diverged     int            `json:"diverged"`
 	Refused      int            `json:"refused"`
 	Seconds      float64        `json:"seconds"`
@@ -32,6 +33,7 @@ type raceDocument struct {
 	Racing   string `json:"racing"`
 	Serial   string `json:"serial"`
 	Wrote    string `json:"wrote"`
+	Other    string `json:"other"`
 	Read     string `json:"read"`
 	Write    string `json:"write"`
 	Sentence string `json:"sentence"`
@@ -41,11 +43,11 @@ type raceDocument struct {
 
 // JSON writes the result for programs.
 func (r *Result) JSON(w io.Writer) error {
-	d := document{Schema: schemaName, Transactions: r.Transactions, Programs: r.Programs, Twins: r.Plays, Diverged: r.Diverged, Refused: r.Refused,
+	d := document{Schema: schemaName, Transactions: r.Transactions, Programs: r.Programs, Twins: r.Plays, Judged: r.Judged, Diverged: r.Diverged, Refused: r.Refused,
 		Seconds: r.Took.Seconds(), Races: make([]raceDocument, len(r.Races)), NotPlayed: r.NotPlayed}
 	for i := range r.Races {
 		x := &r.Races[i]
-		d.Races[i] = raceDocument{x.Kind, x.Proved, x.Program, x.Beside, x.Table, x.Column, x.Racing, x.Serial, x.Wrote, x.Read,
+		d.Races[i] = raceDocument{x.Kind, x.Proved, x.Program, x.Beside, x.Table, x.Column, x.Racing, x.Serial, x.Wrote, x.Other, x.Read,
 			x.Write, x.Sentence(), x.Txn, x.Times}
 	}
 	return jsondoc.Write(w, "the exploration", d)

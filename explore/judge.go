@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/sqltoken"
 )
 
 // A Kind of race, the surest to be a mistake first.
@@ -33,6 +36,8 @@ type Race struct {
 	Read, Write string
 	// Column is what both set or go by, of Table; it is empty where rows came or went.
 	Table, Column string
+	// Other is what the other one writes, where it is another call.
+	Other string
 	// Racing is what the racing twin read, and Serial what it reads after the commit. Wrote is what both set.
 	Racing, Serial, Wrote string
 	Txn                   string // the recorded transaction that was played
@@ -59,7 +64,7 @@ func judge(in *instance, racing, serial []difference) verdict {
 		}
 		if d.failed {
 			v.refused, end = true, min(end, d.at)
-		} else if in.statements[d.at].writes() && d.rows {
+		} else if in.statements[d.at].recorded.Kind == history.Update && d.rows {
 			end = min(end, d.at) // fewer rows: a client sees that, as with a version column
 		}
 	}
@@ -80,25 +85,34 @@ func judge(in *instance, racing, serial []difference) verdict {
 // races returns what a write by a stale read is.
 func races(in *instance, d difference, at int, proved bool) []Race {
 	read, write := &in.statements[d.at], &in.statements[at]
-	race := Race{Program: in.name(), program: in.program(), Proved: proved, Read: read.text, Write: write.text, Txn: in.id.String(), Times: 1}
-	if write.inserts() {
-		if d.rows && slices.ContainsFunc(d.tables, func(t string) bool { return strings.EqualFold(t, write.target) }) {
-			race.Kind, race.Table = DoubleInsert, write.target
-			return []Race{race}
-		}
+	race := Race{Program: in.name(), program: in.program(), Proved: proved, Read: read.text, Write: write.text,
+		Txn: in.id.String(), Times: 1}
+	absent := d.rows && slices.ContainsFunc(d.tables, func(t string) bool { return strings.EqualFold(t, write.target) })
+	switch {
+	case write.upsert && absent && len(write.overwrites) > 0:
+		race.Kind, race.Table, race.Column = LostUpdate, write.target, write.overwrites[0]
+		return []Race{race}
+	case write.upsert && absent:
+		return nil // it looks for itself
+	case write.inserts() && absent:
+		race.Kind, race.Table = DoubleInsert, write.target
+		return []Race{race}
 	}
 	var all []Race
 	for _, c := range d.changed {
-		if value, ok := write.assigns(c.of); ok {
-			race.Kind = SameAgain
-			if isNumber(c) {
-				race.Kind = LostUpdate
-			}
-			race.Table, race.Column, race.Racing, race.Serial, race.Wrote = c.of.table, c.of.name, c.was.String(), c.now.String(), value
-			all = append(all, race)
+		value, ok := write.assigns(c.of)
+		if !ok {
+			continue
 		}
+		race.Kind = SameAgain
+		if isNumber(c) {
+			race.Kind = LostUpdate
+		}
+		race.Table, race.Column, race.Wrote = c.of.table, c.of.name, value
+		race.Racing, race.Serial = c.was.String(), c.now.String()
+		all = append(all, race)
 	}
-	if len(all) > 0 {
+	if len(all) > 0 || write.looksAgain(d) {
 		return all
 	}
 	race.Kind = StaleChoice
@@ -107,6 +121,17 @@ func races(in *instance, d difference, at int, proved bool) []Race {
 		race.Table, race.Column, race.Racing, race.Serial = c.of.table, c.of.name, c.was.String(), c.now.String()
 	}
 	return []Race{race}
+}
+
+// looksAgain reports whether a write goes by the columns that changed as they are when it comes: it calculates with
+// them, or asks for them in its condition. A key in its condition says which row it takes, and asks for nothing.
+func (s *statement) looksAgain(d difference) bool {
+	return len(d.changed) > 0 && !slices.ContainsFunc(d.changed, func(c change) bool {
+		return c.key || !strings.EqualFold(c.of.table, s.target) || !slices.ContainsFunc(s.tokens, func(t sqltoken.Token) bool {
+			name, _, ok := t.Name()
+			return ok && strings.EqualFold(name, c.of.name)
+		})
+	})
 }
 
 // assigns returns the value that a statement sets a column to.
@@ -119,7 +144,7 @@ func (s *statement) assigns(c column) (string, bool) {
 			return value, true
 		}
 	}
-	return "", false
+	return "", slices.ContainsFunc(s.overwrites, func(name string) bool { return strings.EqualFold(name, c.name) })
 }
 
 // isNumber reports whether a value is one that is counted with: a key's number names something.

@@ -19,6 +19,7 @@ type literal struct {
 	column     columnName // that it is compared with, assigned to or inserted into; empty where that is not known
 	tables     []string   // those of its statement, its column's own first if that is known
 	assigned   bool       // by SET
+	ordinal    int        // of an INSERT that names no columns: the place of the value in its row, from 1
 }
 
 // spelled returns a value as the literal's text would have it.
@@ -55,9 +56,8 @@ func (r *reader) read() {
 			continue
 		}
 		l := literal{start: t.Start, end: t.End, value: value, quoted: quoted}
-		if column, ok := inserted[i]; ok {
-			l.column = columnName{name: column}
-			l.tables = []string{r.target}
+		if at, ok := inserted[i]; ok {
+			l.column, l.ordinal, l.tables = columnName{name: at.name}, at.ordinal, []string{r.target}
 		} else if column, ok := r.compared(i); ok {
 			l.column, l.assigned = column, setting && r.is(i-1, "=") && !r.calculated(i+1)
 			l.tables = r.tables
@@ -137,8 +137,14 @@ func (r *reader) readTables() {
 	}
 }
 
-// readInsert returns, of the VALUES of an INSERT that names its columns, which token belongs to which column.
-func (r *reader) readInsert() map[int]string {
+// A place is a column of an INSERT: by its name, or else by its place in the row.
+type place struct {
+	name    string
+	ordinal int
+}
+
+// readInsert returns, of the VALUES of an INSERT, which token belongs to which column.
+func (r *reader) readInsert() map[int]place {
 	into := slices.IndexFunc(r.tokens, func(t sqltoken.Token) bool { return t.Is("INTO") })
 	values := slices.IndexFunc(r.tokens, func(t sqltoken.Token) bool { return t.Is("VALUES") || t.Is("VALUE") })
 	if into < 0 || values < 0 || r.is(0, "SELECT") {
@@ -151,7 +157,7 @@ func (r *reader) readInsert() map[int]string {
 			columns = append(columns, name)
 		}
 	}
-	of := make(map[int]string)
+	of := make(map[int]place)
 	depth, at := 0, 0
 	for i := values + 1; i < len(r.tokens); i++ {
 		switch {
@@ -165,8 +171,10 @@ func (r *reader) readInsert() map[int]string {
 			at++
 		case depth == 0 && !r.is(i, ","):
 			return of // behind the rows
+		case depth == 1 && len(columns) == 0:
+			of[i] = place{ordinal: at + 1}
 		case depth == 1 && at < len(columns):
-			of[i] = columns[at]
+			of[i] = place{name: columns[at]}
 		}
 	}
 	return of
@@ -217,4 +225,20 @@ func (r *reader) columnBefore(at int) (columnName, bool) {
 		c.of, _ = r.name(at - 3)
 	}
 	return c, true
+}
+
+// readUpsert reports whether an INSERT has rows that are there take other values, and the columns that take those of
+// the new row: = excluded.column, = VALUES(column).
+func (r *reader) readUpsert() (upsert bool, overwrites []string) {
+	on := slices.IndexFunc(r.tokens, func(t sqltoken.Token) bool { return t.Is("CONFLICT") || t.Is("DUPLICATE") })
+	if on < 1 || !r.is(on-1, "ON") {
+		return false, nil
+	}
+	for i := on; i < len(r.tokens); i++ {
+		if name, ok := r.name(i); ok && r.is(i+1, "=") && (r.is(i+2, "EXCLUDED") || r.is(i+2, "VALUES")) &&
+			!r.calculated(i+5) && !r.calculated(i+6) {
+			overwrites = append(overwrites, name)
+		}
+	}
+	return true, overwrites
 }

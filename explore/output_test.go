@@ -19,7 +19,8 @@ func told() *Result {
 				Write: "UPDATE account SET balance = 90 WHERE id = 1", Table: "account", Column: "balance", Racing: "100", Serial: "90",
 				Wrote: "90", Times: 3},
 			{Program: "UPDATE account", Beside: "UPDATE owner", Kind: LostUpdate, Read: "SELECT balance FROM account",
-				Write: "UPDATE account SET balance = 90 WHERE id = 1", Table: "account", Column: "balance", Racing: "100", Serial: "80", Wrote: "90"},
+				Write: "UPDATE account SET balance = 90 WHERE id = 1", Table: "account", Column: "balance", Racing: "100", Serial: "80", Wrote: "90",
+				Other: "UPDATE owner SET n = 1"},
 			{Program: "INSERT users", Kind: DoubleInsert, Proved: true, Read: "SELECT id FROM users WHERE email = 'a'",
 				Write: "INSERT INTO users (email) VALUES ('a')", Table: "users"},
 			{Program: "UPDATE doctor", Beside: "UPDATE doctor", Kind: WriteSkew, Proved: true, Read: "SELECT count(*) FROM doctor",
@@ -40,6 +41,7 @@ const toldText = `Played on a copy: 9 writing transactions of 4 programs, 7 twin
      It read 100 and set 90 over what the other had set; behind the other it reads 80.
        read   SELECT balance FROM account
        write  UPDATE account SET balance = 90 WHERE id = 1
+       other  UPDATE owner SET n = 1
      Before the write it was answered otherwise than alone: a real client may have gone another way.
      Read it with FOR UPDATE in the transaction that writes, or let the database calculate (SET n = n + 1), or ask for a version in WHERE.
 
@@ -53,19 +55,19 @@ const toldText = `Played on a copy: 9 writing transactions of 4 programs, 7 twin
      It read 2 and went by that; one after the other, the second reads 1.
        read   SELECT count(*) FROM doctor
        write  UPDATE doctor SET on_call = false WHERE id = 1
-     Read with FOR UPDATE what the decision hangs on, or run both at SERIALIZABLE and try again when refused.
+     Lock the rows that the decision hangs on (FOR UPDATE; of a count, the rows that it counts, or one that all lock), or run both at SERIALIZABLE and try again when refused.
 
   5. stale choice in job: UPDATE job, twice at once
      It went by rows that are others once the first has committed.
        read   SELECT id FROM job LIMIT 1
        write  UPDATE job SET state = 1
-     Read with FOR UPDATE what the write hangs on, or ask for it once more in the WHERE of the write.
+     Lock the rows that the write hangs on (FOR UPDATE), or ask for them once more in the WHERE of the write.
 
 The server refused 2 racing twins: it protects these.
 
 Without a twin:
       2  SERIALIZABLE: only its commit would tell
-      1  it failed when it ran
+      1  it failed when it ran, or was rolled back
 
 1 did otherwise than recorded when they were played again: nothing is told of them.
 `

@@ -188,3 +188,13 @@ func (in *instance) crosses(other *instance) bool {
 func (in *instance) sameValues(other *instance) bool {
 	return slices.EqualFunc(in.statements, other.statements, func(a, b statement) bool { return a.text == b.text })
 }
+
+// firstWrite returns the text of the first statement that writes.
+func (in *instance) firstWrite() string {
+	for i := range in.statements {
+		if in.statements[i].writes() {
+			return in.statements[i].text
+		}
+	}
+	return ""
+}

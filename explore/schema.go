@@ -113,6 +113,13 @@ func (s *schema) domain(c column) column {
 
 // of returns the column of a literal: false where the statement does not say.
 func (s *schema) of(l *literal) (column, bool) {
+	if l.ordinal > 0 {
+		all := s.columns[strings.ToLower(l.tables[0])]
+		if l.ordinal > len(all) {
+			return column{}, false
+		}
+		return all[l.ordinal-1], true
+	}
 	if l.column.name == "" {
 		return column{}, false
 	}

@@ -16,8 +16,12 @@ type statement struct {
 	target   string            // the table that it writes; empty: none is known
 	sets     map[string]string // the columns that it assigns a value to, and the value; of an INSERT none
 	named    []string          // the tables that it names
-	reach    reach
-	tokens   []sqltoken.Token
+	// upsert says that an INSERT has a row that is there take other values; overwrites are the columns that take those
+	// of the new row, whatever the old one had.
+	upsert     bool
+	overwrites []string
+	reach      reach
+	tokens     []sqltoken.Token
 }
 
 func newStatement(family dbms.Family, recorded *history.Stmt, text string) statement {
@@ -31,6 +35,7 @@ func newStatement(family dbms.Family, recorded *history.Stmt, text string) state
 	r := reader{tokens: tokens}
 	r.read()
 	s.literals, s.target, s.named = r.literals, r.target, r.tables
+	s.upsert, s.overwrites = r.readUpsert()
 	if recorded.Kind == history.Update {
 		for i := range s.literals {
 			if l := &s.literals[i]; l.assigned {

@@ -16,7 +16,7 @@ func (r *Result) Text(w io.Writer) error {
 		r.Took.Round(100*time.Millisecond))
 	switch len(r.Races) {
 	case 0:
-		b.WriteString("No two of them at once race.\n")
+		b.WriteString(r.silence())
 	case 1:
 		b.WriteString("One race is shown.\n")
 	default:
@@ -30,11 +30,25 @@ func (r *Result) Text(w io.Writer) error {
 	return err
 }
 
+// silence says what it means that no race is shown.
+func (r *Result) silence() string {
+	switch {
+	case r.Judged == 0:
+		return "Nothing can be told of them.\n"
+	case r.Diverged > 0 || len(r.NotPlayed) > 1 || len(r.NotPlayed) == 1 && r.NotPlayed[Enough] == 0:
+		return "No race is shown by those that could be judged.\n"
+	}
+	return "No two of them at once race.\n"
+}
+
 // text writes one race.
 func (r *Race) text(b *strings.Builder, n int) {
 	fmt.Fprintf(b, "\n%3d. %s%s: %s\n", n, r.Kind, r.of(), r.who())
 	fmt.Fprintf(b, "     %s\n", r.Sentence())
 	fmt.Fprintf(b, "       read   %s\n       write  %s\n", r.Read, r.Write)
+	if r.Other != "" {
+		fmt.Fprintf(b, "       other  %s\n", r.Other)
+	}
 	if !r.Proved {
 		b.WriteString("     Before the write it was answered otherwise than alone: a real client may have gone another way.\n")
 	}
@@ -80,9 +94,10 @@ var advice = map[Kind]string{
 	LostUpdate: "Read it with FOR UPDATE in the transaction that writes, or let the database calculate (SET n = n + 1), " +
 		"or ask for a version in WHERE.",
 	DoubleInsert: "A unique key refuses the second; ON CONFLICT or ON DUPLICATE KEY then says what to do.",
-	WriteSkew:    "Read with FOR UPDATE what the decision hangs on, or run both at SERIALIZABLE and try again when refused.",
-	StaleChoice:  "Read with FOR UPDATE what the write hangs on, or ask for it once more in the WHERE of the write.",
-	SameAgain:    "Both set the same, so that nothing is lost unless they set different values: then FOR UPDATE, or a version.",
+	WriteSkew: "Lock the rows that the decision hangs on (FOR UPDATE; of a count, the rows that it counts, or one that all lock), " +
+		"or run both at SERIALIZABLE and try again when refused.",
+	StaleChoice: "Lock the rows that the write hangs on (FOR UPDATE), or ask for them once more in the WHERE of the write.",
+	SameAgain:   "Both set the same, so that nothing is lost unless they set different values: then FOR UPDATE, or a version.",
 }
 
 // rest says what was not played.
