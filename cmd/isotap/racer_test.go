@@ -104,7 +104,7 @@ func add(ctx context.Context, db *sql.DB, amount int, lock bool, meet func()) er
 	if !lock {
 		meet()
 	}
-	if _, err := tx.ExecContext(ctx, "UPDATE counter SET n = ? WHERE id = ?", n+amount, 1); err != nil {
+	if _, err := tx.ExecContext(ctx, "UPDATE counter SET n = ? WHERE id = 1", n+amount); err != nil {
 		return err
 	}
 	return tx.Commit()

@@ -160,7 +160,7 @@ func (s *Session) bind(o *pendingStatement, p *prepared, payload []byte) ([]byte
 		return nil, err
 	}
 	if s.cfg.Args {
-		o.stmt.Args = p.args(values, nulls)
+		o.stmt.Args = inPlaces(o.plan.Args, p.args(values, nulls))
 	}
 	if len(o.plan.Predicates) > 0 {
 		o.literals = p.literals(values, nulls, s.settings.env.NoBackslashEscapes)

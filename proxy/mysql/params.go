@@ -58,6 +58,23 @@ func (p *prepared) args(values [][]byte, nulls []byte) []string {
 	return args
 }
 
+// inPlaces returns the literals of a prepared text with the parameters where it has a ? among them. It returns the
+// parameters alone where the text's literals are not all known.
+func inPlaces(literals, params []string) []string {
+	all, next := make([]string, len(literals)), 0
+	for i, text := range literals {
+		if text == "?" && next < len(params) {
+			text = params[next]
+			next++
+		}
+		all[i] = text
+	}
+	if next < len(params) {
+		return params
+	}
+	return all
+}
+
 // literals returns the parameters of an execution as literals of SQL; empty for those that cannot be written as one.
 func (p *prepared) literals(values [][]byte, nulls []byte, noBackslash bool) []string {
 	out := make([]string, len(values))
