@@ -9,7 +9,9 @@
 //
 //   - program.go takes a recording's transactions as programs with the values that they ran with;
 //   - statement.go and literal.go read what a statement writes and which column each of its values is of;
-//   - schema.go asks the server for columns, keys and counters;
+//   - reach.go says which statements are played again at all, so that nothing but the copy is changed;
+//   - schema.go asks the server for columns and keys, counts.go for counters;
+//   - explorer.go goes through the programs, and says which of them are played beside which;
 //   - play.go plays, by package scenario/replay; values.go maps the values that a server or a client makes anew;
 //   - difference.go compares what two plays read, judge.go makes races of it; text.go and json.go print them.
 package explore
@@ -50,7 +52,7 @@ type Result struct {
 	Programs               int // that write, by the shapes of their statements
 	Plays                  int // twins that were played
 	Judged                 int // transactions that were played beside a twin of their own program, as recorded
-	// Refused counts the programs whose racing twin the server refused: it protects them.
+	// Refused counts the plays whose racing twin the server refused: it protects their program.
 	Refused int
 	Races   []Race // the surest first
 	// NotPlayed counts transactions without a twin, by why.

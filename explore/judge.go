@@ -73,7 +73,7 @@ func judge(in *instance, racing, serial []difference) verdict {
 			continue
 		}
 		for at := d.at + 1; at < end; at++ {
-			if w := &in.statements[at]; w.writes() {
+			if w := &in.statements[at]; w.writes() && !w.recorded.Void {
 				v.races = append(v.races, races(in, d, at, at <= faithful)...)
 			}
 		}

@@ -48,6 +48,18 @@ type play struct {
 
 func newPlay(s *schema, in, twin *instance, seen map[string]bool) *play {
 	p := &play{schema: s, in: in, twin: twin, seen: seen}
+	for r := range p.mapped {
+		p.mapped[r] = newMapping()
+		if of := p.of(role(r)); of != nil {
+			p.replies[r] = make([]*replay.Result, len(of.statements))
+		}
+	}
+	if twin == nil && !in.block {
+		for at := range in.statements { // some definitions are refused in a block
+			p.steps = append(p.steps, step{own, at, in.statements[at].text})
+		}
+		return p
+	}
 	if twin != nil && twin != in {
 		p.statements(before)
 		p.statements(reverse)
@@ -69,12 +81,6 @@ func newPlay(s *schema, in, twin *instance, seen map[string]bool) *play {
 		p.end(racing, "ROLLBACK")
 		p.statements(serial)
 		p.end(serial, "ROLLBACK")
-	}
-	for r := range p.mapped {
-		p.mapped[r] = newMapping()
-		if of := p.of(role(r)); of != nil {
-			p.replies[r] = make([]*replay.Result, len(of.statements))
-		}
 	}
 	return p
 }

@@ -96,7 +96,7 @@ func newInstance(x *history.Txn, family dbms.Family) *instance {
 		failed: x.Status != history.Committed}
 	for i := range x.Stmts {
 		s := &x.Stmts[i]
-		if s.Kind == history.Begin || s.Kind == history.Commit {
+		if s.Kind == history.Begin || s.Kind == history.Commit || s.Kind == history.Rollback && i == len(x.Stmts)-1 {
 			continue // the play has its own
 		}
 		text, whole := report.Statement(family, s)

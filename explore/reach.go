@@ -45,7 +45,7 @@ func reachOf(family dbms.Family, kind history.Kind, tokens []sqltoken.Token) rea
 		return slices.ContainsFunc(tokens, func(t sqltoken.Token) bool { return slices.Contains(words, strings.ToLower(t.Text)) })
 	}
 	switch kind {
-	case history.Select, history.Insert, history.Update, history.Delete, history.Replace, history.Merge, history.Savepoint:
+	case history.Select, history.Insert, history.Update, history.Delete, history.Replace, history.Merge, history.Savepoint, history.Rollback:
 	case history.Set:
 		if has(serverWide) || slices.ContainsFunc(tokens, func(t sqltoken.Token) bool {
 			name := strings.ToLower(t.Text)

@@ -79,6 +79,8 @@ func (r *Race) Sentence() string {
 	switch {
 	case r.Kind == DoubleInsert:
 		return "Both looked and did not find it, and both inserted it; one after the other, the second finds it."
+	case r.Kind == LostUpdate && r.Racing == "":
+		return "Both looked and did not find it, and the second wrote over what the first had put there."
 	case r.Wrote != "" && r.Beside == "":
 		return fmt.Sprintf("Both read %s and both set %s; one after the other, the second reads %s.", r.Racing, r.Wrote, r.Serial)
 	case r.Wrote != "":
