@@ -10,7 +10,8 @@
 //   - program.go takes a recording's transactions as programs with the values that they ran with;
 //   - statement.go and literal.go read what a statement writes and which column each of its values is of;
 //   - reach.go says which statements are played again at all, so that nothing but the copy is changed;
-//   - schema.go asks the server for columns and keys, counts.go for counters;
+//   - schema.go asks the server for columns and keys, counts.go for counters; definitions.go makes tables that the run
+//     made itself;
 //   - explorer.go goes through the programs, and says which of them are played beside which;
 //   - play.go plays, by package scenario/replay; values.go maps the values that a server or a client makes anew;
 //   - difference.go compares what two plays read, judge.go makes races of it; text.go and json.go print them.
@@ -83,7 +84,11 @@ func Explore(ctx context.Context, r *recorder.Reader, o Options) (*Result, error
 	if err != nil {
 		return nil, fmt.Errorf("read the recording: %w", err)
 	}
-	x := &explorer{instances: instances, ends: began.Add(cmp.Or(o.Time, DefaultTime)), calls: make(map[string][]*instance),
+	definitions, err := definitionsOf(ctx, r, o.Run)
+	if err != nil {
+		return nil, err
+	}
+	x := &explorer{instances: instances, definitions: definitions, ends: began.Add(cmp.Or(o.Time, DefaultTime)), calls: make(map[string][]*instance),
 		result: Result{NotPlayed: make(map[Reason]int)}}
 	if err := x.passes(ctx, o.Fresh); err != nil {
 		return nil, err

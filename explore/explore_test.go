@@ -105,6 +105,9 @@ var programs = []struct {
 		"UPDATE account SET balance = 0 WHERE id = 2", "ROLLBACK TO SAVEPOINT s", "UPDATE account SET balance = 90 WHERE id = 1",
 		"COMMIT"}, []toldRace{{LostUpdate, "account", "balance"}}},
 	{"an index is made outside of a block", []string{"CREATE INDEX{ concurrently} balances ON account (balance)"}, nil},
+	{"the suite makes its tables", []string{"CREATE TABLE made (id {count} PRIMARY KEY, n int)", "INSERT INTO made (n) VALUES (5)",
+		"INSERT INTO made (n) VALUES (5)", "BEGIN", "SELECT n FROM made WHERE id = 2", "UPDATE made SET n = 6 WHERE id = 2", "COMMIT"},
+		[]toldRace{{LostUpdate, "made", "n"}}},
 	{"it was rolled back", []string{"BEGIN", "SELECT balance FROM account WHERE id = 1",
 		"UPDATE account SET balance = 90 WHERE id = 1", "ROLLBACK"}, nil},
 }
@@ -151,7 +154,7 @@ func exploreSerial(t *testing.T, family dbms.Family, counts string, statements [
 	text, target := newTarget(t, family, setup)
 	recording := filepath.Join(t.TempDir(), "rec")
 	srv, err := proxyserver.Start(t.Context(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: recording,
-		Args: true, Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))})
+		Args: true, Definitions: true, Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +176,7 @@ func exploreSerial(t *testing.T, family dbms.Family, counts string, statements [
 			concurrently = ""
 			upsert, other = "ON DUPLICATE KEY UPDATE", "VALUES(n)"
 		}
-		text = strings.NewReplacer("{db}", target.Database, "{upsert}", upsert, "{new}", other, "{ concurrently}", concurrently).Replace(text)
+		text = strings.NewReplacer("{db}", target.Database, "{upsert}", upsert, "{new}", other, "{ concurrently}", concurrently, "{count}", counts).Replace(text)
 		if family == dbms.PostgreSQLFamily { // whose clients learn a key so
 			text = strings.NewReplacer("/*", "", "*/", "").Replace(text)
 		}

@@ -27,7 +27,9 @@ type explorer struct {
 	programs  []string               // of calls, in their order
 	// neighbours are the calls that are still to be played beside one of another program, or with other values.
 	neighbours map[*instance][]*instance
-	result     Result
+	// definitions are those of tables that the run used, by their names in lower case.
+	definitions map[string]history.Definition
+	result      Result
 }
 
 // passes plays until there is nothing more to play, or the time is over.
@@ -82,7 +84,8 @@ func (x *explorer) pass(ctx context.Context, copied dsn.Target, first bool) (err
 		return err
 	}
 	defer control.Close()
-	p := &pass{explorer: x, runner: r, server: server, control: control, first: first, seen: make(map[string]bool)}
+	p := &pass{explorer: x, runner: r, server: server, control: control, first: first, seen: make(map[string]bool),
+		made: make(map[string]bool)}
 	if p.schema, err = readSchema(control, server.Family); err != nil {
 		return err
 	}
@@ -113,6 +116,7 @@ type pass struct {
 	schema  *schema
 	first   bool
 	seen    map[string]bool // values that instances so far brought
+	made    map[string]bool // tables that the copy got from their definitions
 }
 
 // leave counts what the time does not reach.
@@ -129,6 +133,9 @@ func (p *pass) next(ctx context.Context, in *instance) error {
 	defer p.see(in)
 	if !in.leaves() {
 		return nil
+	}
+	if err := p.define(in); err != nil {
+		return err
 	}
 	twin, why := p.twinOf(in)
 	if p.first {
