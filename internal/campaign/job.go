@@ -103,11 +103,12 @@ func (j *job) command(seed uint64, times int) string {
 	return c + fmt.Sprintf(" -seed %d", seed) + j.others
 }
 
-// next begins a round and reports whether there is to be one; random is what the round is made of.
+// next begins a round and reports whether there is to be one; random is what the round is made of. There is a first
+// one, however long it took to get ready for it: a campaign without a round tells nothing.
 func (j *job) next(ctx context.Context) (random *rand.Rand, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if ctx.Err() != nil || j.times > 0 && j.row.rounds >= j.times || j.duration > 0 &&
+	if ctx.Err() != nil || j.times > 0 && j.row.rounds >= j.times || j.row.rounds > 0 && j.duration > 0 &&
 		time.Since(j.begun) >= j.duration {
 		return nil, false
 	}
