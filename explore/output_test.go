@@ -107,3 +107,20 @@ func TestJSONIsDocumentedAndReadBack(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+func TestSilenceSaysWhatItMeans(t *testing.T) {
+	for _, tt := range []struct {
+		r    Result
+		want string
+	}{
+		{Result{}, "Nothing was written, so there is nothing to tell.\n"},
+		{Result{Transactions: 2, NotPlayed: map[Reason]int{Serializable: 2}}, "Nothing can be told of them.\n"},
+		{Result{Transactions: 2, Judged: 1, Diverged: 1}, "No race is shown by those that could be judged.\n"},
+		{Result{Transactions: 2, Judged: 1, NotPlayed: map[Reason]int{Failed: 1}}, "No race is shown by those that could be judged.\n"},
+		{Result{Transactions: 5, Judged: 3, NotPlayed: map[Reason]int{Enough: 2}}, "No two of them at once race.\n"},
+	} {
+		if got := tt.r.silence(); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.r, got, tt.want)
+		}
+	}
+}

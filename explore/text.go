@@ -33,6 +33,8 @@ func (r *Result) Text(w io.Writer) error {
 // silence says what it means that no race is shown.
 func (r *Result) silence() string {
 	switch {
+	case r.Transactions == 0:
+		return "Nothing was written, so there is nothing to tell.\n"
 	case r.Judged == 0:
 		return "Nothing can be told of them.\n"
 	case r.Diverged > 0 || len(r.NotPlayed) > 1 || len(r.NotPlayed) == 1 && r.NotPlayed[Enough] == 0:
