@@ -50,7 +50,7 @@ type Result struct {
 	// Transactions were played again in their order, and as many of them were Diverged: they did otherwise than
 	// recorded, so that nothing is told of them.
 	Transactions, Diverged int
-	Programs               int // that write, by the shapes of their statements
+	Programs               int // that were played beside a twin, by the shapes of their statements
 	Plays                  int // twins that were played
 	Judged                 int // transactions that were played beside a twin of their own program, as recorded
 	// Refused counts the plays whose racing twin the server refused: it protects their program.
@@ -88,8 +88,8 @@ func Explore(ctx context.Context, r *recorder.Reader, o Options) (*Result, error
 	if err != nil {
 		return nil, err
 	}
-	x := &explorer{instances: instances, definitions: definitions, ends: began.Add(cmp.Or(o.Time, DefaultTime)), calls: make(map[string][]*instance),
-		result: Result{NotPlayed: make(map[Reason]int)}}
+	x := &explorer{instances: instances, definitions: definitions, ends: began.Add(cmp.Or(o.Time, DefaultTime)),
+		calls: make(map[string][]*instance), result: Result{NotPlayed: make(map[Reason]int)}}
 	if err := x.passes(ctx, o.Fresh); err != nil {
 		return nil, err
 	}

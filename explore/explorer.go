@@ -239,7 +239,7 @@ func (p *pass) refuses(in *instance) Reason {
 	switch {
 	case !in.whole:
 		return CutValues
-	case in.reach() == beyond, slices.ContainsFunc(in.statements, func(s statement) bool { return s.namesDatabase(p.schema.databases) }):
+	case in.reach() == beyond, in.namesDatabase(p.schema.databases):
 		return ReachesOut
 	case in.failed:
 		return Failed

@@ -43,7 +43,8 @@ type raceDocument struct {
 
 // JSON writes the result for programs.
 func (r *Result) JSON(w io.Writer) error {
-	d := document{Schema: schemaName, Transactions: r.Transactions, Programs: r.Programs, Twins: r.Plays, Judged: r.Judged, Diverged: r.Diverged, Refused: r.Refused,
+	d := document{Schema: schemaName, Transactions: r.Transactions, Programs: r.Programs, Twins: r.Plays, Judged: r.Judged,
+		Diverged: r.Diverged, Refused: r.Refused,
 		Seconds: r.Took.Seconds(), Races: make([]raceDocument, len(r.Races)), NotPlayed: r.NotPlayed}
 	for i := range r.Races {
 		x := &r.Races[i]

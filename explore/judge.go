@@ -29,8 +29,8 @@ type Race struct {
 	Program string // the name of the program that reads the old
 	Beside  string // that of the other; empty: it is the same
 	Kind    Kind
-	// Proved says that the racing twin was answered as the transaction up to the write, so that a real client would
-	// have sent it. Otherwise it may have taken another way.
+	// Proved says that the racing twin was answered as the transaction up to the write. A real client would have sent
+	// that write, too; otherwise it may have taken another way.
 	Proved bool
 	// Read is the statement that reads the old, and Write the one that succeeds all the same.
 	Read, Write string

@@ -63,7 +63,7 @@ const toldText = `Played on a copy: 9 writing transactions of 4 programs, 7 twin
        write  UPDATE job SET state = 1
      Lock the rows that the write hangs on (FOR UPDATE), or ask for them once more in the WHERE of the write.
 
-The server refused 2 racing twins: it protects these.
+The server refused 2 racing twins: it protects these programs.
 
 Without a twin:
       2  SERIALIZABLE: only its commit would tell

@@ -19,12 +19,10 @@ const requestGap = int64(50e6) // nanoseconds
 // An instance is one run of a program: a transaction, or a statement in autocommit that writes, and the reads in
 // autocommit just before it on the same connection.
 type instance struct {
-	id    history.TxnID
-	level history.Level
-	// block says that statements are those of a transaction block, the first one of which is before its BEGIN, if there
-	// are reads before.
-	block      bool
-	before     int // the statements before the block, or before the one that writes
+	id         history.TxnID
+	level      history.Level
+	block      bool // the statements are of a transaction block; false: of autocommit
+	before     int  // how many reads stand before the block, or before the statement that writes
 	statements []statement
 	start, end int64
 	whole      bool // all values are there
@@ -159,8 +157,8 @@ func (in *instance) name() string {
 	return in.id.String()
 }
 
-// crosses reports whether the instance writes a row that the other one uses, as far as the recording tells rows; else
-// whether it writes a table that the other one names.
+// crosses reports whether the instance writes a row that the other one uses. Where the recording tells no rows, it
+// reports whether the instance writes a table that the other one names.
 func (in *instance) crosses(other *instance) bool {
 	rows := make(map[history.Row]bool)
 	for i := range other.statements {

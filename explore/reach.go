@@ -25,11 +25,11 @@ const (
 // reachesOut are functions and words by which a statement reaches out of the database.
 var reachesOut = words(`dblink dblink_exec dblink_connect lo_import lo_export outfile dumpfile program load_file
 	pg_terminate_backend pg_cancel_backend pg_reload_conf pg_rotate_logfile pg_promote pg_switch_wal pg_notify sys_exec sys_eval
-	http http_get http_post`)
+	http http_get http_post get_lock release_lock`)
 
 // staysBehind are functions whose effects no ROLLBACK takes back, or that other sessions meet before it.
 var staysBehind = words(`pg_advisory_lock pg_advisory_xact_lock pg_try_advisory_lock pg_try_advisory_xact_lock
-	pg_advisory_lock_shared pg_advisory_xact_lock_shared pg_advisory_unlock pg_sleep sleep get_lock release_lock setval`)
+	pg_advisory_lock_shared pg_advisory_xact_lock_shared pg_advisory_unlock pg_sleep sleep setval`)
 
 // serverWide are what SET may change of more than its session.
 var serverWide = words(`global persist persist_only password`)
@@ -45,7 +45,8 @@ func reachOf(family dbms.Family, kind history.Kind, tokens []sqltoken.Token) rea
 		return slices.ContainsFunc(tokens, func(t sqltoken.Token) bool { return slices.Contains(words, strings.ToLower(t.Text)) })
 	}
 	switch kind {
-	case history.Select, history.Insert, history.Update, history.Delete, history.Replace, history.Merge, history.Savepoint, history.Rollback:
+	case history.Select, history.Insert, history.Update, history.Delete, history.Replace, history.Merge,
+		history.Savepoint, history.Rollback:
 	case history.Set:
 		if has(serverWide) || slices.ContainsFunc(tokens, func(t sqltoken.Token) bool {
 			name := strings.ToLower(t.Text)
@@ -86,6 +87,11 @@ func reachOfDefinition(family dbms.Family, tokens []sqltoken.Token) reach {
 		return withinDatabase
 	}
 	return beyond
+}
+
+// namesDatabase reports whether one of the instance's statements does.
+func (in *instance) namesDatabase(databases map[string]bool) bool {
+	return slices.ContainsFunc(in.statements, func(s statement) bool { return s.namesDatabase(databases) })
 }
 
 // namesDatabase reports whether a statement names a database of a server: played again, it would use that one. On

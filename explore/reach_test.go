@@ -25,7 +25,7 @@ func TestNothingIsPlayedThatReachesOutOfTheCopy(t *testing.T) {
 		{my, history.Set, "SET @@global.max_connections = 1", beyond},
 		{my, history.Set, "SET PASSWORD = 'x'", beyond},
 		{pg, history.Select, "SELECT pg_advisory_xact_lock(1)", withinDatabase},
-		{my, history.Select, "SELECT GET_LOCK('a', 1)", withinDatabase},
+		{my, history.Select, "SELECT GET_LOCK('a', 1)", beyond},
 		{pg, history.Select, "SELECT dblink('', '')", beyond},
 		{pg, history.Select, "SELECT pg_terminate_backend(1)", beyond},
 		{my, history.Select, "SELECT 1 INTO OUTFILE '/tmp/x'", beyond},

@@ -52,7 +52,8 @@ var questions = map[dbms.Family][3]string{
 
 // readSchema asks for it.
 func readSchema(c *replay.Connection, family dbms.Family) (*schema, error) {
-	s := &schema{family: family, databases: make(map[string]bool), columns: make(map[string][]column), refers: make(map[column]column),
+	s := &schema{family: family, databases: make(map[string]bool), columns: make(map[string][]column),
+		refers: make(map[column]column),
 		unique: make(map[column]bool), counts: make(map[string]string), places: make(map[[2]uint32]column)}
 	var rows [3][][]replay.Value
 	for i, question := range questions[family] {

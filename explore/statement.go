@@ -16,8 +16,8 @@ type statement struct {
 	target   string            // the table that it writes; empty: none is known
 	sets     map[string]string // the columns that it assigns a value to, and the value; of an INSERT none
 	named    []string          // the tables that it names
-	// upsert says that an INSERT has a row that is there take other values; overwrites are the columns that take those
-	// of the new row, whatever the old one had.
+	// An upsert is an INSERT that changes the row that is there. Its overwrites are the columns that take the new row's
+	// value, whatever the old one was.
 	upsert     bool
 	overwrites []string
 	reach      reach

@@ -12,8 +12,8 @@ import (
 // Text writes the result for people: the races, the surest first, and what could not be played.
 func (r *Result) Text(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Played on a copy: %d writing transactions of %d programs, %d twins in %v. ", r.Transactions, r.Programs, r.Plays,
-		r.Took.Round(100*time.Millisecond))
+	fmt.Fprintf(&b, "Played on a copy: %s of %s, %s in %v. ", counted(r.Transactions, "writing transaction"),
+		counted(r.Programs, "program"), counted(r.Plays, "twin"), r.Took.Round(100*time.Millisecond))
 	switch len(r.Races) {
 	case 0:
 		b.WriteString(r.silence())
@@ -28,6 +28,14 @@ func (r *Result) Text(w io.Writer) error {
 	r.rest(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// counted returns how many there are of something, in words.
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }
 
 // silence says what it means that no race is shown.
@@ -107,7 +115,7 @@ var advice = map[Kind]string{
 // rest says what was not played.
 func (r *Result) rest(b *strings.Builder) {
 	if r.Refused > 0 {
-		fmt.Fprintf(b, "\nThe server refused %d racing twins: it protects these.\n", r.Refused)
+		fmt.Fprintf(b, "\nThe server refused %s: it protects these programs.\n", counted(r.Refused, "racing twin"))
 	}
 	for i, why := range slices.Sorted(maps.Keys(r.NotPlayed)) {
 		if i == 0 {

@@ -26,7 +26,7 @@ func newMapping() *mapping {
 	return &mapping{keys: make(map[key]string), fresh: make(map[string]string)}
 }
 
-// other returns what the twin has in place of a value of a column; known says that the column is.
+// other returns the twin's value for one of the transaction's. Where the column is not known, no key is looked for.
 func (m *mapping) other(domain column, known bool, value string) (string, bool) {
 	if to, ok := m.fresh[value]; ok {
 		return to, true
@@ -71,8 +71,8 @@ func (m *mapping) learn(s *schema, st *statement, own, twins *replay.Result) {
 // random are values that nobody typed: tokens, codes and UUIDs.
 var random = regexp.MustCompile(`^([0-9a-fA-F]{24,}|[A-Z0-9]{16,}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$`)
 
-// renew gives the twin a value of its own in place of each that an INSERT brings to a unique key by chance. What came
-// before refers to a row that is there.
+// renew gives the twin a new value for each random one that an INSERT brings to a unique key. A value that was seen
+// before refers to a row that is there, and stays.
 func (m *mapping) renew(s *schema, st *statement, seen map[string]bool) {
 	if !st.inserts() {
 		return

@@ -19,8 +19,8 @@ import (
 
 const exploreHelp = `Shows which requests race, from a run in which each ran alone: the writing transactions of a recording are
 played once more in their order, on a copy of the database as it was before the run, and beside each program a twin of
-itself, then of the other programs that use the same rows. What a twin reads and writes at the same time as the transaction, and what
-it reads once that has committed, shows lost updates, double inserts and write skew. No twin commits.
+itself, then of the other programs that use the same rows. What a twin reads and writes at the same time as the
+transaction, and what it reads once that has committed, shows lost updates, double inserts and write skew. No twin commits.
 
 URL names the database as it was before the run; it is copied on its own server, and stays as it is. isotap run --explore
 makes that copy by itself.
@@ -94,7 +94,8 @@ func (o *exploring) run(c *cobra.Command) error {
 }
 
 // exploreOn plays a run on copies of a database.
-func exploreOn(ctx context.Context, r *recorder.Reader, run history.Run, was dsn.Target, limit time.Duration) (*explore.Result, error) {
+func exploreOn(ctx context.Context, r *recorder.Reader, run history.Run, was dsn.Target,
+	limit time.Duration) (*explore.Result, error) {
 	return explore.Explore(ctx, r, explore.Options{Family: was.Family, Run: run, Time: limit,
 		Fresh: func(ctx context.Context) (dsn.Target, func() error, error) {
 			copied, err := clone.Make(ctx, was, clone.Options{})

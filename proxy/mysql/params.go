@@ -61,6 +61,9 @@ func (p *prepared) args(values [][]byte, nulls []byte) []string {
 // inPlaces returns the literals of a prepared text with the parameters where it has a ? among them. It returns the
 // parameters alone where the text's literals are not all known.
 func inPlaces(literals, params []string) []string {
+	if len(literals) <= len(params) {
+		return params // the text has no literals of its own, as most have none
+	}
 	all, next := make([]string, len(literals)), 0
 	for i, text := range literals {
 		if text == "?" && next < len(params) {
