@@ -25,6 +25,28 @@ func TestFuzzTargetsRunAndAreCounted(t *testing.T) {
 	}
 }
 
+// TestTheEndOfATargetsTimeIsNoFailure has outputs of go test -fuzz, the first of them from a loaded machine.
+func TestTheEndOfATargetsTimeIsNoFailure(t *testing.T) {
+	const begin = "fuzz: elapsed: 0s, gathering baseline coverage: 34/34 completed, now fuzzing with 2 workers\n" +
+		"fuzz: elapsed: 2s, execs: 5187 (2539/sec), new interesting: 29 (total: 63)\n"
+	for _, c := range []struct {
+		name, out string
+		want      bool
+	}{
+		{"time is up", begin + "--- FAIL: FuzzScan (2.06s)\n    context deadline exceeded\nFAIL\n", true},
+		{"an input fails by a deadline", begin + "--- FAIL: FuzzScan (1.06s)\n    --- FAIL: FuzzScan (0.00s)\n" +
+			"        scan_test.go:12: context deadline exceeded\n    \n" +
+			"    Failing input written to testdata/fuzz/FuzzScan/582528ddfad69eb5\nFAIL\n", false},
+		{"an input hangs", begin + "--- FAIL: FuzzScan (1.06s)\n    fuzzing process hung or terminated unexpectedly\n" +
+			"    Failing input written to testdata/fuzz/FuzzScan/582528ddfad69eb5\nFAIL\n", false},
+		{"no failure", begin + "PASS\n", false},
+	} {
+		if got := onlyTimeIsUp.MatchString(c.out); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
 // TestFuzzTargetsRunOnChangedInputs is the campaign mutate: each target that is asked for runs, and says how often.
 // All of them take minutes to build.
 func TestFuzzTargetsRunOnChangedInputs(t *testing.T) {
