@@ -72,6 +72,8 @@ func fuzzCommand() *cobra.Command {
 	f.StringVar(&h.profile, "profile", "shallow",
 		"shallow (IsoRel's statements), deep (more forms, further nested, and transactions that meet), conflicts (writes of the same few "+
 			"rows), or a YAML file that says how large everything is and how often each kind of statement comes (docs/fuzz.md)")
+	f.StringSliceVar(&h.templates, "templates", nil, "scenarios, or directories of them, as of what another hunt found: the transactions of "+
+		"every second dozen of rounds have the kinds of statements of one of them (docs/fuzz.md)")
 	f.StringVar(&o.Dir, "out", o.Dir, "directory for what is found")
 	f.DurationVar(&o.Patience, "patience", random.Patience,
 		"how long a statement may take until the server counts as hung")
@@ -83,6 +85,7 @@ func fuzzCommand() *cobra.Command {
 		"go on with the hunt whose findings are in this directory: with its next round, and what it did not make small yet")
 	must(c.MarkFlagDirname("resume"))
 	c.MarkFlagsMutuallyExclusive("resume", "out")
+	c.MarkFlagsMutuallyExclusive("resume", "templates")
 	c.RunE = func(c *cobra.Command, _ []string) error { return h.run(c) }
 	return c
 }
@@ -93,6 +96,7 @@ type hunting struct {
 	on                          servers
 	seen                        observing
 	isolation, profile, oracles string
+	templates                   []string
 	json                        bool
 	resume                      string
 	levels                      asked[workload.Isolation]
@@ -123,6 +127,7 @@ func (h *hunting) run(c *cobra.Command) error {
 		if tally.Failed() {
 			status = 1
 		}
+		h.Profile.Templates = fuzz.AddTemplates(h.Profile.Templates, tally.Templates()...)
 		if !h.json {
 			err = errors.Join(err, tally.Text(c.OutOrStdout()))
 		}
@@ -166,6 +171,11 @@ func (h *hunting) read(c *cobra.Command) (err error) {
 		if h.Profile, err = readProfile(h.profile); err != nil {
 			return err
 		}
+		if len(h.templates) > 0 {
+			if h.Profile.Templates, err = readTemplates(h.templates); err != nil {
+				return fmt.Errorf("--templates: %w", err)
+			}
+		}
 		if h.Profile.Duration > 0 && !c.Flags().Changed("duration") {
 			h.Duration = h.Profile.Duration
 		}
@@ -201,6 +211,25 @@ func (h *hunting) hunt(c *cobra.Command, s *runner.Runner, onStage runner.Option
 		_ = s.Close() // it fails where the server is gone
 	}
 	return tally, err
+}
+
+// readTemplates makes templates of the scenarios of files and directories, or of isotap's catalogue.
+func readTemplates(names []string) (all []random.Template, err error) {
+	files, err := readScripts(names)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		for _, s := range f {
+			if t, ok := fuzz.TemplateOf(s, s.File); ok {
+				all = fuzz.AddTemplates(all, t)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("no scenario of %s has transactions", strings.Join(names, ", "))
+	}
+	return all, nil
 }
 
 // parseOracles reads the names of oracles.

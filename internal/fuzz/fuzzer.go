@@ -8,7 +8,7 @@
 // IsoRel does not see.
 //
 // judged.go has the oracles that play scripts judge them, and mismatch.go is what these find; alone.go, serial.go and
-// views.go make the scripts, mixed.go those of several sessions.
+// views.go make the scripts, mixed.go those of several sessions. template.go has what one hunt found tried in another.
 package fuzz
 
 import (

@@ -43,6 +43,7 @@ type (
 		Levels            []string       `json:"levels"`
 		Graph             jsonGraph      `json:"graph"`
 		Judged            []jsonJudged   `json:"judged"`
+		Templates         []jsonTemplate `json:"templates"`
 		Findings          []jsonCatch    `json:"findings"`
 		Differences       []jsonMismatch `json:"differences"`
 		Crashes           int            `json:"crashes"`
@@ -105,6 +106,21 @@ type (
 		ByDesign     int         `json:"by_design"`
 		NotJudged    []jsonCount `json:"not_judged"`
 	}
+	jsonTemplate struct {
+		Template string      `json:"template"`
+		Level    string      `json:"level"`
+		Plays    int         `json:"plays"`
+		Shown    []jsonShown `json:"shown"`
+		Wrong    []jsonWrong `json:"wrong"`
+	}
+	jsonShown struct {
+		Anomaly string `json:"anomaly"`
+		Plays   int    `json:"plays"`
+	}
+	jsonWrong struct {
+		Oracle Oracle `json:"oracle"`
+		Plays  int    `json:"plays"`
+	}
 	jsonFile struct {
 		File         string    `json:"file"`
 		Reduction    Reduction `json:"reduction"`
@@ -159,7 +175,8 @@ func (t *Tally) json() jsonHunt {
 	h := jsonHunt{Engine: t.Server.Engine, Version: t.Server.Version, SnapshotIsolation: t.Server.SnapshotIsolation,
 		Isotap: t.Isotap, Began: t.Began.UTC().Truncate(time.Millisecond), Hunted: t.Hunted.Milliseconds(),
 		Reducing: t.Reducing.Milliseconds(), End: t.End, Failed: t.Failed(), Unfinished: t.left(), Seed: t.Seed,
-		Oracles: append([]Oracle{}, t.Oracles...), Levels: []string{}, Graph: t.graphJSON(), Judged: []jsonJudged{}, Findings: []jsonCatch{},
+		Oracles: append([]Oracle{}, t.Oracles...), Levels: []string{}, Graph: t.graphJSON(), Judged: []jsonJudged{},
+		Templates: t.templatesJSON(), Findings: []jsonCatch{},
 		Differences: []jsonMismatch{}, Crashes: t.Crashes, Abnormal: []jsonAbnormal{}}
 	for _, level := range t.levels() {
 		h.Levels = append(h.Levels, level.String())
@@ -210,6 +227,24 @@ func (t *Tally) graphJSON() jsonGraph {
 			foundJSON(l.Hazards)})
 	}
 	return g
+}
+
+func (t *Tally) templatesJSON() []jsonTemplate {
+	all := []jsonTemplate{}
+	for _, level := range t.levels() {
+		of := t.Levels[level].Templates
+		for _, name := range slices.Sorted(maps.Keys(of)) {
+			j := jsonTemplate{Template: name, Level: level.String(), Plays: of[name].Plays, Shown: []jsonShown{}, Wrong: []jsonWrong{}}
+			for _, a := range slices.Sorted(maps.Keys(of[name].Shown)) {
+				j.Shown = append(j.Shown, jsonShown{string(a), of[name].Shown[a]})
+			}
+			for _, o := range slices.Sorted(maps.Keys(of[name].Wrong)) {
+				j.Wrong = append(j.Wrong, jsonWrong{o, of[name].Wrong[o]})
+			}
+			all = append(all, j)
+		}
+	}
+	return all
 }
 
 func foundJSON(found map[analyzer.Anomaly]*Found) []jsonAnomaly {

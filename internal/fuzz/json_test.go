@@ -39,6 +39,8 @@ func hunted() *Tally {
 	t.Aggregated, t.Aborted = Found{Times: 3, Unique: 1}, Found{Times: 1, Unique: 1}
 	*at.judged(Serial) = JudgedTally{Rounds: 3, Transactions: 12, Statements: 40, Differences: 2, Known: 1, ByDesign: 1,
 		NotJudged: map[string]int{"they depend on each other": 4}}
+	of := at.ofTemplate("found/02-write-skew.yaml: write skew")
+	of.Plays, of.Shown["lost update"], of.Wrong[Serial] = 6, 2, 1
 	sc := &scenario.Scenario{Steps: []scenario.Step{{Session: "T1", SQL: "BEGIN"}, {Session: "T1", SQL: "UPDATE t SET v = 1"}}}
 	c := &Catch{Key: "hazard lost update at READ COMMITTED: SELECT | UPDATE", Level: level, Seed: 8, Seen: 2,
 		Finding:   &analyzer.Finding{ID: "3980209713b2", Anomaly: "lost update", Class: analyzer.Hazard, Summary: "T1 < T2"},

@@ -45,6 +45,7 @@ func (h *fuzzer) judgeScript(ctx context.Context, by Oracle, s oracle.Script, g 
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.tally.Levels[level].judged(by).add(v)
+	h.tally.Levels[level].templated(g).judged(by, v)
 	for _, d := range v.Differences {
 		if err := h.mismatch(by, s, seed, level, v, d); err != nil {
 			return err

@@ -232,6 +232,11 @@ func (j *jsonHunt) tally(dir string) (*Tally, error) {
 			at.judged(x.Oracle).leaveOut(n.Reason, n.Statements)
 		}
 	}
+	for i := range j.Templates {
+		if err := j.Templates[i].restore(t); err != nil {
+			return nil, err
+		}
+	}
 	for i := range j.Findings {
 		if err := j.Findings[i].restore(t, dir); err != nil {
 			return nil, err
@@ -291,6 +296,22 @@ func (j *jsonGraph) restore(t *Tally) error {
 		for _, a := range l.Hazards {
 			at.Hazards[analyzer.Anomaly(a.Anomaly)] = new(Found(a.jsonFound))
 		}
+	}
+	return nil
+}
+
+func (j *jsonTemplate) restore(t *Tally) error {
+	at, err := t.at(j.Level)
+	if err != nil {
+		return err
+	}
+	of := at.ofTemplate(j.Template)
+	of.Plays = j.Plays
+	for _, s := range j.Shown {
+		of.Shown[analyzer.Anomaly(s.Anomaly)] = s.Plays
+	}
+	for _, w := range j.Wrong {
+		of.Wrong[w.Oracle] = w.Plays
 	}
 	return nil
 }

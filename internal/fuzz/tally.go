@@ -56,6 +56,7 @@ type LevelTally struct {
 	Rounds, Transactions int
 	Violations, Hazards  map[analyzer.Anomaly]*Found
 	Judged               map[Oracle]*JudgedTally // of oracles that play scripts
+	Templates            map[string]*TemplateTally
 }
 
 // judged returns what an oracle that plays scripts judged.
@@ -129,6 +130,7 @@ func (t *Tally) add(r *round) {
 	t.transacted(r)
 	t.cover(&r.result.Coverage)
 	at := t.Levels[r.level]
+	at.templated(r.generator).found(r.result.Findings)
 	for _, f := range r.result.Findings {
 		at.of(f).Times += f.Count
 		for _, beyond := range t.beyond(f) {

@@ -40,6 +40,7 @@ func (t *Tally) Text(w io.Writer) error {
 		t.judged(b, by)
 	}
 	t.mismatches(b)
+	t.templates(b)
 	if t.Aggregated.Times+t.Aborted.Times > 0 {
 		fmt.Fprintf(b, "among them through aggregates: %s, by aborted writes: %s\n", &t.Aggregated, &t.Aborted)
 	}

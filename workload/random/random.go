@@ -4,8 +4,8 @@
 //
 // A [Generator] is the source: schema.go makes tables, expression.go typed expressions and conditions over them,
 // query.go and write.go statements, deep.go what a deep profile has beside them, focus.go has transactions meet,
-// transaction.go strings these together. [Run] is the client: it has the sessions work at the same time and counts what
-// came of it.
+// transaction.go strings these together, by one of template.go where there is one. [Run] is the client: it has the
+// sessions work at the same time and counts what came of it.
 //
 // Types are right by construction, so that nearly all statements succeed; those that fail do by what transactions do to
 // each other, or by a constraint.
@@ -83,6 +83,9 @@ type Profile struct {
 	// Weights say how often each kind of statement is chosen, relative to each other; a kind that is not named keeps
 	// its default. The kinds are those of [Kinds].
 	Weights map[string]int `yaml:"weights"`
+	// Templates are what the transactions of every second dozen of seeds are made after, each template a dozen, in
+	// turn.
+	Templates []Template `yaml:"templates"`
 }
 
 // profiles are those with names.
@@ -148,6 +151,11 @@ func (p Profile) Check() error {
 			return fmt.Errorf("weights: %s is %d: it cannot be less than 0", name, n)
 		}
 	}
+	for i := range p.Templates {
+		if err := p.Templates[i].check(); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -159,11 +167,16 @@ type Generator struct {
 	sessions int
 	tables   []*table
 	setup    []string
+	template *Template // nil: there is none
 }
 
 // New makes a generator for an engine out of a seed.
 func New(e Engine, p Profile, seed uint64) *Generator {
-	g := &Generator{engine: e, profile: p.filled(), seed: seed}
+	g := &Generator{engine: e, seed: seed, template: p.templateFor(seed)}
+	if g.template != nil && p.Guided == 0 {
+		p.Guided = templateGuided
+	}
+	g.profile = p.filled()
 	s := g.source(0)
 	if g.sessions = g.profile.Sessions; g.sessions == 0 {
 		g.sessions = 2 + s.n(4)

@@ -76,15 +76,26 @@ func (s *source) choose() kind {
 	return kinds[0]
 }
 
+// drawKinds returns how many statements a transaction has beside those that begin and end it, and draws the kind of
+// each.
+func (s *source) drawKinds(n int) (count int, next func(i int) kind) {
+	if s.g.template != nil {
+		all := s.g.kindsOf(n)
+		return len(all), func(i int) kind { return all[i] }
+	}
+	return 1 + s.n(s.g.profile.Statements), func(int) kind { return s.choose() }
+}
+
 // Transaction returns the statements of transaction n, from 1: the one that begins it, at most Profile.Statements
-// others, and COMMIT or ROLLBACK.
+// others or those of its template, and COMMIT or ROLLBACK.
 func (g *Generator) Transaction(n int) []string {
 	s := g.source(uint64(n))
 	s.focus = g.focusOf(n)
 	all := []string{s.g.engine.begin()}
 	savepoints := 0
-	for range 1 + s.n(g.profile.Statements) {
-		if k := s.choose(); k.draw != nil {
+	count, next := s.drawKinds(n)
+	for i := range count {
+		if k := next(i); k.draw != nil {
 			all = append(all, k.draw(s))
 		} else if savepoints == 0 || s.chance(30) {
 			savepoints++
