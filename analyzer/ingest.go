@@ -103,7 +103,7 @@ func conflicts(t *history.Txn) history.Conflicts {
 // read or a write does not. Of subqueries and functions it is not known.
 func mayFix(s *history.Stmt, sh shape) bool {
 	switch s.Kind {
-	case history.Commit, history.Rollback, history.Savepoint, history.Set:
+	case history.Commit, history.Rollback, history.Savepoint, history.Release, history.Set:
 		return false
 	case history.Begin:
 		return strings.Contains(strings.ToUpper(s.Shape), "SNAPSHOT")

@@ -78,7 +78,7 @@ func (p *programs) of(t *history.Txn, shapes []shape) int32 {
 	p.sequence = p.sequence[:0]
 	for i := range t.Stmts {
 		switch t.Stmts[i].Kind {
-		case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.Set:
+		case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.Release, history.Set:
 		default:
 			p.sequence = fold(append(p.sequence, shapes[i].number))
 		}

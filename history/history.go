@@ -113,6 +113,17 @@ const (
 	Aborted
 )
 
+// OnlyDefines reports whether the transaction came to no rows, as far as is known: it made, altered or dropped tables
+// and the like. Recordings have such transactions by themselves, and no analysis has them.
+func (t *Txn) OnlyDefines() bool {
+	for i := range t.Stmts {
+		if t.Stmts[i].Observation != Nothing {
+			return false
+		}
+	}
+	return true
+}
+
 // Level is the isolation level that a transaction ran at, by its SQL name.
 type Level uint8
 
@@ -229,6 +240,7 @@ const (
 	Call
 	Merge
 	Copy
+	Release // of a savepoint
 )
 
 // Locking reports whether a statement's reads are current reads: a plain SELECT reads its snapshot, a

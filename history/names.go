@@ -42,7 +42,8 @@ var conflictsNames = [...]string{"unknown", "accepted", "refused", "refused at c
 func (c Conflicts) String() string { return name(conflictsNames[:], int(c)) }
 
 var kindNames = [...]string{"OTHER", "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "BEGIN", "COMMIT",
-	"ROLLBACK", "SAVEPOINT", "DDL", "SET", "CALL", "MERGE", "COPY"}
+	"ROLLBACK", "SAVEPOINT", "DDL", "SET", "CALL", "MERGE", "COPY",
+	"RELEASE"}
 
 // String returns the kind's SQL verb.
 func (k Kind) String() string { return name(kindNames[:], int(k)) }

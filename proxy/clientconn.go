@@ -290,6 +290,10 @@ func (l *clientConn) record(ctx context.Context) error {
 			if err := cfg.Recorder.Txn(ctx, e.Txn); err != nil {
 				return err
 			}
+		case e.Defined != nil:
+			if err := cfg.Recorder.Defined(ctx, e.Defined); err != nil {
+				return err
+			}
 		case e.User != nil:
 			l.info.User = *e.User
 			if err := cfg.Recorder.Session(ctx, l.info); err != nil {

@@ -30,6 +30,7 @@ type batch struct {
 	strings     uint32 // of the dictionary, written or in the batch
 	matches     uint32 // likewise
 	definitions uint32 // likewise
+	defined     uint32 // likewise
 	gaps        uint32 // likewise
 	loggeds     uint32 // likewise
 	counted     totals // written

@@ -55,6 +55,9 @@ func (r *Reader) Check(ctx context.Context) (*Checked, error) {
 		for _, err := range r.Definitions(ctx, info.Run) {
 			take(err)
 		}
+		for _, err := range r.Defined(ctx, info.Run) {
+			take(err)
+		}
 		for _, err := range r.Logged(ctx, info.Run) {
 			take(err)
 		}

@@ -18,6 +18,7 @@ const (
 	keyString     = 'd' // run, number: a string of the run's dictionary
 	keyMatches    = 'm' // run, number: history.Matches
 	keyDefinition = 'f' // run, number: history.Definition
+	keyDefined    = 'q' // run, number: a transaction that only defines
 	keyGap        = 'g' // run, number: history.Gap
 	keyLogged     = 'l' // run, number: history.LoggedTxn, or a part of one
 	keyStretch    = 'w' // run, number: history.LogStretch
@@ -81,6 +82,8 @@ func keyName(key []byte) string {
 		return fmt.Sprintf("matches %d of run %s", numbers[1], run())
 	case key[0] == keyDefinition && n == 2:
 		return fmt.Sprintf("definition %d of run %s", numbers[1], run())
+	case key[0] == keyDefined && n == 2:
+		return fmt.Sprintf("defining transaction %d of run %s", numbers[1], run())
 	case key[0] == keyGap && n == 2:
 		return fmt.Sprintf("gap %d of run %s", numbers[1], run())
 	case key[0] == keyLogged && n == 2:

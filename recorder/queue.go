@@ -9,12 +9,13 @@ import (
 )
 
 // An item waits in the queue to be written: a transaction, a session, what matches a predicate, how a table was
-// defined, what the server's log says, or a request to flush.
+// defined, a transaction that did so, what the server's log says, or a request to flush.
 type item struct {
 	txn        *history.Txn
 	session    *history.Session
 	matches    *history.Matches
 	definition *history.Definition
+	defined    *history.Txn // that only defines
 	logged     *history.LoggedTxn
 	stretch    *numberedStretch
 	flushed    chan<- error // gets one answer once everything before the item is durable

@@ -110,7 +110,7 @@ func harmless(t *history.Txn) bool {
 			if s.Observation != history.Exact && s.Observation != history.Nothing {
 				return false
 			}
-		case history.Begin, history.Commit, history.Rollback, history.Savepoint:
+		case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.Release, history.DDL:
 		default:
 			return false
 		}

@@ -97,6 +97,8 @@ func (w *Writer) addOne(it *item) {
 		w.batch.addMatches(it.matches)
 	case it.definition != nil:
 		w.batch.addDefinition(it.definition)
+	case it.defined != nil:
+		w.batch.addDefined(it.defined)
 	case it.logged != nil:
 		w.batch.addLogged(it.logged)
 		w.logTxns.Add(1)

@@ -190,7 +190,11 @@ func (s *Session) handOver(t *history.Txn) {
 		t = s.cfg.Prepared.Put(left.name, t)
 	}
 	s.txn.left = leftBranch{}
-	if t != nil {
+	switch {
+	case t == nil:
+	case t.OnlyDefines():
+		s.events = append(s.events, session.Event{Defined: t})
+	default:
 		s.events = s.captures.handOver(t, s.events)
 	}
 }

@@ -170,18 +170,12 @@ func (t *transaction) observe(plan *sqlmysql.Plan, in *settings, now int64) *pen
 	case plan.Txn.MayTakeSnapshot && !t.inTrans && t.autocommit:
 		return o
 	case plan.Observation == history.Nothing && !plan.Txn.MayTakeSnapshot:
-		if t.open == nil || !recorded(plan.Kind) {
+		if t.open == nil && plan.Kind != history.DDL || !recorded(plan.Kind) {
 			return o
 		}
-		o.txn = t.open
+		o.txn = t.opened(in, now)
 	default:
-		if t.open == nil {
-			t.open = t.begin(in, now)
-			if t.began > 0 {
-				t.open.Start = t.began
-			}
-		}
-		o.txn = t.open
+		o.txn = t.opened(in, now)
 	}
 	o.stmt = history.Stmt{Num: uint32(len(o.txn.Stmts) + 1), Kind: plan.Kind, Locking: plan.Locking,
 		Observation: plan.Observation, Reason: plan.Reason, Shape: plan.Shape, Origin: plan.Origin, Start: now}
@@ -191,10 +185,21 @@ func (t *transaction) observe(plan *sqlmysql.Plan, in *settings, now int64) *pen
 	return o
 }
 
+// opened returns the transaction that statements are recorded in, a new one where there is none.
+func (t *transaction) opened(in *settings, now int64) *history.Txn {
+	if t.open == nil {
+		t.open = t.begin(in, now)
+		if t.began > 0 {
+			t.open.Start = t.began
+		}
+	}
+	return t.open
+}
+
 // recorded reports whether a statement that touches no row is worth a place in the history.
 func recorded(k history.Kind) bool {
 	switch k {
-	case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.DDL:
+	case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.Release, history.DDL:
 		return true
 	}
 	return false
@@ -260,7 +265,7 @@ func (t *transaction) settle(o *pendingStatement, r *reply, now int64) (ended *h
 		return nil, t.rollbackTo(o.plan.Txn.Savepoint)
 	case kind == history.Savepoint:
 		t.setSavepoint(o.plan.Txn.Savepoint)
-	case o.plan.Txn.Savepoint != "":
+	case kind == history.Release:
 		t.savepoints.Release(o.plan.Txn.Savepoint)
 	case kind == history.Commit, kind == history.Rollback, r.leftTxn, !t.inTrans:
 		t.branch = t.branch && kind != history.Rollback
@@ -394,9 +399,9 @@ func (t *transaction) end(status history.Status, now int64) *history.Txn {
 	t.open = nil
 	t.capacity.Ended(len(txn.Stmts))
 	txn.Status, txn.End = status, now
-	controls := slices.ContainsFunc(txn.Stmts, func(st history.Stmt) bool { return recorded(st.Kind) })
+	controls := slices.ContainsFunc(txn.Stmts, func(st history.Stmt) bool { return recorded(st.Kind) && st.Kind != history.DDL })
 	txn.Implicit = !controls && len(txn.Stmts) == 1
-	if !slices.ContainsFunc(txn.Stmts, func(st history.Stmt) bool { return st.Observation != history.Nothing }) {
+	if !slices.ContainsFunc(txn.Stmts, txnstate.IsWorth) {
 		return nil
 	}
 	return txn

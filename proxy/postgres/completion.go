@@ -151,7 +151,7 @@ func (s *Session) settle(p *sqlpostgres.Plan, tag string, st *history.Stmt) {
 	switch {
 	case p.Kind == history.Savepoint:
 		s.txn.setSavepoint(p.Txn.Savepoint)
-	case p.Txn.Savepoint != "":
+	case p.Kind == history.Release:
 		s.txn.savepoints.Release(p.Txn.Savepoint)
 	case p.Txn.ImportsSnapshot:
 		s.txn.importSnapshot()
@@ -397,6 +397,10 @@ func (s *Session) closed(p *sqlpostgres.Plan, c *resultInProgress) []history.Pre
 
 // ended hands over a transaction that has ended, with the questions about it.
 func (s *Session) ended(t *history.Txn, questions ...session.Question) {
+	if t.OnlyDefines() {
+		s.events = append(s.events, session.Event{Defined: t})
+		return
+	}
 	if !slices.ContainsFunc(s.events, func(e session.Event) bool { return e.Txn != nil }) {
 		s.ackAt = s.replyAt
 	}

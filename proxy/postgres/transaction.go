@@ -55,7 +55,7 @@ type transaction struct {
 
 // record puts a statement into its transaction. One that leaves no trace in a history has none.
 func (t *transaction) record(st *history.Stmt, level history.Level) {
-	if st.Observation == history.Nothing && (t.open == nil || !recorded(st.Kind)) {
+	if st.Observation == history.Nothing && (t.open == nil && st.Kind != history.DDL || !recorded(st.Kind)) {
 		return
 	}
 	if t.open == nil {
@@ -68,7 +68,7 @@ func (t *transaction) record(st *history.Stmt, level history.Level) {
 // recorded reports whether a statement that touches no row is worth a place in the history.
 func recorded(k history.Kind) bool {
 	switch k {
-	case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.DDL:
+	case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.Release, history.DDL:
 		return true
 	}
 	return false
@@ -291,12 +291,11 @@ func (t *transaction) take(status history.Status, now int64) *history.Txn {
 	if open != nil {
 		t.capacity.Ended(len(open.Stmts))
 	}
-	if open == nil || !slices.ContainsFunc(open.Stmts,
-		func(st history.Stmt) bool { return st.Observation != history.Nothing }) {
+	if open == nil || !slices.ContainsFunc(open.Stmts, txnstate.IsWorth) {
 		return nil
 	}
 	open.Status, open.End = status, now
-	open.Implicit = len(open.Stmts) == 1 && !recorded(open.Stmts[0].Kind)
+	open.Implicit = len(open.Stmts) == 1 && (!recorded(open.Stmts[0].Kind) || open.Stmts[0].Kind == history.DDL)
 	return open
 }
 

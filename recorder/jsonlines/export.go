@@ -86,6 +86,15 @@ func (e *exporter) recording(ctx context.Context, dir string) (err error) {
 				}
 				e.Definition(&d)
 			}
+			for t, err := range r.Defined(ctx, runs[0].Run) {
+				if errors.Is(err, recorder.ErrCorrupt) {
+					continue // the run says that it is damaged
+				}
+				if err != nil {
+					return err
+				}
+				e.Defined(t)
+			}
 			for l, err := range r.Logged(ctx, runs[0].Run) {
 				if errors.Is(err, recorder.ErrCorrupt) {
 					continue // the run says that it is damaged

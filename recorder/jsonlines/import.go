@@ -110,6 +110,13 @@ func (i *importer) line(ctx context.Context, n int, b []byte) error {
 	case l.Definition != nil:
 		i.counts.Definitions++
 		return i.writer.Definition(ctx, *l.Definition.read())
+	case l.Defined != nil:
+		t, err := readTxn(l.Defined)
+		if err != nil {
+			return err
+		}
+		i.counts.Defined++
+		return i.writer.Defined(ctx, t)
 	case l.Logged != nil:
 		t, err := readLogged(l.Logged)
 		if err != nil {

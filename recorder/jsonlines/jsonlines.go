@@ -23,6 +23,7 @@ type line struct {
 	Session    *session    `json:"session,omitempty"`
 	Matches    *matches    `json:"matches,omitempty"`
 	Definition *definition `json:"definition,omitempty"`
+	Defined    *txn        `json:"defined,omitempty"`
 	Logged     *logged     `json:"logged,omitempty"`
 	Txn        *txn        `json:"txn,omitempty"`
 	After      string      `json:"after,omitempty"` // in a stream only: see Encoder.After
@@ -40,6 +41,7 @@ type end struct {
 	Txns        int `json:"txns"`
 	Matches     int `json:"matches,omitempty"`
 	Definitions int `json:"definitions,omitempty"`
+	Defined     int `json:"defined,omitempty"`
 	Logged      int `json:"logged,omitempty"`
 }
 

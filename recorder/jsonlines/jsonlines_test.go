@@ -2,6 +2,7 @@ package jsonlines_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -323,5 +324,43 @@ func TestTheDocumentedExampleCanBeImported(t *testing.T) {
 	}
 	if got := export(t, dir); got != example.String() {
 		t.Errorf("exported again:\n%s", got)
+	}
+}
+
+// A transaction that only defines stands by itself: it is none of the run's transactions.
+func TestDefinitionsThatRanComeBack(t *testing.T) {
+	dir := t.TempDir()
+	was, is := filepath.Join(dir, "was"), filepath.Join(dir, "is")
+	info := history.Info{Run: 7, Started: time.Unix(1, 0).UTC()}
+	w, err := recorder.Restore(was, info, recorder.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defined := history.Txn{ID: history.MakeTxnID(7, 1), Session: 3, Status: history.Committed, Level: history.ReadCommitted,
+		Implicit: true, Start: 5, End: 9, Stmts: []history.Stmt{{Num: 1, Kind: history.DDL, Shape: "CREATE TABLE t (a VARCHAR(?))",
+			Args: []string{"10"}, Origin: "m.py:3", Start: 5, End: 9, Error: history.Error{Code: 1050, SQLState: "42S01", Message: "exists"}}}}
+	want := defined
+	if err := errors.Join(w.Defined(t.Context(), &defined), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := jsonlines.Import(t.Context(), strings.NewReader(export(t, was)), "x", is); err != nil {
+		t.Fatal(err)
+	}
+	r, err := recorder.Open(is)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	n := 0
+	for got, err := range r.Defined(t.Context(), info.Run) {
+		if n++; err != nil || !reflect.DeepEqual(*got, want) {
+			t.Errorf("%+v, %v; want %+v", got, err, want)
+		}
+	}
+	for x, err := range r.Txns(t.Context()) {
+		t.Errorf("transaction: %+v, %v", x, err)
+	}
+	if n != 1 {
+		t.Errorf("%d transactions came back", n)
 	}
 }

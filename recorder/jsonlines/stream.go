@@ -57,6 +57,12 @@ func (e *Encoder) Definition(d *history.Definition) error {
 		text(d.Missing)}})
 }
 
+// Defined writes a transaction of the last run that [history.Txn.OnlyDefines].
+func (e *Encoder) Defined(t *history.Txn) error {
+	e.counts.Defined++
+	return e.line(line{Defined: writeTxn(t)})
+}
+
 // Logged writes a transaction of the server's own log, of the last run.
 func (e *Encoder) Logged(t *history.LoggedTxn) error {
 	e.counts.Logged++
@@ -186,14 +192,14 @@ func parseLine(b []byte, n int) (l line, err error) {
 	}
 	set := 0
 	for _, is := range []bool{l.Isotap != nil, l.Run != nil, l.Session != nil, l.Matches != nil, l.Definition != nil,
-		l.Logged != nil, l.Txn != nil, l.After != "", l.End != nil} {
+		l.Defined != nil, l.Logged != nil, l.Txn != nil, l.After != "", l.End != nil} {
 		if is {
 			set++
 		}
 	}
 	switch {
 	case set != 1:
-		return l, errors.New("a line has one of isotap, run, session, matches, definition, logged, txn, after, end")
+		return l, errors.New("a line has one of isotap, run, session, matches, definition, defined, logged, txn, after, end")
 	case (n == 1) != (l.Isotap != nil):
 		return l, fmt.Errorf("the first line, and no other, says {\"isotap\":{\"format\":%d}}", Format)
 	case l.Isotap != nil && l.Isotap.Format != Format:

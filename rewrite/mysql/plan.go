@@ -240,7 +240,7 @@ type TxnEffect struct {
 	// SetsNext says that the statement may give the next transaction a level that is not known.
 	SetsNext bool
 	// Savepoint is the name in SAVEPOINT, RELEASE SAVEPOINT and ROLLBACK TO, folded to lower case; Kind tells them
-	// apart: Savepoint, Other, Rollback.
+	// apart: Savepoint, Release, Rollback.
 	Savepoint string
 }
 

@@ -169,7 +169,7 @@ type TxnEffect struct {
 	// that has it.
 	Global string
 	// Savepoint is the name in SAVEPOINT, RELEASE SAVEPOINT and ROLLBACK TO, folded to lower case; Kind tells them
-	// apart: Savepoint, Other, Rollback.
+	// apart: Savepoint, Release, Rollback.
 	Savepoint string
 }
 
@@ -505,7 +505,7 @@ func (s *Script) RestsOnTables() bool {
 	return s.Pieces != nil || s.Plain != nil || strings.Contains(s.text, rewrite.NamePrefix) ||
 		slices.ContainsFunc(s.Statements, func(p *Plan) bool {
 			switch p.Kind {
-			case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.DDL, history.Set:
+			case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.Release, history.DDL, history.Set:
 			default:
 				return true
 			}

@@ -31,7 +31,7 @@ func (v verb) transaction() {
 	case v.is(0, "SAVEPOINT"):
 		p.Kind, p.Txn.Savepoint = history.Savepoint, v.savepoint()
 	case v.is(0, "RELEASE"):
-		p.Txn.Savepoint = v.savepoint()
+		p.Kind, p.Txn.Savepoint = history.Release, v.savepoint()
 	}
 }
 
