@@ -30,16 +30,24 @@ func countsOf(r *replay.Result) counts {
 	return all
 }
 
-// restore puts counters where they were before the twins drew of them: no ROLLBACK does that. On a copy nobody else
-// draws.
-func (p *pass) restore(drawn counts) error {
-	var now counts
+// counts asks where the counters stand.
+func (p *pass) counts() (now counts, err error) {
 	for _, sql := range countsQuestions[p.schema.family] {
 		r, err := ask(p.control, sql)
 		if err != nil {
-			return fmt.Errorf("ask for the next keys: %w", err)
+			return nil, fmt.Errorf("ask for the next keys: %w", err)
 		}
 		now = countsOf(r)
+	}
+	return now, nil
+}
+
+// restore puts counters where they were before the twins drew of them: no ROLLBACK does that. On a copy nobody else
+// draws.
+func (p *pass) restore(drawn counts) error {
+	now, err := p.counts()
+	if err != nil {
+		return err
 	}
 	for name, value := range now {
 		before, known := drawn[name]

@@ -11,15 +11,17 @@ import (
 	"github.com/isotap/isotap/sqltoken"
 )
 
-// definitionsOf returns how tables were first defined in a run, by their names in lower case, without quotes.
-func definitionsOf(ctx context.Context, r *recorder.Reader, run history.Run) (map[string]history.Definition, error) {
+// definitionsOf returns how a database's tables were first defined in a run, by their names in lower case, without
+// quotes.
+func definitionsOf(ctx context.Context, r *recorder.Reader, run history.Run, database string) (map[string]history.Definition,
+	error) {
 	all := make(map[string]history.Definition)
 	for d, err := range r.Definitions(ctx, run) {
 		if err != nil {
 			return nil, fmt.Errorf("read the definitions of tables: %w", err)
 		}
 		name := strings.ToLower(strings.Trim(d.Name, "`\""))
-		if _, known := all[name]; !known && d.SQL != "" {
+		if _, known := all[name]; !known && d.SQL != "" && (database == "" || strings.EqualFold(d.Database, database)) {
 			all[name] = d
 		}
 	}

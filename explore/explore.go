@@ -7,8 +7,10 @@
 // the racing twin reads the old, and a write of it after that succeeds, two such requests at once are a race, and the
 // server has shown it. Reads judge, final tables do not: a real second request might take another way. No twin commits.
 //
-//   - program.go takes a recording's transactions as programs with the values that they ran with;
+//   - program.go takes a recording's transactions as programs with the values that they ran with; wrapped.go does so
+//     with what a test wraps in one that it rolls back;
 //   - statement.go and literal.go read what a statement writes and which column each of its values is of;
+//   - databases.go divides them by their databases: those that the run made begin empty;
 //   - reach.go says which statements are played again at all, so that nothing but the copy is changed;
 //   - schema.go asks the server for columns and keys, counts.go for counters; definitions.go makes tables that the run
 //     made itself;
@@ -21,9 +23,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
-	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/recorder"
@@ -34,11 +36,18 @@ const DefaultTime = 60 * time.Second
 
 // Options of an exploration.
 type Options struct {
-	// Family is that of the server.
-	Family dbms.Family
-	// Fresh returns a copy of the database as it was when the run began, to play on, and what drops it. It is called
-	// once for each way through the run.
-	Fresh func(context.Context) (copied dsn.Target, drop func() error, err error)
+	// Was is the database as it was when the run began. Nothing is played on it.
+	Was dsn.Target
+	// Database is its name in the recording.
+	Database string
+	// Made reports whether a database was made in the run, as some frameworks do for their tests. Empty makes an empty
+	// one to play such a database's transactions on, where what Copy does is played on a copy of Was. Nil: they are not
+	// played.
+	Made  func(database string) bool
+	Empty func(context.Context) (empty dsn.Target, drop func() error, err error)
+	// Copy returns a copy of a database, and what drops it. It is called once for each way through the run, and once
+	// for each transaction that a test wrapped around others. Nobody is connected to the database meanwhile.
+	Copy func(ctx context.Context, of dsn.Target) (copied dsn.Target, drop func() error, err error)
 	// Run is the run of the recording.
 	Run history.Run
 	// Time bounds the plays; 0: DefaultTime. What is not reached is counted.
@@ -55,6 +64,9 @@ type Result struct {
 	Judged                 int // transactions that were played beside a twin of their own program, as recorded
 	// Refused counts the plays whose racing twin the server refused: it protects their program.
 	Refused int
+	// Wrapped are the transactions that were rolled back behind savepoints, as tests do: what they held was played as
+	// if each part had been by itself.
+	Wrapped int
 	Races   []Race // the surest first
 	// NotPlayed counts transactions without a twin, by why.
 	NotPlayed map[Reason]int
@@ -73,6 +85,7 @@ const (
 	ReachesOut     Reason = "it is not played at all: it reaches out of the database, or its texts are not all of it"
 	Failed         Reason = "it failed when it ran, or was rolled back"
 	NothingChanged Reason = "it changed no row"
+	Elsewhere      Reason = "it is of another database than the one that was copied"
 	Enough         Reason = "three of its program were played"
 	NoTime         Reason = "the time was over"
 )
@@ -80,21 +93,37 @@ const (
 // Explore plays a recorded run on copies of its database.
 func Explore(ctx context.Context, r *recorder.Reader, o Options) (*Result, error) {
 	began := time.Now()
-	instances, err := instancesOf(ctx, r, o.Run, o.Family)
+	instances, err := instancesOf(ctx, r, o.Run, o.Was.Family)
 	if err != nil {
 		return nil, fmt.Errorf("read the recording: %w", err)
 	}
-	definitions, err := definitionsOf(ctx, r, o.Run)
-	if err != nil {
-		return nil, err
+	result := &Result{NotPlayed: make(map[Reason]int)}
+	ends := began.Add(cmp.Or(o.Time, DefaultTime))
+	for _, g := range o.groups(instances) {
+		if g.fresh == nil {
+			for _, in := range g.instances {
+				result.count(in, nil, Elsewhere)
+			}
+			continue
+		}
+		if !slices.ContainsFunc(g.instances, func(in *instance) bool { return in.mayHaveTwin(o.Was.Family) }) {
+			for _, in := range g.instances {
+				result.count(in, nil, in.refusal(o.Was.Family, nil))
+			}
+			continue
+		}
+		definitions, err := definitionsOf(ctx, r, o.Run, g.database)
+		if err != nil {
+			return nil, err
+		}
+		x := &explorer{instances: g.instances, definitions: definitions, fresh: g.fresh, copy: o.Copy, ends: ends,
+			calls: make(map[string][]*instance), result: result}
+		if err := x.passes(ctx); err != nil {
+			return nil, err
+		}
+		result.Programs += len(x.programs)
 	}
-	x := &explorer{instances: instances, definitions: definitions, ends: began.Add(cmp.Or(o.Time, DefaultTime)),
-		calls: make(map[string][]*instance), result: Result{NotPlayed: make(map[Reason]int)}}
-	if err := x.passes(ctx, o.Fresh); err != nil {
-		return nil, err
-	}
-	x.result.Programs = len(x.programs)
-	x.result.Took = time.Since(began)
-	x.result.Races = surest(x.result.Races)
-	return &x.result, nil
+	result.Took = time.Since(began)
+	result.Races = surest(result.Races)
+	return result, nil
 }

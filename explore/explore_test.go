@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/isotap/isotap/dbms"
+	"github.com/isotap/isotap/internal/clone"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/proxyserver"
 	"github.com/isotap/isotap/internal/testdb"
@@ -85,6 +85,9 @@ var programs = []struct {
 		"COMMIT", "UPDATE account SET version = 0", "BEGIN", "SELECT count(*) FROM account WHERE version = 0",
 		"UPDATE account SET version = 1 WHERE id = 2", "COMMIT"},
 		[]toldRace{{WriteSkew, "", "count"}}},
+	{"two spend by what all have spent", []string{"BEGIN", "SELECT id, balance FROM account", "UPDATE account SET balance = balance - 10 WHERE id = 1",
+		"COMMIT", "BEGIN", "SELECT id, balance FROM account", "UPDATE account SET balance = balance - 10 WHERE id = 2", "COMMIT"},
+		[]toldRace{{WriteSkew, "account", "balance"}}},
 	{"one sets a price, another reads it and orders", []string{"BEGIN", "SELECT total FROM cart WHERE id = 1", "UPDATE cart SET total = 9 WHERE id = 1",
 		"COMMIT", "UPDATE cart SET total = 2", "BEGIN", "SELECT total FROM cart WHERE id = 1",
 		"INSERT INTO line (cart_id) VALUES (1)", "COMMIT"},
@@ -108,6 +111,23 @@ var programs = []struct {
 	{"the suite makes its tables", []string{"CREATE TABLE made (id {count} PRIMARY KEY, n int)", "INSERT INTO made (n) VALUES (5)",
 		"INSERT INTO made (n) VALUES (5)", "BEGIN", "SELECT n FROM made WHERE id = 2", "UPDATE made SET n = 6 WHERE id = 2", "COMMIT"},
 		[]toldRace{{LostUpdate, "made", "n"}}},
+	{"a look outside, and the row is locked inside", []string{"SELECT balance FROM account WHERE id = 1", "BEGIN",
+		"SELECT balance FROM account WHERE id = 1 FOR UPDATE", "UPDATE account SET balance = 90 WHERE id = 1", "COMMIT"}, nil},
+	{"tests are rolled back, one by one and together", []string{"BEGIN", "INSERT INTO cart (code, total) VALUES ('fixture', 5)",
+		"SAVEPOINT one", "SAVEPOINT request", "SELECT total FROM cart WHERE id = 3", "UPDATE cart SET total = 6 WHERE id = 3",
+		"RELEASE SAVEPOINT request", "ROLLBACK TO SAVEPOINT one", "RELEASE SAVEPOINT one",
+		"SAVEPOINT two", "INSERT INTO cart (code, total) VALUES ('own', 1)", "SELECT email FROM users WHERE email = 'ann@example.org'",
+		"INSERT INTO users (email) VALUES ('ann@example.org')", "SAVEPOINT request", "SELECT total FROM cart WHERE id = 4",
+		"INSERT INTO line (cart_id) VALUES (4)", "UPDATE cart SET total = 2 WHERE id = 4", "RELEASE SAVEPOINT request",
+		"ROLLBACK TO SAVEPOINT two", "RELEASE SAVEPOINT two", "ROLLBACK", "INSERT INTO cart (code, total) VALUES ('behind', 0)",
+		"BEGIN", "SELECT total FROM cart WHERE id = 5", "UPDATE cart SET total = 2 WHERE id = 5", "COMMIT"},
+		[]toldRace{{LostUpdate, "cart", "total"}, {LostUpdate, "cart", "total"}, {DoubleInsert, "users", ""}}},
+	{"a test is rolled back, and what it tests is in savepoints", []string{"BEGIN", "SELECT balance FROM account WHERE id = 1",
+		"SAVEPOINT active_record_1", "UPDATE account SET balance = 90 WHERE id = 1", "RELEASE SAVEPOINT active_record_1", "ROLLBACK"},
+		[]toldRace{{LostUpdate, "account", "balance"}}},
+	{"a test is rolled back, and what it tests locks", []string{"BEGIN", "SAVEPOINT active_record_1",
+		"SELECT balance FROM account WHERE id = 1 FOR UPDATE", "UPDATE account SET balance = 90 WHERE id = 1",
+		"RELEASE SAVEPOINT active_record_1", "ROLLBACK"}, nil},
 	{"it was rolled back", []string{"BEGIN", "SELECT balance FROM account WHERE id = 1",
 		"UPDATE account SET balance = 90 WHERE id = 1", "ROLLBACK"}, nil},
 }
@@ -193,11 +213,8 @@ func exploreSerial(t *testing.T, family dbms.Family, counts string, statements [
 		t.Fatal(err)
 	}
 	defer r.Close()
-	result, err := Explore(t.Context(), r, Options{Family: family, Run: run,
-		Fresh: func(context.Context) (dsn.Target, func() error, error) {
-			_, was := newTarget(t, family, setup)
-			return was, func() error { return nil }, nil
-		}})
+	_, was := newTarget(t, family, setup)
+	result, err := Explore(t.Context(), r, Options{Was: was, Database: target.Database, Run: run, Copy: clone.Temporary})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,6 +233,9 @@ func newTarget(t *testing.T, family dbms.Family, setup []string) (text string, t
 		text, db = testdb.MariaDB(t).DSN(database), testdb.Open(t, database)
 	}
 	testdb.Exec(t, db, setup...)
+	if err := db.Close(); err != nil { // PostgreSQL copies no database with connections
+		t.Fatal(err)
+	}
 	target, err := dsn.Parse(text)
 	if err != nil {
 		t.Fatal(err)

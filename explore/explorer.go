@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -22,6 +23,8 @@ const playsPerProgram = 3
 // of others. It belongs to one goroutine.
 type explorer struct {
 	instances []*instance
+	fresh     func(context.Context) (dsn.Target, func() error, error) // makes what the run began with
+	copy      func(ctx context.Context, of dsn.Target) (dsn.Target, func() error, error)
 	ends      time.Time
 	calls     map[string][]*instance // that were played beside a twin, by their program
 	programs  []string               // of calls, in their order
@@ -29,17 +32,14 @@ type explorer struct {
 	neighbours map[*instance][]*instance
 	// definitions are those of tables that the run used, by their names in lower case.
 	definitions map[string]history.Definition
-	result      Result
+	result      *Result
 }
 
 // passes plays until there is nothing more to play, or the time is over.
-func (x *explorer) passes(ctx context.Context, fresh func(context.Context) (dsn.Target, func() error, error)) error {
+func (x *explorer) passes(ctx context.Context) error {
 	for first := true; first || len(x.neighbours) > 0 && time.Now().Before(x.ends); first = false {
-		copied, drop, err := fresh(ctx)
-		if err != nil {
-			return fmt.Errorf("make a copy to play on: %w", err)
-		}
-		if err := errors.Join(x.pass(ctx, copied, first), drop()); err != nil {
+		if _, err := x.pass(ctx, x.fresh, x.instances, &pass{explorer: x, first: first, seen: make(map[string]bool),
+			made: make(map[string]bool)}); err != nil {
 			return err
 		}
 		if first {
@@ -49,17 +49,21 @@ func (x *explorer) passes(ctx context.Context, fresh func(context.Context) (dsn.
 	return nil
 }
 
-// pair finds the calls that can race though they differ: each writes what the other uses.
+// pair finds the calls that can race though they differ: each writes what the other uses. Those that meet in rows come
+// first. Where a suite makes its rows anew for each test, two that would meet in an application meet in tables alone.
 func (x *explorer) pair() {
 	x.neighbours = make(map[*instance][]*instance)
 	for _, program := range x.programs {
 		for _, other := range x.programs {
 			pairs := 0
-			for _, in := range x.calls[program] {
-				for _, beside := range x.calls[other] {
-					if pairs < playsPerProgram && in != beside && !in.sameValues(beside) && in.crosses(beside) && beside.crosses(in) {
-						x.neighbours[in] = append(x.neighbours[in], beside)
-						pairs++
+			for _, meet := range []func(in, beside *instance) bool{(*instance).crosses, (*instance).crossesTables} {
+				for _, in := range x.calls[program] {
+					for _, beside := range x.calls[other] {
+						if pairs < playsPerProgram && in != beside && !in.sameValues(beside) && meet(in, beside) && meet(beside, in) &&
+							!slices.Contains(x.neighbours[in], beside) {
+							x.neighbours[in] = append(x.neighbours[in], beside)
+							pairs++
+						}
 					}
 				}
 			}
@@ -67,48 +71,56 @@ func (x *explorer) pair() {
 	}
 }
 
-// pass plays all instances in their order on one copy.
-func (x *explorer) pass(ctx context.Context, copied dsn.Target, first bool) (err error) {
-	server, err := runner.Server(copied)
+// pass plays instances in their order on a copy of a database that it has made, and returns where its counters stand
+// then.
+func (x *explorer) pass(ctx context.Context, fresh func(context.Context) (dsn.Target, func() error, error),
+	instances []*instance, p *pass) (drawn counts, err error) {
+	copied, drop, err := fresh(ctx)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("make a copy to play on: %w", err)
 	}
-	server.Database, server.FoundRows = copied.Database, true
-	r, err := replay.NewRunner(ctx, server)
-	if err != nil {
-		return fmt.Errorf("connect to the copy: %w", err)
+	defer func() { err = errors.Join(err, drop()) }()
+	p.target = copied
+	defer func() { err = errors.Join(err, p.leaveCopy()) }()
+	if err := p.enter(ctx); err != nil {
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	control, err := r.Connect(ctx)
-	if err != nil {
-		return err
+	if err := p.all(ctx, instances); err != nil {
+		return nil, err
 	}
-	defer control.Close()
-	p := &pass{explorer: x, runner: r, server: server, control: control, first: first, seen: make(map[string]bool),
-		made: make(map[string]bool)}
-	if p.schema, err = readSchema(control, server.Family); err != nil {
-		return err
-	}
-	defer func() {
-		if p.forward != nil {
-			p.forward.Close()
+	return p.counts()
+}
+
+// all plays instances in their order, as long as there is time. What stands behind the last one that may have a twin
+// changes nothing for any.
+func (p *pass) all(ctx context.Context, instances []*instance) error {
+	last := -1
+	for i, in := range instances {
+		if in.mayHaveTwin(p.schema.family) {
+			last = i
 		}
-	}()
-	for i, in := range x.instances {
-		if time.Now().After(x.ends) {
-			p.leave(x.instances[i:])
+	}
+	for i, in := range instances[:last+1] {
+		if time.Now().After(p.ends) {
+			p.leave(instances[i : last+1])
 			break
 		}
 		if err := p.next(ctx, in); err != nil {
 			return err
 		}
 	}
+	if p.first {
+		for _, in := range instances[last+1:] {
+			p.result.count(in, nil, p.refuses(in))
+		}
+	}
 	return nil
 }
 
-// A pass is one way through the instances.
+// A pass is one way through instances, on one copy.
 type pass struct {
 	*explorer
+	target  dsn.Target // the copy
 	runner  *replay.Runner
 	server  replay.Server
 	control *replay.Connection // for questions
@@ -117,6 +129,71 @@ type pass struct {
 	first   bool
 	seen    map[string]bool // values that instances so far brought
 	made    map[string]bool // tables that the copy got from their definitions
+}
+
+// enter connects to the copy.
+func (p *pass) enter(ctx context.Context) (err error) {
+	if p.server, err = runner.Server(p.target); err != nil {
+		return err
+	}
+	p.server.Database, p.server.FoundRows = p.target.Database, true
+	if p.runner, err = replay.NewRunner(ctx, p.server); err != nil {
+		return fmt.Errorf("connect to the copy: %w", err)
+	}
+	if p.control, err = p.runner.Connect(ctx); err != nil {
+		return err
+	}
+	p.schema, err = readSchema(p.control, p.server.Family)
+	return err
+}
+
+// leaveCopy ends all connections to the copy, if there are any.
+func (p *pass) leaveCopy() error {
+	for _, c := range []**replay.Connection{&p.forward, &p.control} {
+		if *c != nil {
+			(*c).Close()
+			*c = nil
+		}
+	}
+	if p.runner == nil {
+		return nil
+	}
+	err := p.runner.Close()
+	p.runner = nil
+	return err
+}
+
+// branch plays what a test wrapped in a transaction, each part as if it had been by itself, on a copy of the copy: the
+// test rolled it back, so that nothing of it is there for what comes behind it but numbers that counters gave.
+func (p *pass) branch(ctx context.Context, in *instance) error {
+	if err := p.leaveCopy(); err != nil { // of a PostgreSQL database with connections there is no copy
+		return err
+	}
+	copied := func(ctx context.Context) (dsn.Target, func() error, error) { return p.copy(ctx, p.target) }
+	drawn, err := p.explorer.pass(ctx, copied, in.inner, &pass{explorer: p.explorer, first: p.first, seen: p.seen, made: maps.Clone(p.made)})
+	if err != nil {
+		return err
+	}
+	if p.first {
+		p.result.Wrapped++
+	}
+	if err := p.enter(ctx); err != nil {
+		return err
+	}
+	return p.restore(drawn)
+}
+
+// wants reports whether something that a test wrapped in a transaction is to be played beside a twin.
+func (p *pass) wants(in *instance) bool {
+	return slices.ContainsFunc(in.inner, func(part *instance) bool {
+		switch {
+		case len(part.inner) > 0:
+			return p.wants(part)
+		case !p.first:
+			return len(p.neighbours[part]) > 0
+		}
+		return part.leaves() && p.refuses(part) == "" && len(p.calls[part.program()]) < playsPerProgram
+	})
 }
 
 // leave counts what the time does not reach.
@@ -137,12 +214,15 @@ func (p *pass) next(ctx context.Context, in *instance) error {
 	if err := p.define(in); err != nil {
 		return err
 	}
+	if p.wants(in) {
+		return p.branch(ctx, in)
+	}
 	twin, why := p.twinOf(in)
 	if p.first {
-		p.result.Transactions++
-		if twin == nil {
-			p.result.NotPlayed[why]++
+		if len(in.inner) > 0 {
+			why = Enough
 		}
+		p.result.count(in, twin, why)
 	}
 	if why == CutValues || why == ReachesOut {
 		return nil // what it wrote is missing from here on: who depends on it does otherwise than recorded
@@ -153,7 +233,7 @@ func (p *pass) next(ctx context.Context, in *instance) error {
 			return fmt.Errorf("play %s: %w", in.id, err)
 		}
 		p.judge(play)
-		return nil
+		return p.redefined(in)
 	}
 	trace, err := p.runner.Run(ctx, p.server, play.scenario(), in.playsAt(),
 		replay.Options{Existing: true, Whoever: true, Fill: play.fill})
@@ -167,6 +247,35 @@ func (p *pass) next(ctx context.Context, in *instance) error {
 	}
 	p.judge(play)
 	return nil
+}
+
+// count counts an instance, and why it has no twin if it has none. Of one that a test wrapped around others those
+// count.
+func (r *Result) count(in, twin *instance, why Reason) {
+	if !in.leaves() {
+		return
+	}
+	if len(in.inner) > 0 {
+		for _, part := range in.inner {
+			r.count(part, nil, why)
+		}
+		return
+	}
+	if in.defines() {
+		return
+	}
+	r.Transactions++
+	if twin == nil {
+		r.NotPlayed[why]++
+	}
+}
+
+// redefined asks for the tables anew behind a definition.
+func (p *pass) redefined(in *instance) (err error) {
+	if slices.ContainsFunc(in.statements, func(s statement) bool { return s.recorded.Kind == history.DDL }) {
+		p.schema, err = readSchema(p.control, p.server.Family)
+	}
+	return err
 }
 
 // alone plays an instance without a twin, on a connection that those before it left.
@@ -235,11 +344,14 @@ func (p *pass) neighbourOf(in *instance) (twin *instance, why Reason) {
 }
 
 // refuses returns why an instance has no twin; empty where it may have one.
-func (p *pass) refuses(in *instance) Reason {
+func (p *pass) refuses(in *instance) Reason { return in.refusal(p.schema.family, p.schema.databases) }
+
+// refusal returns why the instance has no twin on a server with some databases; empty where it may have one.
+func (in *instance) refusal(family dbms.Family, databases map[string]bool) Reason {
 	switch {
 	case !in.whole:
 		return CutValues
-	case in.reach() == beyond, in.namesDatabase(p.schema.databases):
+	case in.reach() == beyond, in.namesDatabase(databases):
 		return ReachesOut
 	case in.failed:
 		return Failed
@@ -249,10 +361,16 @@ func (p *pass) refuses(in *instance) Reason {
 		return NothingChanged
 	case !in.alone:
 		return NotAlone
-	case in.level == history.Serializable && p.schema.family == dbms.PostgreSQLFamily:
+	case in.level == history.Serializable && family == dbms.PostgreSQLFamily:
 		return Serializable
 	}
 	return ""
+}
+
+// mayHaveTwin reports whether the instance, or one that a test wrapped in it, may have a twin.
+func (in *instance) mayHaveTwin(family dbms.Family) bool {
+	return in.leaves() && in.refusal(family, nil) == "" ||
+		slices.ContainsFunc(in.inner, func(part *instance) bool { return part.mayHaveTwin(family) })
 }
 
 // judge takes what a play told.
@@ -269,7 +387,7 @@ func (p *pass) judge(play *play) {
 	if play.twin == nil || play.twin != play.in && !play.asRecorded(before) {
 		return
 	}
-	v := judge(play.twin, play.differences(racing), play.differences(serial))
+	v := judge(play.twin, play.differences(racing), play.differences(serial), play.twin != play.in && !play.waited())
 	if play.twin != play.in {
 		v.races = play.crossing(v.races)
 	}
@@ -288,7 +406,8 @@ func (p *play) crossing(races []Race) []Race {
 	}
 	for i := range races {
 		r := &races[i]
-		r.Beside, r.Other = p.in.name(), p.in.firstWrite()
+		other := p.in.firstWrite()
+		r.Beside, r.Other, r.alike = p.in.name(), other.text, other.recorded.Shape == r.shapes[1]
 		if !waited && r.Kind != DoubleInsert {
 			r.Kind = WriteSkew
 		}

@@ -18,6 +18,7 @@ type document struct {
 	Judged       int            `json:"judged"`
 	Diverged     int            `json:"diverged"`
 	Refused      int            `json:"refused"`
+	Wrapped      int            `json:"wrapped"`
 	Seconds      float64        `json:"seconds"`
 	Races        []raceDocument `json:"races"`
 	NotPlayed    map[Reason]int `json:"not_played"`
@@ -44,7 +45,7 @@ type raceDocument struct {
 // JSON writes the result for programs.
 func (r *Result) JSON(w io.Writer) error {
 	d := document{Schema: schemaName, Transactions: r.Transactions, Programs: r.Programs, Twins: r.Plays, Judged: r.Judged,
-		Diverged: r.Diverged, Refused: r.Refused,
+		Diverged: r.Diverged, Refused: r.Refused, Wrapped: r.Wrapped,
 		Seconds: r.Took.Seconds(), Races: make([]raceDocument, len(r.Races)), NotPlayed: r.NotPlayed}
 	for i := range r.Races {
 		x := &r.Races[i]

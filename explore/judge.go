@@ -44,7 +44,9 @@ type Race struct {
 	// Times is how many plays of the program showed it.
 	Times int
 
-	program string // the shapes of its statements: two programs may have one name
+	program string    // the shapes of its statements: two programs may have one name
+	shapes  [2]string // those of Read and Write
+	alike   bool      // Other has the shape of Write
 }
 
 // A verdict is what one play of a program tells.
@@ -53,8 +55,9 @@ type verdict struct {
 	refused bool // the server refused the racing twin what the transaction was not
 }
 
-// judge makes races of what was read. The twins' differences are those from the transaction.
-func judge(in *instance, racing, serial []difference) verdict {
+// judge makes races of what was read. The twins' differences are those from the transaction. Apart says that the two
+// write different rows.
+func judge(in *instance, racing, serial []difference, apart bool) verdict {
 	faithful := len(in.statements) // the racing twin's statements before it were answered as the transaction's
 	end := len(in.statements)      // from there on it wrote no more
 	v := verdict{}
@@ -73,8 +76,8 @@ func judge(in *instance, racing, serial []difference) verdict {
 			continue
 		}
 		for at := d.at + 1; at < end; at++ {
-			if w := &in.statements[at]; w.writes() && !w.recorded.Void {
-				v.races = append(v.races, races(in, d, at, at <= faithful)...)
+			if w := &in.statements[at]; w.writes() && !w.void && !d.readAnew(racing, at) {
+				v.races = append(v.races, races(in, d, at, at <= faithful, apart)...)
 			}
 		}
 	}
@@ -82,11 +85,25 @@ func judge(in *instance, racing, serial []difference) verdict {
 	return v
 }
 
+// readAnew reports whether the racing twin read what changed once more, as the commit left it, before a write: the
+// write goes by that, as behind a look outside of the transaction that locks the row and looks again.
+func (d *difference) readAnew(racing []difference, write int) bool {
+	return slices.ContainsFunc(racing, func(r difference) bool {
+		if r.at <= d.at || r.at >= write || r.failed || r.rows != d.rows {
+			return false
+		}
+		if d.rows {
+			return slices.ContainsFunc(d.tables, func(t string) bool { return slices.Contains(r.tables, t) })
+		}
+		return !slices.ContainsFunc(d.changed, func(c change) bool { return !slices.Contains(r.changed, c) })
+	})
+}
+
 // races returns what a write by a stale read is.
-func races(in *instance, d difference, at int, proved bool) []Race {
+func races(in *instance, d difference, at int, proved, apart bool) []Race {
 	read, write := &in.statements[d.at], &in.statements[at]
 	race := Race{Program: in.name(), program: in.program(), Proved: proved, Read: read.text, Write: write.text,
-		Txn: in.id.String(), Times: 1}
+		shapes: [2]string{read.recorded.Shape, write.recorded.Shape}, Txn: in.id.String(), Times: 1}
 	absent := d.rows && slices.ContainsFunc(d.tables, func(t string) bool { return strings.EqualFold(t, write.target) })
 	switch {
 	case write.upsert && absent && len(write.overwrites) > 0:
@@ -112,7 +129,7 @@ func races(in *instance, d difference, at int, proved bool) []Race {
 		race.Racing, race.Serial = c.was.String(), c.now.String()
 		all = append(all, race)
 	}
-	if len(all) > 0 || write.looksAgain(d) {
+	if len(all) > 0 || !apart && write.looksAgain(d) {
 		return all
 	}
 	race.Kind = StaleChoice
@@ -164,7 +181,7 @@ func surest(all []Race) []Race {
 	rank(all)
 	var kept []Race
 	for _, r := range all {
-		at := slices.IndexFunc(kept, func(k Race) bool { return k.program == r.program && k.covers(&r) })
+		at := slices.IndexFunc(kept, func(k Race) bool { return k.isOf(&r) && k.covers(&r) })
 		if at < 0 {
 			kept = append(kept, r)
 		} else if kept[at].Kind == r.Kind {
@@ -172,6 +189,13 @@ func surest(all []Race) []Race {
 		}
 	}
 	return kept
+}
+
+// isOf reports whether two races are of one program, or of two that do the same here, as where another read came just
+// before.
+func (r *Race) isOf(other *Race) bool {
+	return r.program == other.program ||
+		r.shapes == other.shapes && (r.Beside == other.Beside || r.alike || other.alike)
 }
 
 // covers reports whether a race says what another one of its program does, or more.

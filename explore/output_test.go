@@ -12,7 +12,7 @@ import (
 
 // told is a result with all that can be in one.
 func told() *Result {
-	return &Result{Transactions: 9, Diverged: 1, Programs: 4, Plays: 7, Refused: 2, Took: 1200 * time.Millisecond,
+	return &Result{Transactions: 9, Diverged: 1, Programs: 4, Plays: 7, Refused: 2, Wrapped: 1, Took: 1200 * time.Millisecond,
 		NotPlayed: map[Reason]int{Failed: 1, Serializable: 2},
 		Races: []Race{
 			{Program: "UPDATE account", Kind: LostUpdate, Proved: true, Read: "SELECT balance FROM account WHERE id = 1",
@@ -68,6 +68,9 @@ The server refused 2 racing twins: it protects these programs.
 Without a twin:
       2  SERIALIZABLE: only its commit would tell
       1  it failed when it ran, or was rolled back
+
+1 transaction was rolled back, as tests do. What was in them was played as if each savepoint had been a transaction, and
+each statement outside of one in autocommit.
 
 1 did otherwise than recorded when they were played again: nothing is told of them.
 `

@@ -20,6 +20,8 @@ const requestGap = int64(50e6) // nanoseconds
 // autocommit just before it on the same connection.
 type instance struct {
 	id         history.TxnID
+	session    history.SessionID
+	database   string // empty: it is not known
 	level      history.Level
 	block      bool // the statements are of a transaction block; false: of autocommit
 	before     int  // how many reads stand before the block, or before the statement that writes
@@ -27,15 +29,23 @@ type instance struct {
 	start, end int64
 	whole      bool // all values are there
 	failed     bool // a statement failed, or it was not committed
+	undone     bool // its client rolled it back
 	alone      bool // no other transaction of the recording ran beside it
+	// inner are what a test wrapped in the transaction, which it rolled back: they are played as if each had been by
+	// itself. Nil: it is none of a test's.
+	inner []*instance
 }
 
 // program is what instances of one program have in common: the shapes of their statements.
 func (in *instance) program() string {
 	var b strings.Builder
 	for i := range in.statements {
-		b.WriteString(in.statements[i].recorded.Shape)
-		b.WriteByte('\n')
+		switch s := in.statements[i].recorded; s.Kind {
+		case history.Savepoint, history.Release, history.Rollback: // some frameworks give each savepoint a name of its own
+		default:
+			b.WriteString(s.Shape)
+			b.WriteByte('\n')
+		}
 	}
 	return b.String()
 }
@@ -56,6 +66,12 @@ func instancesOf(ctx context.Context, r *recorder.Reader, run history.Run, famil
 			txns = append(txns, x)
 		}
 	}
+	for x, err := range r.Defined(ctx, run) {
+		if err != nil {
+			return nil, err
+		}
+		txns = append(txns, x)
+	}
 	slices.SortStableFunc(txns, func(a, b *history.Txn) int { return cmp.Compare(a.End, b.End) })
 	last := make(map[history.SessionID][]statement) // reads in autocommit that nothing followed yet
 	var all []*instance
@@ -63,18 +79,33 @@ func instancesOf(ctx context.Context, r *recorder.Reader, run history.Run, famil
 		in := newInstance(x, family)
 		if x.Implicit && !in.writes() {
 			all = append(all, in)
-			if in.whole && !in.failed {
+			if in.whole && !in.failed && !in.defines() {
 				last[x.Session] = append(recent(last[x.Session], x.Start), in.statements...)
 			}
 			continue
 		}
-		if before := recent(last[x.Session], x.Start); len(before) > 0 {
+		if before := recent(last[x.Session], x.Start); len(before) > 0 && !wasRolledBack(x) {
 			in.before, in.statements = len(before), slices.Concat(before, in.statements)
 		}
 		delete(last, x.Session)
 		all = append(all, in)
 	}
+	databases, err := sessionDatabases(ctx, r, run)
+	if err != nil {
+		return nil, err
+	}
+	placed(all, func(in *instance) string {
+		if family == dbms.PostgreSQLFamily {
+			return databases[in.session]
+		}
+		return in.database
+	})
 	markAlone(all)
+	for _, in := range all {
+		if in.undone {
+			in.unwrap()
+		}
+	}
 	return all, nil
 }
 
@@ -89,18 +120,25 @@ func recent(reads []statement, begins int64) []statement {
 	return slices.Clone(reads)
 }
 
+// wasRolledBack reports whether a transaction's client rolled it back.
+func wasRolledBack(x *history.Txn) bool {
+	return x.Status == history.Aborted && len(x.Stmts) > 0 && x.Stmts[len(x.Stmts)-1].Kind == history.Rollback
+}
+
 func newInstance(x *history.Txn, family dbms.Family) *instance {
-	in := &instance{id: x.ID, level: x.Level, block: !x.Implicit, start: x.Start, end: x.End, whole: true,
-		failed: x.Status != history.Committed}
+	in := &instance{id: x.ID, session: x.Session, database: databaseOf(x), level: x.Level, block: !x.Implicit, start: x.Start, end: x.End, whole: true,
+		failed: x.Status != history.Committed, undone: wasRolledBack(x)}
 	for i := range x.Stmts {
 		s := &x.Stmts[i]
 		if s.Kind == history.Begin || s.Kind == history.Commit || s.Kind == history.Rollback && i == len(x.Stmts)-1 {
 			continue // the play has its own
 		}
 		text, whole := report.Statement(family, s)
+		st := newStatement(family, s, text)
+		st.whole = whole
 		in.whole = in.whole && whole
-		in.failed = in.failed || s.Error != history.Error{}
-		in.statements = append(in.statements, newStatement(family, s, text))
+		in.failed = in.failed || st.failed()
+		in.statements = append(in.statements, st)
 	}
 	return in
 }
@@ -116,13 +154,18 @@ func markAlone(all []*instance) {
 	}
 }
 
+// defines reports whether all that the instance does is to define tables and the like.
+func (in *instance) defines() bool {
+	return !slices.ContainsFunc(in.statements, func(s statement) bool { return s.recorded.Kind != history.DDL })
+}
+
 // leaves reports whether the instance may have left something behind: what only reads is not played.
 func (in *instance) leaves() bool {
 	return slices.ContainsFunc(in.statements, func(s statement) bool {
 		switch s.recorded.Kind {
 		case history.Select:
 			return s.reach != withinRows || s.recorded.Observation == history.Opaque
-		case history.Set, history.Savepoint:
+		case history.Set, history.Savepoint, history.Release:
 			return false
 		}
 		return true
@@ -157,8 +200,7 @@ func (in *instance) name() string {
 	return in.id.String()
 }
 
-// crosses reports whether the instance writes a row that the other one uses. Where the recording tells no rows, it
-// reports whether the instance writes a table that the other one names.
+// crosses reports whether the instance writes a row that the other one uses.
 func (in *instance) crosses(other *instance) bool {
 	rows := make(map[history.Row]bool)
 	for i := range other.statements {
@@ -166,18 +208,19 @@ func (in *instance) crosses(other *instance) bool {
 			rows[a.Row] = true
 		}
 	}
-	known := false
 	for i := range in.statements {
 		for _, a := range in.statements[i].recorded.Accesses {
-			if a.Op != history.Read {
-				known = true
-				if rows[a.Row] {
-					return true
-				}
+			if a.Op != history.Read && rows[a.Row] {
+				return true
 			}
 		}
 	}
-	return !known && slices.ContainsFunc(in.statements, func(s statement) bool {
+	return false
+}
+
+// crossesTables reports whether the instance writes a table that the other one names.
+func (in *instance) crossesTables(other *instance) bool {
+	return slices.ContainsFunc(in.statements, func(s statement) bool {
 		return s.writes() && slices.ContainsFunc(other.statements, func(o statement) bool { return slices.Contains(o.named, s.target) })
 	})
 }
@@ -187,12 +230,12 @@ func (in *instance) sameValues(other *instance) bool {
 	return slices.EqualFunc(in.statements, other.statements, func(a, b statement) bool { return a.text == b.text })
 }
 
-// firstWrite returns the text of the first statement that writes.
-func (in *instance) firstWrite() string {
+// firstWrite returns the first statement that writes; one without a text where none does.
+func (in *instance) firstWrite() *statement {
 	for i := range in.statements {
 		if in.statements[i].writes() {
-			return in.statements[i].text
+			return &in.statements[i]
 		}
 	}
-	return ""
+	return &statement{recorded: &history.Stmt{}}
 }

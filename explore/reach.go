@@ -46,7 +46,7 @@ func reachOf(family dbms.Family, kind history.Kind, tokens []sqltoken.Token) rea
 	}
 	switch kind {
 	case history.Select, history.Insert, history.Update, history.Delete, history.Replace, history.Merge,
-		history.Savepoint, history.Rollback:
+		history.Savepoint, history.Release, history.Rollback:
 	case history.Set:
 		if has(serverWide) || slices.ContainsFunc(tokens, func(t sqltoken.Token) bool {
 			name := strings.ToLower(t.Text)

@@ -12,6 +12,8 @@ import (
 type statement struct {
 	recorded *history.Stmt
 	text     string
+	whole    bool // all values are there
+	void     bool // it failed, or was rolled back by itself
 	literals []literal
 	target   string            // the table that it writes; empty: none is known
 	sets     map[string]string // the columns that it assigns a value to, and the value; of an INSERT none
@@ -25,7 +27,7 @@ type statement struct {
 }
 
 func newStatement(family dbms.Family, recorded *history.Stmt, text string) statement {
-	s := statement{recorded: recorded, text: text, sets: make(map[string]string)}
+	s := statement{recorded: recorded, text: text, void: recorded.Void, sets: make(map[string]string)}
 	tokens, err := sqltoken.Statement(family, text)
 	if err != nil {
 		s.reach = beyond // it cannot be told what it does
@@ -54,6 +56,9 @@ func (s *statement) writes() bool {
 	}
 	return false
 }
+
+// failed reports whether the statement failed when it was recorded.
+func (s *statement) failed() bool { return s.recorded.Error != history.Error{} }
 
 // inserts reports whether it makes rows.
 func (s *statement) inserts() bool {

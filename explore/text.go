@@ -38,6 +38,14 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
+// wereCounted begins a sentence on things that something was done to.
+func wereCounted(n int, what string) string {
+	if n == 1 {
+		return counted(n, what) + " was"
+	}
+	return counted(n, what) + " were"
+}
+
 // silence says what it means that no race is shown.
 func (r *Result) silence() string {
 	switch {
@@ -122,6 +130,10 @@ func (r *Result) rest(b *strings.Builder) {
 			b.WriteString("\nWithout a twin:\n")
 		}
 		fmt.Fprintf(b, "  %5d  %s\n", r.NotPlayed[why], why)
+	}
+	if r.Wrapped > 0 {
+		fmt.Fprintf(b, "\n%s rolled back, as tests do. What was in them was played as if each savepoint had been a transaction, and\n"+
+			"each statement outside of one in autocommit.\n", wereCounted(r.Wrapped, "transaction"))
 	}
 	if r.Diverged > 0 {
 		fmt.Fprintf(b, "\n%d did otherwise than recorded when they were played again: nothing is told of them.\n", r.Diverged)

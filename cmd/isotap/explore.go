@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,9 +30,9 @@ Exit status 1 says that a race is shown.`
 
 // exploring is what isotap explore is told.
 type exploring struct {
-	recording, upstream string
-	time                time.Duration
-	json                bool
+	recording, upstream, database string
+	time                          time.Duration
+	json                          bool
 }
 
 func exploreCommand() *cobra.Command {
@@ -46,6 +47,7 @@ func exploreCommand() *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&o.recording, "recording", "", "the recording, with its values; its last run is played")
 	f.StringVar(&o.upstream, "upstream", "", "the database as it was before the run")
+	f.StringVar(&o.database, "database", "", "the database's name in the recording, if it is another one there")
 	exploreTimeFlag(c, &o.time)
 	f.BoolVar(&o.json, "json", false, "print the result as JSON (docs/explore.md)")
 	must(c.MarkFlagRequired("recording"))
@@ -76,7 +78,11 @@ func (o *exploring) run(c *cobra.Command) error {
 	if len(runs) == 0 {
 		return fmt.Errorf("%s has no run", o.recording)
 	}
-	result, err := exploreOn(c.Context(), r, runs[len(runs)-1].Run, target, o.time)
+	there, err := clone.Databases(c.Context(), target)
+	if err != nil {
+		return err
+	}
+	result, err := explore.Explore(c.Context(), r, exploreOptions(target, cmp.Or(o.database, target.Database), runs[len(runs)-1].Run, there, o.time))
 	if err != nil {
 		return err
 	}
@@ -93,56 +99,137 @@ func (o *exploring) run(c *cobra.Command) error {
 	return nil
 }
 
-// exploreOn plays a run on copies of a database.
-func exploreOn(ctx context.Context, r *recorder.Reader, run history.Run, was dsn.Target,
-	limit time.Duration) (*explore.Result, error) {
-	return explore.Explore(ctx, r, explore.Options{Family: was.Family, Run: run, Time: limit,
-		Fresh: func(ctx context.Context) (dsn.Target, func() error, error) {
-			copied, err := clone.Make(ctx, was, clone.Options{})
+// exploreOptions are those of playing a run on copies of a database. Database is the database's name in the recording,
+// and there are those that were on the server before the run.
+func exploreOptions(was dsn.Target, database string, run history.Run, there []string, limit time.Duration) explore.Options {
+	return explore.Options{Was: was, Database: database, Run: run, Time: limit, Copy: clone.Temporary,
+		Made: func(name string) bool { return !slices.Contains(there, name) },
+		Empty: func(ctx context.Context) (dsn.Target, func() error, error) {
+			empty, err := clone.Empty(ctx, was)
 			if err != nil {
 				return dsn.Target{}, nil, err
 			}
-			return copied.Target(), func() error { return copied.Drop(context.WithoutCancel(ctx)) }, nil
-		}})
+			return empty.Target(), func() error { return empty.Drop(context.WithoutCancel(ctx)) }, nil
+		}}
 }
 
-// An exploringRun is what isotap run --explore does beside running a command.
-type exploringRun struct {
-	wanted bool
-	time   time.Duration
-	was    *clone.Clone // nil: nothing is to be explored
-}
+// An exploreUse says whether isotap run shows what could have happened.
+type exploreUse string
 
-// begin copies the command's database, as it is before the command starts.
-func (e *exploringRun) begin(ctx context.Context, o *proxyserver.Options) error {
-	switch {
-	case !e.wanted:
+// The uses.
+const (
+	exploreAuto    exploreUse = "auto" // where the database can be copied
+	exploreRequire exploreUse = "require"
+	exploreOff     exploreUse = "off"
+)
+
+// String, Set and Type make it a flag's value.
+func (u *exploreUse) String() string { return string(*u) }
+
+// Set reads one.
+func (u *exploreUse) Set(text string) error {
+	switch *u = exploreUse(text); *u {
+	case exploreAuto, exploreRequire, exploreOff:
 		return nil
+	}
+	return fmt.Errorf("it is %s, %s or %s", exploreAuto, exploreRequire, exploreOff)
+}
+
+// Type names what it is in the list of flags.
+func (u *exploreUse) Type() string { return "use" }
+
+// exploreBytes is the size of the largest database that is copied where nobody has asked for it.
+const exploreBytes = 64 << 20
+
+// An exploringRun is what isotap run does beside running a command, to show what could have happened.
+type exploringRun struct {
+	use  exploreUse
+	time time.Duration
+	was  *clone.Clone // nil: nothing is to be explored
+	of   string       // the database's name
+	// there are the server's databases before the command starts.
+	there []string
+}
+
+func (e *exploringRun) flags(c *cobra.Command) {
+	e.use = exploreAuto
+	c.Flags().Var(&e.use, "explore", "show which requests race, by playing them again on a copy of the database (isotap explore): "+
+		"auto, where it can be copied and has less than 64 MiB; require; or off")
+	c.Flags().Lookup("explore").NoOptDefVal = string(exploreRequire)
+	complete(c, "explore", string(exploreAuto), string(exploreRequire), string(exploreOff))
+	exploreTimeFlag(c, &e.time)
+}
+
+// begin copies the command's database, as it is before the command starts. Where that cannot be done it says why; it is
+// an error where the exploration is required.
+func (e *exploringRun) begin(c *cobra.Command, o *proxyserver.Options) error {
+	if e.use == exploreOff {
+		return nil
+	}
+	err := e.copy(c.Context(), o)
+	if err == nil || e.use == exploreRequire || c.Context().Err() != nil {
+		return err
+	}
+	var missing *needError
+	if !errors.As(err, &missing) { // those are what a flag of the user's says
+		fmt.Fprintf(c.ErrOrStderr(), "isotap: what could have happened will not be shown (--explore=off leaves this out): %v\n", err)
+	}
+	return nil
+}
+
+// A needError is why there can be no exploration with a run's flags.
+type needError struct{ text string }
+
+func (e *needError) Error() string { return e.text }
+
+func (e *exploringRun) copy(ctx context.Context, o *proxyserver.Options) error {
+	switch {
 	case o.Off || !o.Args:
-		return errors.New("--explore plays what was recorded with its values: not with --mode off, nor with --record-values=false")
+		return &needError{"--explore plays what was recorded with its values: not with --mode off, nor with --record-values=false"}
 	case o.Upstream.Database == "":
-		return errors.New("--explore copies the database that --upstream names, and it names none")
+		return &needError{"--explore copies the database that --upstream names, and it names none"}
+	}
+	var most clone.Options
+	if e.use == exploreAuto {
+		most.MaxBytes = exploreBytes
 	}
 	var err error
-	if e.was, err = clone.Make(ctx, o.Upstream, clone.Options{}); err != nil {
+	e.of = o.Upstream.Database
+	if e.there, err = clone.Databases(ctx, o.Upstream); err == nil {
+		e.was, err = clone.Make(ctx, o.Upstream, most)
+	}
+	if err != nil {
 		return fmt.Errorf("--explore: %w", err)
 	}
 	return nil
 }
 
-// report plays what the command did, on copies of the copy.
+// report plays what the command did, on copies of the copy. That it cannot is an error where it is required; that it
+// was interrupted is none.
 func (e *exploringRun) report(c *cobra.Command, recording string, run history.Run) error {
-	if e.was == nil {
+	if e.was == nil || c.Context().Err() != nil {
 		return nil
 	}
+	err := e.explore(c, recording, run)
+	if err == nil || e.use == exploreRequire && c.Context().Err() == nil {
+		return err
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "isotap: what could have happened is not shown: %v\n", err)
+	return nil
+}
+
+func (e *exploringRun) explore(c *cobra.Command, recording string, run history.Run) error {
 	r, err := recorder.Open(recording)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	result, err := exploreOn(c.Context(), r, run, e.was.Target(), e.time)
+	result, err := explore.Explore(c.Context(), r, exploreOptions(e.was.Target(), e.of, run, e.there, e.time))
 	if err != nil {
 		return fmt.Errorf("--explore: %w", err)
+	}
+	if e.use == exploreAuto && result.Judged == 0 && len(result.Races) == 0 {
+		return nil // there is nothing to say that somebody asked for
 	}
 	if _, err := fmt.Fprintln(c.ErrOrStderr()); err != nil {
 		return err
@@ -150,10 +237,15 @@ func (e *exploringRun) report(c *cobra.Command, recording string, run history.Ru
 	return result.Text(c.ErrOrStderr())
 }
 
-// end drops the copy.
-func (e *exploringRun) end(ctx context.Context) error {
+// end drops the copy. Where nobody asked for it, what keeps it from that is said, and no error.
+func (e *exploringRun) end(c *cobra.Command) error {
 	if e.was == nil {
 		return nil
 	}
-	return e.was.Drop(context.WithoutCancel(ctx))
+	err := e.was.Drop(context.WithoutCancel(c.Context()))
+	if err == nil || e.use == exploreRequire {
+		return err
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "isotap: a copy of the database is left: %v\n", err)
+	return nil
 }

@@ -31,9 +31,10 @@ isotap strip removes them. PostgreSQL's stay as they are, but with --row-identit
 The report goes to standard error, with --json to standard output, and then COMMAND's output to
 standard error.
 
-With --explore the database is copied on its server before COMMAND starts. After the report COMMAND's transactions are played
-again there, each beside a twin, which shows which requests race although they ran one after the other (isotap explore).
-The copies are dropped. What is shown so has not happened, and leaves the exit status as it is.
+A database of less than 64 MiB is copied on its server before COMMAND starts, if the login may. After the report COMMAND's
+transactions are played again there, each beside a twin, which shows which requests race although they ran one after the
+other (isotap explore). The copies are dropped. What is shown so has not happened, and leaves the exit status as it is.
+--explore asks for it at any size up to 1 GiB, and fails where the database cannot be copied; --explore=off leaves it out.
 
 What statements looked for and did not find is recorded, too (--mode auto), but with
 --record-values=false. The summary then says where --mode predicates would tell more.
@@ -78,9 +79,7 @@ func runCommand() *cobra.Command {
 		"add isotap's columns to the tables first (on PostgreSQL: with --row-identity columns)")
 	c.Flags().StringArrayVar(&templates, "env", nil,
 		"NAME=TEMPLATE: a further variable for COMMAND, such as DB_HOST={host}; may be repeated")
-	c.Flags().BoolVar(&also.wanted, "explore", false,
-		"show which requests race, by playing them again on a copy of the database: see isotap explore")
-	exploreTimeFlag(c, &also.time)
+	also.flags(c)
 	c.RunE = func(c *cobra.Command, command []string) error {
 		s, err := load()
 		if err != nil {
@@ -112,11 +111,11 @@ func runCommand() *cobra.Command {
 				return err
 			}
 		}
-		if err := also.begin(c.Context(), &o); err != nil {
+		if err := also.begin(c, &o); err != nil {
 			return err
 		}
 		err = watch(c, command, templates, o, &out, &live, !instruments(&o) || !instrument, &also)
-		return errors.Join(err, also.end(c.Context()))
+		return errors.Join(err, also.end(c))
 	}
 	return c
 }

@@ -65,6 +65,42 @@ func Make(ctx context.Context, target dsn.Target, o Options) (*Clone, error) {
 	return makeMySQL(ctx, target, most)
 }
 
+// Temporary is Make with the defaults, in the form that package explore asks for: what drops the copy does so whether
+// ctx has ended or not.
+func Temporary(ctx context.Context, of dsn.Target) (copied dsn.Target, drop func() error, err error) {
+	c, err := Make(ctx, of, Options{})
+	if err != nil {
+		return dsn.Target{}, nil, err
+	}
+	return c.target, func() error { return c.Drop(context.WithoutCancel(ctx)) }, nil
+}
+
+// Empty makes an empty database on the target's server, under a name that is new there.
+func Empty(ctx context.Context, target dsn.Target) (c *Clone, err error) {
+	if target.Family == dbms.PostgreSQLFamily {
+		c, err = emptyPostgreSQL(ctx, target)
+	} else {
+		c, err = emptyMySQL(ctx, target)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make an empty database: %w", err)
+	}
+	return c, nil
+}
+
+// Databases returns the names of the databases on the target's server, as far as the login sees them.
+func Databases(ctx context.Context, target dsn.Target) (all []string, err error) {
+	if target.Family == dbms.PostgreSQLFamily {
+		all, err = databasesOfPostgreSQL(ctx, target)
+	} else {
+		all, err = databasesOfMySQL(ctx, target)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask for the server's databases: %w", err)
+	}
+	return all, nil
+}
+
 // Drop removes the copy, and ends the sessions that are still in it. That it is gone already is no error.
 func (c *Clone) Drop(ctx context.Context) error {
 	drop := dropMySQL

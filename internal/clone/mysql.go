@@ -87,6 +87,35 @@ func makeMySQL(ctx context.Context, target dsn.Target, most int64) (*Clone, erro
 	return nil, c.abandon(ctx, m.refused(fmt.Errorf("copy the database %s: %w", m.source, err)))
 }
 
+// emptyMySQL makes an empty database.
+func emptyMySQL(ctx context.Context, target dsn.Target) (*Clone, error) {
+	conn, err := catalogmysql.Connect(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	target.Database, err = newDatabase(func(name string) error {
+		_, err := conn.Exec(ctx, "CREATE DATABASE "+name)
+		return err
+	}, func(err error) bool { return numberOf(err) == databaseExists })
+	return &Clone{target}, err
+}
+
+// databasesOfMySQL returns those of the server.
+func databasesOfMySQL(ctx context.Context, target dsn.Target) ([]string, error) {
+	conn, err := catalogmysql.Connect(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	rows, err := (&mysqlCopying{conn: conn}).ask(ctx, "the databases", 1, "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA")
+	all := make([]string, len(rows))
+	for i, row := range rows {
+		all[i] = row[0]
+	}
+	return all, err
+}
+
 // prepare makes the session one to copy in, and asks for the size of the source.
 func (m *mysqlCopying) prepare(ctx context.Context) (size int64, err error) {
 	server, err := catalogmysql.ServerFacts(ctx, m.conn)

@@ -69,10 +69,7 @@ func (p *pgCopying) run(ctx context.Context, target dsn.Target, most int64) (*Cl
 	if p.size > most {
 		return nil, &TooLargeError{p.source, p.size, most}
 	}
-	name, err := newDatabase(func(name string) error { return p.create(ctx, name) }, func(err error) bool {
-		code := sqlState(err)
-		return code == duplicateDatabase || code == uniqueViolation
-	})
+	name, err := newDatabase(func(name string) error { return p.create(ctx, name) }, nameIsTaken)
 	target.Database = name
 	c := &Clone{target}
 	switch {
@@ -86,6 +83,48 @@ func (p *pgCopying) run(ctx context.Context, target dsn.Target, most int64) (*Cl
 		return nil, c.abandon(ctx, fmt.Errorf("copy the settings of the database %s: %w", p.source, err))
 	}
 	return c, nil
+}
+
+// emptyPostgreSQL makes an empty database.
+func emptyPostgreSQL(ctx context.Context, target dsn.Target) (c *Clone, err error) {
+	err = guard.Call(pgLibrary, func() error {
+		conn, _, err := connectBeside(ctx, target)
+		if err != nil {
+			return err
+		}
+		defer conn.Close(context.WithoutCancel(ctx))
+		target.Database, err = newDatabase(func(name string) error {
+			_, err := conn.Exec(ctx, "CREATE DATABASE "+name)
+			return err
+		}, nameIsTaken)
+		c = &Clone{target}
+		return err
+	})
+	return c, err
+}
+
+// nameIsTaken reports whether PostgreSQL refused a new database since there is one of that name.
+func nameIsTaken(err error) bool {
+	code := sqlState(err)
+	return code == duplicateDatabase || code == uniqueViolation
+}
+
+// databasesOfPostgreSQL returns those of the server.
+func databasesOfPostgreSQL(ctx context.Context, target dsn.Target) (all []string, err error) {
+	err = guard.Call(pgLibrary, func() error {
+		conn, _, err := connectBeside(ctx, target)
+		if err != nil {
+			return err
+		}
+		defer conn.Close(context.WithoutCancel(ctx))
+		rows, err := conn.Query(ctx, "SELECT datname::text FROM pg_catalog.pg_database")
+		if err != nil {
+			return err
+		}
+		all, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		return err
+	})
+	return all, err
 }
 
 // look asks what decides whether the source can be copied.
