@@ -19,7 +19,9 @@ func demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "Watch a small shop lose an update, on a database of its own",
 		Long: "Starts a throw-away server (MariaDB and PostgreSQL are installed by package name on Debian and Ubuntu\n" +
-			"when they are missing), runs a small web shop with two mistakes through the proxy, and prints the findings.",
+			"when they are missing), runs a small web shop with two mistakes through the proxy, and prints the findings.\n" +
+			"Then the shop's requests run one after the other, as in a test suite, and what could have happened is shown\n" +
+			"by playing them again (isotap explore).",
 		Example: "  isotap demo\n  isotap demo --engine postgres\n  isotap demo --seed 7 --html shop.html",
 		Args:    noArguments,
 	}
@@ -44,7 +46,13 @@ func demoCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return out.report(c, result)
+		status := out.report(c, result.Watched)
+		fmt.Fprintf(c.ErrOrStderr(), "\nOne after the other, as in a test suite, the same requests have %d hazards and violations. "+
+			"What could have happened:\n\n", len(result.Tested.Findings))
+		if err := result.Explored.Text(c.ErrOrStderr()); err != nil {
+			return err
+		}
+		return status
 	}
 	return c
 }

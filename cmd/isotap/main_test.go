@@ -80,6 +80,11 @@ func runScripts(t *testing.T, dir string) {
 					"REVOKE CONNECT ON DATABASE "+name+"_closed FROM PUBLIC")
 			case "script-levels":
 				createRole(t, env, name)
+			case "script-examples":
+				env.Setenv("PGURL", testdb.PostgreSQL(t).DSN(testdb.NewPostgreSQLDatabase(t)))
+				if err := buildClinic(filepath.Join(env.WorkDir, "clinic")); err != nil {
+					return err
+				}
 			}
 			return createDatabase(db, name)
 		},
@@ -96,6 +101,19 @@ func runScripts(t *testing.T, dir string) {
 			"fetch":    fetchPage,
 		},
 	})
+}
+
+// buildClinic builds the tests of the example in Go; nothing with -short, which does not run them.
+func buildClinic(to string) error {
+	if testing.Short() {
+		return nil
+	}
+	build := exec.Command("go", "test", "-c", "-trimpath", "-o", to, "github.com/isotap/isotap/examples/go")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as "make build" does, so that most of it is there
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the tests of examples/go: %w\n%s", err, out)
+	}
+	return nil
 }
 
 func createDatabase(db *sql.DB, name string) error {

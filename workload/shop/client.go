@@ -3,6 +3,7 @@ package shop
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -58,33 +59,52 @@ func staff(b *books, config Config) []*client {
 	return clients
 }
 
-// work connects the client and runs its turns, each at its time after begin.
-func (c *client) work(ctx context.Context, p *pools, begin time.Time) error {
+// enter connects the client; leave gives the connection back to a pool that is closed next.
+func (c *client) enter(ctx context.Context, p *pools) (leave func(), err error) {
 	pool := p.prepared
 	if c.ordinal%2 == 1 {
 		pool = p.text
 	}
-	var err error
 	c.Dialect = p.dialect
 	if c.Conn, err = pool.Conn(ctx); err != nil {
-		return fmt.Errorf("connecting: %w", err)
+		return nil, fmt.Errorf("connecting: %w", err)
 	}
-	defer c.Conn.Close() // gives the connection back to a pool that is closed next
-	if c.program.statement != "" {
-		if c.statement, err = c.Conn.PrepareContext(ctx, c.Dialect.Text(c.program.statement)); err != nil {
-			return fmt.Errorf("preparing a statement: %w", err)
-		}
-		defer c.statement.Close() // as above
+	if c.program.statement == "" {
+		return func() { c.Conn.Close() }, nil
 	}
+	if c.statement, err = c.Conn.PrepareContext(ctx, c.Dialect.Text(c.program.statement)); err != nil {
+		return nil, errors.Join(fmt.Errorf("preparing a statement: %w", err), c.Conn.Close())
+	}
+	return func() {
+		c.statement.Close()
+		c.Conn.Close()
+	}, nil
+}
+
+// take runs the client's current turn.
+func (c *client) take(ctx context.Context) error {
+	if err := c.Attempt(ctx, &c.count.Count, func() error { return c.program.run(ctx, c) }); err != nil {
+		return err
+	}
+	c.books.transactionDone()
+	return nil
+}
+
+// work connects the client and runs its turns, each at its time after begin.
+func (c *client) work(ctx context.Context, p *pools, begin time.Time) error {
+	leave, err := c.enter(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	for c.turn = range c.turns {
 		jitter := time.Duration(c.Random.Int64N(int64(pace / 8)))
 		if err := workload.Pause(ctx, time.Until(begin.Add(time.Duration(c.turn)*pace+jitter))); err != nil {
 			return err
 		}
-		if err := c.Attempt(ctx, &c.count.Count, func() error { return c.program.run(ctx, c) }); err != nil {
+		if err := c.take(ctx); err != nil {
 			return err
 		}
-		c.books.transactionDone()
 	}
 	return nil
 }

@@ -47,6 +47,8 @@ type Config struct {
 	Transactions int
 	// Seed chooses quantities, amounts, products and pauses.
 	Seed uint64
+	// Serial has the clients take turns, as a test suite does: each transaction ends before the next one begins.
+	Serial bool
 	// Progress, if not nil, is called after each transaction with how many are done, by one
 	// goroutine at a time.
 	Progress func(done, total int)
@@ -88,7 +90,11 @@ func Run(ctx context.Context, dsn string, config Config) (Outcome, error) {
 	}
 	b := newBooks(config)
 	begin := time.Now()
-	if err := work(ctx, pools, b, config); err != nil {
+	run := work
+	if config.Serial {
+		run = workInTurns
+	}
+	if err := run(ctx, pools, b, config); err != nil {
 		return Outcome{}, err
 	}
 	elapsed := time.Since(begin)
@@ -124,6 +130,27 @@ type pools struct {
 	dialect  *workload.Dialect
 	prepared *sql.DB // arguments are sent as parameters of prepared statements
 	text     *sql.DB // arguments are written into the statement by the driver
+}
+
+// workInTurns runs the clients' transactions one after the other.
+func workInTurns(ctx context.Context, pools *pools, b *books, config Config) error {
+	clients := staff(b, config)
+	for _, c := range clients {
+		leave, err := c.enter(ctx, pools)
+		if err != nil {
+			return err
+		}
+		defer leave()
+		c.ThinkTime = 0
+	}
+	for turn := range config.Transactions {
+		c := clients[turn%len(clients)]
+		if err := c.take(ctx); err != nil {
+			return fmt.Errorf("client %d (%s): %w", c.Number, c.program.name, err)
+		}
+		c.turn++
+	}
+	return nil
 }
 
 func openPools(dsn string, clients int) (p *pools, err error) {
