@@ -26,6 +26,8 @@ RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 GORACE := atexit_sleep_ms=50
 # The tests that take the longest, which run first: what else there is runs beside them.
 LONGEST := ./internal/e2e
+# How many packages' long tests run at the same time: half of what they take is waiting for servers.
+LONG_PACKAGES := $(shell echo $$(( ($$(nproc 2>/dev/null || echo 2) * 3 + 1) / 2 )))
 # Where the tests look for a TiDB server (internal/testdb); its name holds TiDB's commit.
 TIDB := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/isotap/tidb-server-e4e814fdc0af
 TIDB_SOURCE := internal/testdb/tidb
@@ -53,7 +55,7 @@ test: mariadb postgresql ## the quick tests of everything, on both engines, unde
 	GORACE=$(GORACE) RAPID_SEED=$(SEED) $(GO) test $(RACE) -short -timeout 15m $(LONGEST) ./...
 
 check: lint test ## check everything: format, vet, lint, "make test", and the tests that it leaves out (half an hour)
-	long=$$($(STATIC) $(GO) run ./internal/longtests -first $(LONGEST)) && GORACE=$(GORACE) RAPID_SEED=$(SEED) $(GO) test $(RACE) -timeout 35m $$long
+	long=$$($(STATIC) $(GO) run ./internal/longtests -first $(LONGEST)) && GORACE=$(GORACE) RAPID_SEED=$(SEED) $(GO) test $(RACE) -p $(LONG_PACKAGES) -timeout 35m $$long
 
 test-engines: mariadb postgresql ## the tests that look at servers, on MySQL 9, MariaDB 11.8, TiDB and PostgreSQL 12 to 18 too (ENGINES=...)
 	internal/testdb/engines.sh $(GO) test -count=1 -timeout 40m -p 1 ./catalog/... ./rewrite/... ./proxy/postgres ./analyzer/pgversions ./scenario/replay ./scenario/library ./internal/cases ./internal/proxyserver ./internal/e2e ./internal/engine ./internal/clone ./internal/fuzz ./serverlog/binlog

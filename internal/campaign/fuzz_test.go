@@ -48,13 +48,10 @@ func TestTheEndOfATargetsTimeIsNoFailure(t *testing.T) {
 }
 
 // TestFuzzTargetsRunOnChangedInputs is the campaign mutate: each target that is asked for runs, and says how often.
-// All of them take minutes to build.
+// All of them take minutes to build: make campaign runs these.
 func TestFuzzTargetsRunOnChangedInputs(t *testing.T) {
 	corpus := t.TempDir()
 	which := regexp.MustCompile("^sqltoken/|FuzzArray$")
-	if !testing.Short() {
-		which = regexp.MustCompile("^(sqltoken|recorder|serverlog)/|^history[.]|FuzzArray$")
-	}
 	targets, err := fuzzTargets(t.Context(), which)
 	if err != nil {
 		t.Fatal(err)
