@@ -46,6 +46,7 @@ type Race struct {
 
 	program string    // the shapes of its statements: two programs may have one name
 	shapes  [2]string // those of Read and Write
+	writes  string    // those of all statements that write
 	alike   bool      // Other has the shape of Write
 }
 
@@ -103,7 +104,7 @@ func (d *difference) readAnew(racing []difference, write int) bool {
 func races(in *instance, d difference, at int, proved, apart bool) []Race {
 	read, write := &in.statements[d.at], &in.statements[at]
 	race := Race{Program: in.name(), program: in.program(), Proved: proved, Read: read.text, Write: write.text,
-		shapes: [2]string{read.recorded.Shape, write.recorded.Shape}, Txn: in.id.String(), Times: 1}
+		shapes: [2]string{read.recorded.Shape, write.recorded.Shape}, writes: in.writings(), Txn: in.id.String(), Times: 1}
 	absent := d.rows && slices.ContainsFunc(d.tables, func(t string) bool { return strings.EqualFold(t, write.target) })
 	switch {
 	case write.upsert && absent && len(write.overwrites) > 0:
@@ -191,11 +192,11 @@ func surest(all []Race) []Race {
 	return kept
 }
 
-// isOf reports whether two races are of one program, or of two that do the same here, as where another read came just
-// before.
+// isOf reports whether two races are of one program, or of two that differ in what they read besides: of autocommit, a
+// read that came just before is among those.
 func (r *Race) isOf(other *Race) bool {
 	return r.program == other.program ||
-		r.shapes == other.shapes && (r.Beside == other.Beside || r.alike || other.alike)
+		r.shapes == other.shapes && r.writes == other.writes && (r.Beside == other.Beside || r.alike || other.alike)
 }
 
 // covers reports whether a race says what another one of its program does, or more.

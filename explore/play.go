@@ -231,7 +231,7 @@ func (s *schema) sameCounts(st *statement, r *replay.Result) bool {
 	case !st.writes():
 		return true
 	case s.family == dbms.MySQLFamily && st.recorded.Kind == history.Update:
-		return st.recorded.Affected <= affected(r)
+		return st.changed() <= affected(r)
 	}
-	return st.recorded.Affected == affected(r)
+	return st.changed() == affected(r)
 }

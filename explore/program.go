@@ -50,9 +50,21 @@ func (in *instance) program() string {
 	return b.String()
 }
 
+// writings are the shapes of its statements that write.
+func (in *instance) writings() string {
+	var b strings.Builder
+	for i := range in.statements {
+		if s := &in.statements[i]; s.writes() {
+			b.WriteString(s.recorded.Shape)
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
 // writes reports whether a statement of it may have changed rows.
 func (in *instance) writes() bool {
-	return slices.ContainsFunc(in.statements, func(s statement) bool { return s.writes() && s.recorded.Affected > 0 })
+	return slices.ContainsFunc(in.statements, func(s statement) bool { return s.writes() && s.changed() > 0 })
 }
 
 // instancesOf returns what a run's clients did, in the order in which it was committed.
@@ -66,11 +78,12 @@ func instancesOf(ctx context.Context, r *recorder.Reader, run history.Run, famil
 			txns = append(txns, x)
 		}
 	}
+	defined := make(map[history.TxnID]string) // the databases of those that only define
 	for x, err := range r.Defined(ctx, run) {
 		if err != nil {
 			return nil, err
 		}
-		txns = append(txns, x)
+		txns, defined[x.ID] = append(txns, &x.Txn), x.Database
 	}
 	slices.SortStableFunc(txns, func(a, b *history.Txn) int { return cmp.Compare(a.End, b.End) })
 	last := make(map[history.SessionID][]statement) // reads in autocommit that nothing followed yet
@@ -98,7 +111,7 @@ func instancesOf(ctx context.Context, r *recorder.Reader, run history.Run, famil
 		if family == dbms.PostgreSQLFamily {
 			return databases[in.session]
 		}
-		return in.database
+		return cmp.Or(in.database, defined[in.id])
 	})
 	markAlone(all)
 	for _, in := range all {

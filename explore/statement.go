@@ -57,6 +57,10 @@ func (s *statement) writes() bool {
 	return false
 }
 
+// changed returns how many rows a write changed when it was recorded. Of one that showed them, MariaDB says nothing
+// else.
+func (s *statement) changed() uint64 { return max(s.recorded.Affected, s.recorded.Rows) }
+
 // failed reports whether the statement failed when it was recorded.
 func (s *statement) failed() bool { return s.recorded.Error != history.Error{} }
 

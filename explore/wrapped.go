@@ -43,7 +43,7 @@ func (s *scope) wraps(statements []statement) bool {
 			return false
 		}
 		wrote = wrote || p.inner != nil && slices.ContainsFunc(statements[p.inner.begin:p.inner.end],
-			func(st statement) bool { return st.writes() && st.recorded.Affected > 0 })
+			func(st statement) bool { return st.writes() && st.changed() > 0 })
 	}
 	return wrote
 }

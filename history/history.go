@@ -124,6 +124,14 @@ func (t *Txn) OnlyDefines() bool {
 	return true
 }
 
+// A DefiningTxn is a transaction that [Txn.OnlyDefines].
+type DefiningTxn struct {
+	Txn
+	// Database is the schema of names that have none, in the MySQL family; empty: it is not known. On PostgreSQL it is
+	// the session's.
+	Database string
+}
+
 // Level is the isolation level that a transaction ran at, by its SQL name.
 type Level uint8
 

@@ -35,8 +35,7 @@ import (
 type Recorder interface {
 	Session(ctx context.Context, s history.Session) error
 	Txn(ctx context.Context, t *history.Txn) error
-	// Defined takes a transaction that [history.Txn.OnlyDefines].
-	Defined(ctx context.Context, t *history.Txn) error
+	Defined(ctx context.Context, t *history.DefiningTxn) error
 }
 
 // A Protocol is what a Proxy must know of the protocol that it serves.

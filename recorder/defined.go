@@ -8,10 +8,10 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// Defined queues a transaction that [history.Txn.OnlyDefines], and waits while the queue is full. One whose texts are
+// Defined queues a transaction that only defines, and waits while the queue is full. One whose texts are
 // longer than a value may be is left out.
-func (w *Writer) Defined(ctx context.Context, t *history.Txn) error {
-	size := txnSize(t)
+func (w *Writer) Defined(ctx context.Context, t *history.DefiningTxn) error {
+	size := txnSize(&t.Txn)
 	for i := range t.Stmts {
 		size += int64(len(t.Stmts[i].Shape))
 	}
@@ -23,6 +23,7 @@ func (w *Writer) Defined(ctx context.Context, t *history.Txn) error {
 
 // A definedTxn is how a transaction that only defines is stored, as JSON: there are few.
 type definedTxn struct {
+	Database string            `json:"database"`
 	ID       history.TxnID     `json:"id"`
 	Session  history.SessionID `json:"session"`
 	Status   history.Status    `json:"status"`
@@ -47,8 +48,8 @@ type definedStmt struct {
 	Message  string       `json:"message"`
 }
 
-func (b *batch) addDefined(t *history.Txn) {
-	stored := definedTxn{t.ID, t.Session, t.Status, t.Level, t.Implicit, t.Start, t.End, make([]definedStmt, len(t.Stmts))}
+func (b *batch) addDefined(t *history.DefiningTxn) {
+	stored := definedTxn{t.Database, t.ID, t.Session, t.Status, t.Level, t.Implicit, t.Start, t.End, make([]definedStmt, len(t.Stmts))}
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
 		stored.Stmts[i] = definedStmt{s.Num, s.Kind, s.Void, s.Shape, s.Args, s.Origin, s.Start, s.End, s.Error.Code, s.Error.SQLState,
@@ -64,8 +65,8 @@ func (b *batch) addDefined(t *history.Txn) {
 
 // Defined streams the transactions of a run that only define, in the order in which they ended. Recordings of earlier
 // versions have none.
-func (r *Reader) Defined(ctx context.Context, run history.Run) iter.Seq2[*history.Txn, error] {
-	return func(yield func(*history.Txn, error) bool) {
+func (r *Reader) Defined(ctx context.Context, run history.Run) iter.Seq2[*history.DefiningTxn, error] {
+	return func(yield func(*history.DefiningTxn, error) bool) {
 		for key, value := range r.values(ctx, appendRunKey(nil, keyDefined, run)) {
 			t, err := decodeDefined(value)
 			if err != nil {
@@ -78,7 +79,7 @@ func (r *Reader) Defined(ctx context.Context, run history.Run) iter.Seq2[*histor
 	}
 }
 
-func decodeDefined(v value) (*history.Txn, error) {
+func decodeDefined(v value) (*history.DefiningTxn, error) {
 	if v.err != nil {
 		return nil, v.err
 	}
@@ -86,8 +87,8 @@ func decodeDefined(v value) (*history.Txn, error) {
 	if err := json.Unmarshal(v.bytes, &stored); err != nil {
 		return nil, err
 	}
-	t := &history.Txn{ID: stored.ID, Session: stored.Session, Status: stored.Status, Level: stored.Level, Implicit: stored.Implicit,
-		Start: stored.Start, End: stored.End, Stmts: make([]history.Stmt, len(stored.Stmts))}
+	t := &history.DefiningTxn{Database: stored.Database, Txn: history.Txn{ID: stored.ID, Session: stored.Session, Status: stored.Status, Level: stored.Level, Implicit: stored.Implicit,
+		Start: stored.Start, End: stored.End, Stmts: make([]history.Stmt, len(stored.Stmts))}}
 	for i, s := range stored.Stmts {
 		t.Stmts[i] = history.Stmt{Num: s.Num, Kind: s.Kind, Void: s.Void, Shape: s.Shape, Args: s.Args, Origin: s.Origin,
 			Start: s.Start, End: s.End, Error: history.Error{Code: s.Code, SQLState: s.SQLState, Message: s.Message}}

@@ -15,7 +15,7 @@ type item struct {
 	session    *history.Session
 	matches    *history.Matches
 	definition *history.Definition
-	defined    *history.Txn // that only defines
+	defined    *history.DefiningTxn
 	logged     *history.LoggedTxn
 	stretch    *numberedStretch
 	flushed    chan<- error // gets one answer once everything before the item is durable

@@ -193,7 +193,7 @@ func (s *Session) handOver(t *history.Txn) {
 	switch {
 	case t == nil:
 	case t.OnlyDefines():
-		s.events = append(s.events, session.Event{Defined: t})
+		s.events = append(s.events, session.Event{Defined: &history.DefiningTxn{Txn: *t, Database: s.settings.env.Schema}})
 	default:
 		s.events = s.captures.handOver(t, s.events)
 	}

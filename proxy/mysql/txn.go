@@ -170,7 +170,8 @@ func (t *transaction) observe(plan *sqlmysql.Plan, in *settings, now int64) *pen
 	case plan.Txn.MayTakeSnapshot && !t.inTrans && t.autocommit:
 		return o
 	case plan.Observation == history.Nothing && !plan.Txn.MayTakeSnapshot:
-		if t.open == nil && plan.Kind != history.DDL || !recorded(plan.Kind) {
+		begins := plan.Kind == history.DDL || plan.Kind == history.Savepoint && !t.autocommit
+		if t.open == nil && !begins || !recorded(plan.Kind) {
 			return o
 		}
 		o.txn = t.opened(in, now)
@@ -399,8 +400,8 @@ func (t *transaction) end(status history.Status, now int64) *history.Txn {
 	t.open = nil
 	t.capacity.Ended(len(txn.Stmts))
 	txn.Status, txn.End = status, now
-	controls := slices.ContainsFunc(txn.Stmts, func(st history.Stmt) bool { return recorded(st.Kind) && st.Kind != history.DDL })
-	txn.Implicit = !controls && len(txn.Stmts) == 1
+	controls := slices.ContainsFunc(txn.Stmts, func(st history.Stmt) bool { return recorded(st.Kind) })
+	txn.Implicit = (!controls || txn.OnlyDefines()) && len(txn.Stmts) == 1
 	if !slices.ContainsFunc(txn.Stmts, txnstate.IsWorth) {
 		return nil
 	}

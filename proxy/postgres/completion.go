@@ -398,7 +398,7 @@ func (s *Session) closed(p *sqlpostgres.Plan, c *resultInProgress) []history.Pre
 // ended hands over a transaction that has ended, with the questions about it.
 func (s *Session) ended(t *history.Txn, questions ...session.Question) {
 	if t.OnlyDefines() {
-		s.events = append(s.events, session.Event{Defined: t})
+		s.events = append(s.events, session.Event{Defined: &history.DefiningTxn{Txn: *t}})
 		return
 	}
 	if !slices.ContainsFunc(s.events, func(e session.Event) bool { return e.Txn != nil }) {

@@ -82,9 +82,9 @@ func secureServer(t *testing.T) place {
 // A nowhere is a recorder that keeps nothing.
 type nowhere struct{}
 
-func (nowhere) Session(context.Context, history.Session) error { return nil }
-func (nowhere) Txn(context.Context, *history.Txn) error        { return nil }
-func (nowhere) Defined(context.Context, *history.Txn) error    { return nil }
+func (nowhere) Session(context.Context, history.Session) error      { return nil }
+func (nowhere) Txn(context.Context, *history.Txn) error             { return nil }
+func (nowhere) Defined(context.Context, *history.DefiningTxn) error { return nil }
 
 // roads says how a proxy reaches its server, and its clients the proxy.
 type roads struct {

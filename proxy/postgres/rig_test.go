@@ -36,7 +36,7 @@ type rig struct {
 func (r *rig) Session(context.Context, history.Session) error { return nil }
 
 // Defined takes what no test here looks at.
-func (r *rig) Defined(context.Context, *history.Txn) error { return nil }
+func (r *rig) Defined(context.Context, *history.DefiningTxn) error { return nil }
 
 func (r *rig) Txn(_ context.Context, t *history.Txn) error {
 	r.mu.Lock()

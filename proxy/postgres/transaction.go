@@ -295,7 +295,7 @@ func (t *transaction) take(status history.Status, now int64) *history.Txn {
 		return nil
 	}
 	open.Status, open.End = status, now
-	open.Implicit = len(open.Stmts) == 1 && (!recorded(open.Stmts[0].Kind) || open.Stmts[0].Kind == history.DDL)
+	open.Implicit = len(open.Stmts) == 1 && (!recorded(open.Stmts[0].Kind) || open.OnlyDefines())
 	return open
 }
 

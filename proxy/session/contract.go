@@ -32,8 +32,8 @@ type Options struct {
 // An Event is something to record or to act on. Exactly one field is set, but for Questions.
 type Event struct {
 	Txn *history.Txn
-	// Defined is a transaction in the place of Txn that [history.Txn.OnlyDefines].
-	Defined *history.Txn
+	// Defined is a transaction in the place of Txn, which came to no rows.
+	Defined *history.DefiningTxn
 	// Questions are what the server can be asked of Txn on another connection, before it is recorded.
 	Questions []Question
 	// User is the name the client logged in with.

@@ -111,12 +111,12 @@ func (i *importer) line(ctx context.Context, n int, b []byte) error {
 		i.counts.Definitions++
 		return i.writer.Definition(ctx, *l.Definition.read())
 	case l.Defined != nil:
-		t, err := readTxn(l.Defined)
+		t, err := readTxn(&l.Defined.txn)
 		if err != nil {
 			return err
 		}
 		i.counts.Defined++
-		return i.writer.Defined(ctx, t)
+		return i.writer.Defined(ctx, &history.DefiningTxn{Txn: *t, Database: string(l.Defined.Database)})
 	case l.Logged != nil:
 		t, err := readLogged(l.Logged)
 		if err != nil {

@@ -23,7 +23,7 @@ type line struct {
 	Session    *session    `json:"session,omitempty"`
 	Matches    *matches    `json:"matches,omitempty"`
 	Definition *definition `json:"definition,omitempty"`
-	Defined    *txn        `json:"defined,omitempty"`
+	Defined    *defined    `json:"defined,omitempty"`
 	Logged     *logged     `json:"logged,omitempty"`
 	Txn        *txn        `json:"txn,omitempty"`
 	After      string      `json:"after,omitempty"` // in a stream only: see Encoder.After
@@ -157,6 +157,11 @@ type definition struct {
 	SQL        text  `json:"sql,omitempty"`
 	References text  `json:"references,omitempty"`
 	Missing    text  `json:"missing,omitempty"`
+}
+
+type defined struct {
+	Database text `json:"database,omitempty"`
+	txn
 }
 
 type stmtError struct {

@@ -57,10 +57,10 @@ func (e *Encoder) Definition(d *history.Definition) error {
 		text(d.Missing)}})
 }
 
-// Defined writes a transaction of the last run that [history.Txn.OnlyDefines].
-func (e *Encoder) Defined(t *history.Txn) error {
+// Defined writes a transaction of the last run that only defines.
+func (e *Encoder) Defined(t *history.DefiningTxn) error {
 	e.counts.Defined++
-	return e.line(line{Defined: writeTxn(t)})
+	return e.line(line{Defined: &defined{text(t.Database), *writeTxn(&t.Txn)}})
 }
 
 // Logged writes a transaction of the server's own log, of the last run.
