@@ -6,6 +6,9 @@ package history
 // It is a second witness: it adds writers and versions to what the proxy saw, and takes none away. Positions order the
 // writes of one row; the order in which transactions stand in a log is not that in which others came to see them.
 type LoggedTxn struct {
+	// Number is its place in a recording of the log of one run, from 1: the same whatever part of that is read. One of
+	// many writes takes several, of which it has the last. The recorder gives it.
+	Number uint32
 	// Status is Committed or Aborted. What had not ended when the log was last read is not recorded.
 	Status Status
 	// Position is where the log says how it ended: on PostgreSQL the position (LSN) right after that record, in the

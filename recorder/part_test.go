@@ -58,11 +58,13 @@ func TestPartHasWhatItNames(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, 3, n)
 		var told []uint64
+		var numbers []uint32 // as in the whole
 		for l, err := range p.Logged(t.Context(), w.Run()) {
 			require.NoError(t, err)
-			told = append(told, l.Position)
+			told, numbers = append(told, l.Position), append(numbers, l.Number)
 		}
 		require.Equal(t, []uint64{2, 3}, told)
+		require.Equal(t, []uint32{2, 3}, numbers)
 		var matches []string
 		for m, err := range p.Matches(t.Context(), w.Run()) {
 			require.NoError(t, err)

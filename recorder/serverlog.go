@@ -145,6 +145,9 @@ func (r *Reader) Logged(ctx context.Context, run history.Run) iter.Seq2[*history
 			}
 			if !more {
 				t, whole = whole, nil
+				if numbers, err := keyNumbers(key, 2); err == nil {
+					t.Number = numbers[1] + 1
+				}
 				if !yield(t, nil) {
 					return
 				}

@@ -43,8 +43,8 @@ func TestListsStayShort(t *testing.T) {
 	var log []*history.LoggedTxn
 	for i := range n {
 		at := int64(100 + 10*i)
-		log = append(log, &history.LoggedTxn{Status: history.Committed, Position: uint64(i + 1), From: at, To: at + 1,
-			Seen: at + 1, Writes: []history.LoggedWrite{{Op: history.UpdateRow, Row: row, Old: first, New: first}}})
+		log = append(log, &history.LoggedTxn{Number: uint32(i + 1), Status: history.Committed, Position: uint64(i + 1),
+			From: at, To: at + 1, Seen: at + 1, Writes: []history.LoggedWrite{{Op: history.UpdateRow, Row: row, Old: first, New: first}}})
 		r.Note(log[i])
 	}
 	for _, l := range log {

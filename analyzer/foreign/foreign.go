@@ -74,6 +74,7 @@ type logPlace struct {
 // A loggedTxn is a transaction of the log that wrote rows of chains.
 type loggedTxn struct {
 	run    int           // of runs
+	number uint32        // in the recording of that run's log
 	owner  history.TxnID // zero: nobody's that isotap recorded
 	tagged bool          // it left a tag of its owner's
 	from   int64
@@ -214,7 +215,7 @@ func (r *Resolver) Add(run history.Run, t *history.LoggedTxn) {
 		return // two proxies read one log
 	}
 	r.added[place] = true
-	x := loggedTxn{run: r.numOf[run], from: t.From, to: t.To, seen: t.Seen, owner: r.owner(run, t)}
+	x := loggedTxn{run: r.numOf[run], number: t.Number, from: t.From, to: t.To, seen: t.Seen, owner: r.owner(run, t)}
 	r.found[x.owner] = true
 	for i, w := range t.Writes {
 		x.tagged = x.tagged || x.owner != 0 && !untagged(&w) && w.New.Txn == x.owner

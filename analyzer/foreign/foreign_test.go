@@ -43,7 +43,8 @@ func resolver(t *testing.T, log []*history.LoggedTxn, txns ...*history.Txn) *for
 			t.Fatal(err)
 		}
 	}
-	for _, l := range log {
+	for i, l := range log {
+		l.Number = uint32(i + 1)
 		r.Add(run, l)
 	}
 	r.Settle()
@@ -52,7 +53,7 @@ func resolver(t *testing.T, log []*history.LoggedTxn, txns ...*history.Txn) *for
 
 func TestReadsArePlacedByTheClock(t *testing.T) {
 	log := []*history.LoggedTxn{update(1, history.Tag{}, tag(1, 1), 10, 20), update(2, tag(1, 1), tag(1, 1), 50, 60)}
-	past := history.Tag{Txn: history.MakeTxnID(history.FirstPast, 1), Stmt: 1}
+	past := history.Tag{Txn: history.MakeTxnID(history.FirstPast, 2), Stmt: 1}
 	unknown := history.Tag{Txn: history.MakeTxnID(history.Unrecorded, 0)}
 	for _, c := range []struct {
 		name     string

@@ -9,7 +9,7 @@ import (
 // write puts what a transaction of the log wrote into the chains of the rows, and makes a transaction of what is
 // nobody's. It returns whose tags the versions have.
 func (r *Resolver) write(x *loggedTxn) history.TxnID {
-	p := pastTxn{run: x.run, id: history.MakeTxnID(pastRun(x.run), uint32(len(r.past)+1))}
+	p := pastTxn{run: x.run, id: history.MakeTxnID(pastRun(x.run), x.number)}
 	if x.owner == 0 && r.unseen.MayBe(r.runs[x.run].Run, x.from, x.to) {
 		p.unknown = true
 		r.unknown++

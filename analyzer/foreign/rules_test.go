@@ -8,7 +8,7 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// past is the version that the n-th transaction past isotap left.
+// past is a version that the n-th transaction of the log left, past isotap.
 func past(n, stmt uint32) history.Tag {
 	return history.Tag{Txn: history.MakeTxnID(history.FirstPast, n), Stmt: stmt}
 }
@@ -193,7 +193,7 @@ func TestRecordedTransactionsTellWhenOthersCouldBeSeen(t *testing.T) {
 		t.Errorf("before the one before it was sent %v was read", got)
 	}
 	behind, committer := commits(3, run)
-	if got := seen(t, []*history.LoggedTxn{first, foreignWrite(2), behind}, tag(1, 1), 70, 80, writer, committer); got != past(1, 1) {
+	if got := seen(t, []*history.LoggedTxn{first, foreignWrite(2), behind}, tag(1, 1), 70, 80, writer, committer); got != past(2, 1) {
 		t.Errorf("when the one behind it was answered %v was read", got)
 	}
 	elsewhere, committer := commits(3, 2)
@@ -276,7 +276,7 @@ func TestSnapshotsTellWhatWasRead(t *testing.T) {
 	}{
 		{"of its snapshot", history.RepeatableRead, history.NoLock, tag(1, 1)},
 		{"locked", history.RepeatableRead, history.LockUpdate, history.Tag{}},
-		{"of the statement's snapshot", history.ReadCommitted, history.NoLock, past(1, 1)},
+		{"of the statement's snapshot", history.ReadCommitted, history.NoLock, past(2, 1)},
 	} {
 		txn := &history.Txn{ID: id(7), Level: c.level, Status: history.Committed, Start: 30, End: 90,
 			Stmts: []history.Stmt{{Num: 1, Kind: history.Select, Observation: history.Exact, Start: 31, End: 40,
@@ -443,5 +443,34 @@ func TestSnapshotsThatWereGivenBackTellNothing(t *testing.T) {
 	resolver(t, log, txn).Resolve(txn)
 	if got := txn.Stmts[3].Accesses[0].Version; !isUnknown(got) {
 		t.Errorf("it read %v", got)
+	}
+}
+
+// TestTransactionsPastIsotapHaveOneIDInAllParts has a recording analyzed as a whole, and without the log's beginning:
+// an ID that another transaction has there would be taken for that one.
+func TestTransactionsPastIsotapHaveOneIDInAllParts(t *testing.T) {
+	log := []*history.LoggedTxn{logged(1, 10, 20, untagged(row, tag(1, 1))), logged(2, 30, 40, untagged(row, tag(1, 1))),
+		logged(3, 50, 60, untagged(row, tag(1, 1)))}
+	resolver(t, log) // numbers them
+	whole, part := foreign.New(), foreign.New()
+	for r, of := range map[*foreign.Resolver][]*history.LoggedTxn{whole: log, part: log[1:]} {
+		r.AddRun(history.Info{Run: run, Server: history.Server{Engine: dbms.MariaDB}})
+		for _, l := range of {
+			r.Note(l)
+		}
+		for _, l := range of {
+			r.Add(run, l)
+		}
+		r.Settle()
+	}
+	_, _, all := whole.Past()
+	_, sessions, some := part.Past()
+	if len(all) != 3 || len(some) != 2 {
+		t.Fatalf("%d and %d transactions went past isotap", len(all), len(some))
+	}
+	for i, x := range some {
+		if x.ID != all[i+1].ID || sessions[i].ID != all[i+1].Session {
+			t.Errorf("%s is %s in a part", all[i+1].ID, x.ID)
+		}
 	}
 }

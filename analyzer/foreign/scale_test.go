@@ -43,7 +43,8 @@ func hotRow(b *testing.B, n int) {
 			b.Fatal(err)
 		}
 	}
-	for _, l := range log {
+	for i, l := range log {
+		l.Number = uint32(i + 1)
 		r.Add(run, l)
 	}
 	r.Settle()

@@ -71,8 +71,8 @@ func (n *node) named() bool { return n.hasRow && !n.torn }
 // makePast makes a transaction of what nobody recorded did. Its statements are not known: what it did to one table in a
 // row counts as one, and a second write of a row as another.
 func (r *Resolver) makePast(l *logged, who history.Runner) {
-	t := &history.Txn{ID: history.MakeTxnID(l.run.number, uint32(len(r.past)+1)),
-		Session: history.SessionID(len(r.past) + 1), Status: history.Committed, Runner: who}
+	t := &history.Txn{ID: history.MakeTxnID(l.run.number, l.number), Session: history.SessionID(l.number),
+		Status: history.Committed, Runner: who}
 	var rows map[tableRow]bool
 	for i, at := range l.nodes {
 		n := &r.nodes[at]

@@ -141,7 +141,8 @@ type xidKey struct {
 // A logged transaction.
 type logged struct {
 	run       *run
-	stretch   int // of the run's, that it stands in
+	number    uint32 // in the recording of that run's log
+	stretch   int    // of the run's, that it stands in
 	database  int32
 	committed bool
 	cut       bool
@@ -208,7 +209,7 @@ func (r *Resolver) AddLogged(of history.Run, t *history.LoggedTxn) {
 	}
 	x.server.seen[t.Position] = true
 	r.stats.Txns++
-	l := logged{run: x, stretch: x.stretch(t.To), database: r.database(t.Database),
+	l := logged{run: x, number: t.Number, stretch: x.stretch(t.To), database: r.database(t.Database),
 		committed: t.Status == history.Committed, cut: t.Cut, from: t.From, to: t.To, writes: t.Writes}
 	for _, xid := range t.XIDs {
 		r.byXID[xidKey{x.server.number, xid}] = int32(len(r.logged))

@@ -84,7 +84,8 @@ func settledIn(t tester, info history.Info, log []*history.LoggedTxn, txns []*hi
 	}
 	r := New(history.FirstPast)
 	r.AddRun(info)
-	for _, l := range log {
+	for i, l := range log {
+		l.Number = uint32(i + 1)
 		r.AddLogged(theRun, l)
 	}
 	r.Link()
@@ -519,5 +520,25 @@ func TestADeletionThatOthersHadUndoneIsNotAnothers(t *testing.T) {
 	r := settled(t, log, []*history.Txn{rolledBack(recorded(2, deleted(2, 20))), txn})
 	if r.Complete(txn); len(txn.Stmts) != 2 || txn.Stmts[1].Kind != history.Delete {
 		t.Errorf("%+v, %+v", txn.Stmts, r.Stats())
+	}
+}
+
+// TestTransactionsPastIsotapHaveOneIDInAllParts has a recording analyzed as a whole, and without the log's beginning.
+func TestTransactionsPastIsotapHaveOneIDInAllParts(t *testing.T) {
+	log := []*history.LoggedTxn{committed(20, 120, 130, update(20, 1, 2)), committed(21, 140, 150, update(21, 2, 3))}
+	txns := func() []*history.Txn { return []*history.Txn{recorded(1, saw(20, 2), saw(21, 3))} }
+	_, _, all := settled(t, log, txns()).Past()
+	part := New(history.FirstPast)
+	part.AddRun(aRun())
+	part.AddLogged(theRun, log[1])
+	part.Link()
+	part.AddSession(history.Session{Run: theRun, ID: 1, Database: "shop"})
+	if err := part.Observe(txns()[0]); err != nil {
+		t.Fatal(err)
+	}
+	part.Settle()
+	_, _, some := part.Past()
+	if len(all) != 2 || len(some) != 1 || some[0].ID != all[1].ID || some[0].Session != all[1].Session {
+		t.Errorf("the whole has %v, the part %v", all, some)
 	}
 }

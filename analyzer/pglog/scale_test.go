@@ -118,7 +118,8 @@ func settledScale(b *testing.B, log []*history.LoggedTxn, txns []*history.Txn) *
 		Log: []history.LogStretch{{From: 1, To: 1 << 40}}}
 	r := New(history.FirstPast)
 	r.AddRun(info)
-	for _, l := range log {
+	for i, l := range log {
+		l.Number = uint32(i + 1)
 		r.AddLogged(theRun, l)
 	}
 	r.Link()

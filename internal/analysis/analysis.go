@@ -40,16 +40,21 @@ func Explain(ctx context.Context, dirs []string, x, y history.TxnID, o analyzer.
 // server's log tells of, beside what Analyze returns. All of it is in memory: it is for small recordings.
 func Dependencies(ctx context.Context, dirs []string, o analyzer.Options) (r *analyzer.Result, all []analyzer.Edge,
 	err error) {
-	r, err = analyze(ctx, dirs, o, func(history.Run) bool { return true }, func(a *analyzer.Analyzer) error {
+	r, err = analyze(ctx, dirs, o, func(history.Run) bool { return true }, collectEdges(&all))
+	return r, all, err
+}
+
+// collectEdges returns what adds an analyzer's dependencies to others.
+func collectEdges(to *[]analyzer.Edge) func(*analyzer.Analyzer) error {
+	return func(a *analyzer.Analyzer) error {
 		for e, err := range a.Edges() {
 			if err != nil {
 				return err
 			}
-			all = append(all, e)
+			*to = append(*to, e)
 		}
 		return nil
-	})
-	return r, all, err
+	}
 }
 
 // AnalyzeRun reads one run of a recording and returns what it found in it alone.

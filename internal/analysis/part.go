@@ -27,8 +27,21 @@ type Part struct {
 
 // AnalyzePart returns what is found in a part of the recording that r reads, and closes r. What is not in the part
 // counts as not recorded: it makes no finding, and takes the proof away from none.
-func AnalyzePart(ctx context.Context, r *recorder.Reader, dir string, p Part, o analyzer.Options) (_ *analyzer.Result,
-	err error) {
+func AnalyzePart(ctx context.Context, r *recorder.Reader, dir string, p Part, o analyzer.Options) (*analyzer.Result,
+	error) {
+	return analyzePart(ctx, r, dir, p, o, nil)
+}
+
+// PartDependencies returns what AnalyzePart does, and the dependencies that it rests on.
+func PartDependencies(ctx context.Context, r *recorder.Reader, dir string, p Part, o analyzer.Options) (
+	found *analyzer.Result, all []analyzer.Edge, err error) {
+	found, err = analyzePart(ctx, r, dir, p, o, collectEdges(&all))
+	return found, all, err
+}
+
+// analyzePart analyzes a part. Then asks the analyzer more, while the recording is open; it may be nil.
+func analyzePart(ctx context.Context, r *recorder.Reader, dir string, p Part, o analyzer.Options,
+	then func(*analyzer.Analyzer) error) (_ *analyzer.Result, err error) {
 	part, err := r.Part(p.Part)
 	if err != nil {
 		return nil, fmt.Errorf("analyze a part of %s: %w", dir, err)
@@ -46,7 +59,7 @@ func AnalyzePart(ctx context.Context, r *recorder.Reader, dir string, p Part, o 
 			return nil, fmt.Errorf("analyze a part of %s: %w", dir, err)
 		}
 	}
-	return s.analyze(ctx, o, nil)
+	return s.analyze(ctx, o, then)
 }
 
 // bound describes a run as if no more had been recorded than the part: beside it are gaps, and of the log what proves

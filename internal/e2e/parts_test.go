@@ -15,8 +15,8 @@ import (
 )
 
 // partsOf returns what the analysis of n random parts of a recording tells: of short stretches of time, as if nothing
-// else had been recorded, and first of all of it.
-func partsOf(t *testing.T, dir string, rng *rand.Rand, n int) (found []*analyzer.Finding) {
+// else had been recorded, and first of all of it. Edges are the dependencies in them.
+func partsOf(t *testing.T, dir string, rng *rand.Rand, n int) (found []*analyzer.Finding, edges []analyzer.Edge) {
 	t.Helper()
 	var keys []recorder.TxnKey
 	var ends []int64
@@ -24,7 +24,7 @@ func partsOf(t *testing.T, dir string, rng *rand.Rand, n int) (found []*analyzer
 		keys, ends = append(keys, recorder.TxnKey{ID: x.ID, Session: x.Session}), append(ends, x.End)
 	}
 	if len(ends) == 0 {
-		return nil
+		return nil, nil
 	}
 	const lag = int64(20 * time.Millisecond)
 	first, last := slices.Min(ends), slices.Max(ends)
@@ -45,13 +45,14 @@ func partsOf(t *testing.T, dir string, rng *rand.Rand, n int) (found []*analyzer
 		if err != nil {
 			t.Fatal(err)
 		}
-		result, err := analysis.AnalyzePart(t.Context(), r, dir, p, analyzer.Options{})
+		result, all, err := analysis.PartDependencies(t.Context(), r, dir, p, analyzer.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
+		edges = append(edges, all...)
 		found = append(found, analysis.KnownLater(result)...)
 	}
-	return found
+	return found, edges
 }
 
 func transactions(t *testing.T, dir string) (all []*history.Txn) {
@@ -73,7 +74,7 @@ func transactions(t *testing.T, dir string) (all []*history.Txn) {
 // holdParts holds what is found in parts of the recording against the log.
 func (r *tokenRun) holdParts(dir string) {
 	r.t.Helper()
-	found := partsOf(r.t, dir, rand.New(rand.NewPCG(uint64(len(r.recorded)), 7)), 12)
+	found, _ := partsOf(r.t, dir, rand.New(rand.NewPCG(uint64(len(r.recorded)), 7)), 12)
 	verdicts := make(map[truth.Verdict]int)
 	for _, f := range found {
 		if f.Class == analyzer.Violation || r.serializable && !slices.ContainsFunc(f.Witness, beganAgain) {
@@ -94,7 +95,8 @@ func (m *choosers) holdParts(t *testing.T, recording string) {
 		byID[x.ID] = m.txns[markOf(x)]
 	}
 	anti, gone := 0, 0
-	for _, f := range partsOf(t, recording, rand.New(rand.NewPCG(uint64(len(byID)), 7)), 20) {
+	found, _ := partsOf(t, recording, rand.New(rand.NewPCG(uint64(len(byID)), 7)), 20)
+	for _, f := range found {
 		for i := range f.Witness {
 			e := &f.Witness[i]
 			from, to := byID[e.From.ID], byID[e.To.ID]

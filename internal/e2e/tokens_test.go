@@ -384,7 +384,8 @@ func toldUpTo(x *history.Txn, last *history.Stmt) string {
 	var b strings.Builder
 	for i := range x.Stmts {
 		s := &x.Stmts[i]
-		fmt.Fprintf(&b, "\t%d %q of %q: %s %s, void %t, %v\n", s.Num, s.Shape, s.Args, s.Observation, s.Reason, s.Void, s.Accesses)
+		fmt.Fprintf(&b, "\t%d %q of %q: %s %s, void %t, %d to %d, %v\n", s.Num, s.Shape, s.Args, s.Observation, s.Reason, s.Void,
+			s.Start, s.End, s.Accesses)
 		if s == last {
 			break
 		}

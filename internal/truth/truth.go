@@ -180,6 +180,13 @@ func (l *Log) DeletedBy(t Token) int {
 	return 0
 }
 
+// Met reports whether a statement was shown a row that another one had written, whoever wrote it since.
+func (l *Log) Met(statement, writer int) bool {
+	return slices.ContainsFunc(l.saw[statement], func(c Chain) bool {
+		return slices.ContainsFunc(c, func(t Token) bool { n, _ := t.Statement(); return n == writer })
+	})
+}
+
 // Foreign reports whether what a statement was shown came past isotap, newest of all in some row.
 func (l *Log) Foreign(statement int) bool {
 	return slices.ContainsFunc(l.saw[statement], func(c Chain) bool {

@@ -61,6 +61,9 @@ func TestRowsTellWhichDependenciesAreTrue(t *testing.T) {
 	if got := l.Check(Edge{Kind: RW, From: 30, To: 33}); got != Unknown {
 		t.Errorf("a copy of what was there before all was put in the place of another: what came after that is %s", got)
 	}
+	if !l.Met(15, 12) || !l.Met(15, 13) || l.Met(15, 14) || l.Met(3, 4) {
+		t.Error("what a statement met is not told")
+	}
 	if l.Foreign(3) || !l.Foreign(10) {
 		t.Error("what came past isotap is not told from what was there")
 	}
