@@ -130,15 +130,34 @@ func drawSubqueries(t *rapid.T) string {
 		}
 		return before + inner() + ")"
 	}
-	shown := one("t1.id, t1.b", "t1.*", "t1.a, t1.a", "t1.b", "*", "t1.id + 1, t1.c", "t1.id, EXISTS ("+inner()+")", "COUNT(*)")
+	shown := one("t1.id, t1.b", "t1.*", "t1.a, t1.a", "t1.b", "*", "t1.id + 1, t1.c", "t1.id, EXISTS ("+inner()+")", "COUNT(*)",
+		"t1.id, (SELECT s.v FROM t2 AS s WHERE s.k1 = t1.id ORDER BY "+one("s.v, k1, k2 DESC", "s.v", "k2, k1")+" LIMIT 1) AS picked")
 	from := one("t1", "t1", "t1", "t1 JOIN t2 AS o ON o.k1 = t1.id", "t1, t3 AS o", "t1 LEFT JOIN t3 AS o ON o.x = t1.id")
+	if rapid.IntRange(0, 3).Draw(t, "groups") == 0 {
+		return drawJoinedGroups(t)
+	}
 	order := ""
 	if from == "t1" && !joined { // of sorted joins the flags of columns may differ
 		order = one("", " ORDER BY t1.id", " ORDER BY 1, t1.id", " ORDER BY t1.b DESC, t1.a + 0", " ORDER BY t1.a, t1.id LIMIT 2",
 			" ORDER BY t1.id DESC LIMIT 1, 3")
 	}
-	return "SELECT " + shown + " FROM " + from + " WHERE " + test() + one("", " AND "+test(), " AND t1.id < 14", " OR t1.b = 'one'") + order +
+	return "SELECT " + shown + " FROM " + from + " WHERE " + test() + one("", " AND "+test(), " AND t1.id < 14", " OR t1.b = 'one'", " OR "+test(), " OR "+test()+" OR t1.id = 3") + order +
 		one("", "", "", " FOR UPDATE", " LOCK IN SHARE MODE")
+}
+
+// drawJoinedGroups draws a SELECT that joins a table with groups of another.
+func drawJoinedGroups(t *rapid.T) string {
+	one := func(of ...string) string { return rapid.SampledFrom(of).Draw(t, "part") }
+	groups := one("SELECT k1 AS grp, COUNT(*) AS n FROM t2 GROUP BY k1", "SELECT v AS grp, MAX(f) AS n, k2 FROM t2 WHERE k1 < 12 GROUP BY k2, v",
+		"SELECT x AS grp, SUM(y) AS n FROM t3 GROUP BY x", "SELECT COUNT(*) AS n, MIN(x) AS grp FROM t3 WHERE e = 'p'",
+		"SELECT v AS grp, MIN(k1) AS n, k2 FROM t2 GROUP BY t2.k2, v", "SELECT o.k1 AS grp, MAX(t3.y) AS n FROM t2 AS o JOIN t3 ON t3.x = o.k1 GROUP BY o.k1")
+	on := one("g.grp = t1.id", "g.grp = t1.id", "g.grp = t1.id AND g.n > 1", "g.n > t1.id")
+	shown := one("t1.id, g.n", "*", "g.*, t1.b", "t1.id, g.grp + 0, g.n", "t1.b")
+	where := one("", "", " WHERE t1.id > 1", " WHERE g.n IS NULL", " WHERE t1.b = 'p'", " WHERE EXISTS (SELECT 1 FROM t3 WHERE x = t1.id)")
+	if rapid.Bool().Draw(t, "common") {
+		return "WITH g AS (" + groups + ") SELECT " + shown + " FROM t1 " + one("JOIN g ON ", "LEFT JOIN g ON ") + on + where
+	}
+	return "SELECT " + shown + " FROM t1 " + one("JOIN", "LEFT JOIN") + " (" + groups + ") AS g ON " + on + where
 }
 
 // drawWritesOfSubqueries draws an INSERT ... SELECT, a REPLACE, an UPDATE or a DELETE with subqueries.
@@ -151,7 +170,11 @@ func drawWritesOfSubqueries(t *rapid.T) string {
 	test := one("EXISTS "+inner("1"), "NOT EXISTS "+inner("*"), id+" IN "+inner("k1"), id+" NOT IN "+inner("k1"), "2 < "+inner("COUNT(*)"),
 		id+" > "+inner("MAX(v)"), id+" = "+inner("k1"))
 	value := one("1", inner("COUNT(*)"), inner("MIN(k1)"), "EXISTS "+inner("1"), inner("SUM(v)"), "REPEAT('long', t1.a)")
-	switch kind := rapid.IntRange(0, 4).Draw(t, "kind"); {
+	switch kind := rapid.IntRange(0, 5).Draw(t, "kind"); {
+	case kind == 5:
+		row := one("(c, id, b) VALUES ("+value+", 11, 'q')", "SET b = 'long', a = "+value, "(a, b) VALUES (31, "+value+")",
+			"(a, c) VALUES (ABS("+value+"), "+inner("MAX(v)")+")")
+		return one("INSERT INTO ", "INSERT IGNORE INTO ", "REPLACE INTO ") + "t1 " + strings.NewReplacer("t1.id", "11", "t1.a", "3").Replace(row)
 	case kind > 2:
 		list := one("c = ", "a = ", "b = ") + one(value, "COALESCE("+value+", 7)", "CONCAT("+value+", 'x')") +
 			one("", "", ", a = "+value, ", b = 'q'", ", b = REPEAT('long', 9)", ", c = c + "+value)

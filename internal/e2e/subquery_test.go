@@ -182,6 +182,42 @@ func TestSubqueriesWithinSubqueriesAreObserved(t *testing.T) {
 	holdSubqueries(t, b.txns(), cases)
 }
 
+// TestArmsOrdersAndGroupsAreObserved has several subqueries behind one OR, some with ORDER BY and LIMIT 1, and groups
+// that are joined.
+func TestArmsOrdersAndGroupsAreObserved(t *testing.T) {
+	testdb.Only(t, "others' are not looked into", "mariadb", testdb.MariaDB118.Name, testdb.MySQL.Name)
+	b := newBench(t, nil, append(notes(), "CREATE TABLE part (id INT PRIMARY KEY, n INT, w INT NOT NULL)",
+		"INSERT INTO part VALUES (1, 1, 5), (2, 2, 5), (3, NULL, 6), (4, 2, 7)")...)
+	c, direct := b.conn(b.through), b.conn(b.direct)
+	cases := []subqueryCase{
+		{"SELECT k FROM doc WHERE EXISTS (SELECT 1 FROM part p WHERE p.n = doc.id AND p.w = 5) OR EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id)",
+			"exact, 4 reads"}, // the second is not read where the first holds
+		{"SELECT k FROM doc WHERE id IN (SELECT doc FROM note WHERE note.id < 1) OR k = 7 OR id IN (SELECT p.n FROM part p WHERE p.w > 6)", "exact, 4 reads"},
+		{"SELECT k FROM doc WHERE NOT EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id) OR EXISTS (SELECT 1 FROM part p WHERE p.n = doc.id)",
+			"inexact (subquery), 2 reads"},
+		{"SELECT k, (SELECT n.doc FROM note n WHERE n.doc = doc.id ORDER BY n.doc, n.id DESC LIMIT 1) AS latest FROM doc", "exact, 4 reads"},
+		{"SELECT k FROM doc WHERE (SELECT p.w FROM part p WHERE p.n = doc.id ORDER BY id LIMIT 1) > 4", "exact, 4 reads"},
+		{"SELECT k, (SELECT p.w FROM part p WHERE p.n = 9 ORDER BY id LIMIT 1) FROM doc", "exact, 2 reads"},
+		{"SELECT k, (SELECT p.w FROM part p WHERE p.n = doc.id ORDER BY w LIMIT 1) FROM doc", "inexact (subquery), 2 reads"},
+		{"SELECT k, g.s FROM doc JOIN (SELECT n, SUM(w) AS s FROM part GROUP BY n) g ON g.n = doc.id WHERE doc.id = 2", "exact, 3 reads"},
+		{"SELECT k, g.s FROM doc LEFT JOIN (SELECT n, MAX(w) AS s FROM part WHERE id > 1 GROUP BY n) g ON g.n = doc.id", "exact, 4 reads"},
+		{"SELECT k, g.s FROM doc LEFT JOIN (SELECT w AS grp, COUNT(*) AS s FROM part GROUP BY w) g ON g.grp > doc.id + 5", "exact, 3 reads"},
+		{"WITH g AS (SELECT n, COUNT(*) AS s FROM part GROUP BY n) SELECT doc.id FROM doc JOIN g ON g.n IS NULL AND g.s = doc.id", "exact, 2 reads"},
+		{"SELECT k FROM (SELECT MAX(w) AS m FROM part) g, doc WHERE doc.id < g.m", "exact, 6 reads"},
+		{"SELECT k FROM (SELECT MAX(w) AS m FROM part) g, doc WHERE doc.id > g.m", "inexact (subquery), 0 reads"},
+		{"SELECT k, g.s FROM doc JOIN (SELECT n, SUM(w) AS s FROM part GROUP BY n HAVING s > 1) g ON g.n = doc.id", "inexact (joined aggregate), 2 reads"},
+		{"SELECT doc.id FROM doc LEFT JOIN (SELECT n, SUM(w) AS s FROM part GROUP BY n) g ON g.n = doc.id", "inexact (joined aggregate), 2 reads"},
+		{"SELECT doc.id, g.c FROM doc JOIN (SELECT doc, COUNT(*) AS c FROM note GROUP BY doc) g ON g.doc = doc.id", "inexact (subquery), 67 reads"},
+	}
+	for _, s := range cases {
+		if want, got := answer(t.Context(), direct, s.sql), answer(t.Context(), c, s.sql); got != want {
+			t.Errorf("%s: through the proxy %s, want %s", s.sql, got, want)
+		}
+	}
+	c.Close()
+	holdSubqueries(t, b.txns(), cases)
+}
+
 // TestSubqueriesOfLockingReadsLockNothing has another transaction hold the rows that a locking read's subqueries read,
 // and change them before it reads again.
 func TestSubqueriesOfLockingReadsLockNothing(t *testing.T) {

@@ -28,6 +28,8 @@ func TestSubqueriesOfWritesAreObserved(t *testing.T) {
 		{"INSERT INTO kept SELECT 23, 1 FROM DUAL WHERE NOT EXISTS (SELECT k FROM kept x WHERE x.id = 23) LIMIT 1", "exact, 1 reads"},
 		{"REPLACE INTO kept SELECT 24, (SELECT COUNT(*) FROM note n WHERE n.doc = doc.id) FROM doc WHERE id = 2",
 			"inexact (subquery), 66 reads"},
+		{"INSERT INTO kept VALUES (25, (SELECT SUM(n.doc) FROM note n WHERE n.id < 2))", "inexact (subquery), 1 reads"},
+		{"DELETE FROM kept WHERE id = 25", "exact, 1 reads"},
 		{"DELETE FROM kept WHERE k < (SELECT COUNT(*) FROM note n WHERE n.doc = 7)", "inexact (subquery), 0 reads"},
 		{"DELETE FROM kept WHERE id = 10 + (SELECT MAX(n.doc) FROM note n WHERE n.id < 4)", "inexact (subquery), 1 reads"},
 		{"UPDATE doc SET k = (SELECT MAX(n.id) FROM note n WHERE n.doc = 1) WHERE id = 1", "exact, 2 reads"},
@@ -50,9 +52,18 @@ func TestSubqueriesOfWritesAreObserved(t *testing.T) {
 		{"INSERT INTO kept SELECT 41, 2 WHERE NOT EXISTS (SELECT 1 FROM note n WHERE n.doc = 7)", "exact, 1 reads"},
 		{"INSERT INTO kept SELECT id, k FROM doc WHERE id = 1 AND EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id AND n.id < 4)",
 			"inexact (subquery), 2 reads"},
+		{"INSERT INTO kept VALUES (50, (SELECT SUM(n.doc) FROM note n WHERE n.id < 2))", "exact, 3 reads"},
+		{"INSERT INTO kept (k, id) VALUES (7, 51 + (SELECT n.doc FROM note n WHERE n.id = 4))", "exact, 2 reads"},
+		{"INSERT INTO kept SET id = 52, k = EXISTS (SELECT 1 FROM note n WHERE n.doc < 3)", "exact, 2 reads"},
+		{"INSERT INTO kept SET id = 54, k = (SELECT COUNT(*) FROM note n WHERE n.doc = 9)", "exact, 1 reads"},
+		{"REPLACE INTO kept VALUES (50, (SELECT SUM(n.doc) FROM note n WHERE n.id < 2))", "inexact (REPLACE), 3 reads"},
+		{"INSERT INTO kept VALUES (55, (SELECT SUM(n.doc) FROM note n WHERE n.id < 2)), (56, 1)", "inexact (subquery), 2 reads"},
+		{"INSERT INTO kept VALUES (57, (SELECT COUNT(*) FROM note n WHERE n.doc = 2))", "inexact (subquery), 65 reads"},
+		{"INSERT INTO kept VALUES (50, 1) ON DUPLICATE KEY UPDATE k = (SELECT SUM(n.doc) FROM note n WHERE n.id < 2)",
+			"inexact (subquery), 1 reads"},
 		{"DELETE FROM doc WHERE id = 2 AND EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id)", "exact, 2 reads"},
 		{"DELETE FROM doc WHERE id IN (SELECT n.doc FROM note n WHERE n.id < 40)", "exact, 2 reads"},
-		{"DELETE FROM kept WHERE id NOT IN (SELECT n.doc FROM note n WHERE n.id > 40)", "inexact (subquery), 9 reads"},
+		{"DELETE FROM kept WHERE id NOT IN (SELECT n.doc FROM note n WHERE n.id > 40)", "inexact (subquery), 16 reads"},
 	}
 	var recorded []subqueryCase
 	for _, s := range cases {
@@ -143,5 +154,62 @@ func TestAnUpdateThatWaitsShowsTheSnapshotThatItsSubqueriesRead(t *testing.T) {
 		if a.Op == history.Read && !a.Version.Initial() || a.Subquery != (a.Op == history.Read) {
 			t.Errorf("%+v is not of the snapshot", a)
 		}
+	}
+}
+
+// TestSubqueriesThatFindNoneAreObserved has NOT EXISTS in the conditions of reads and writes, at all levels: the rows
+// that meet it hang on no row that a subquery found.
+func TestSubqueriesThatFindNoneAreObserved(t *testing.T) {
+	testdb.Only(t, "others have other forms", "mariadb", testdb.MariaDB118.Name, testdb.MySQL.Name)
+	cases := []subqueryCase{
+		{"SELECT k FROM doc WHERE NOT EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id AND n.id > 1000)", "exact, 2 reads"},
+		{"SELECT COUNT(*) FROM doc WHERE k > 1 AND NOT (EXISTS (SELECT 1 FROM note n LEFT JOIN kept ON kept.id = n.id WHERE n.doc = doc.id + 1 LIMIT 1))",
+			"exact, 1 reads"},
+		{"UPDATE doc SET k = k + 1 WHERE NOT EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id + 1)", "exact, 1 reads"},
+		{"DELETE FROM kept WHERE NOT EXISTS (SELECT 1 FROM note n WHERE n.doc = kept.id)", "exact, 1 reads"},
+		{"INSERT INTO kept SELECT 80, 1 FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM kept x WHERE x.id = 80) LIMIT 1", "exact, 1 reads"},
+		{"INSERT INTO kept SELECT 80, 1 FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM kept x WHERE x.id = 80) LIMIT 1",
+			"inexact (subquery), 0 reads"},
+		{"INSERT INTO kept (id, k) SELECT * FROM (SELECT 81 AS a, 2 AS b) AS tmp WHERE NOT EXISTS (SELECT id FROM kept WHERE id = 81) LIMIT 1",
+			"exact, 1 reads"},
+		{"INSERT INTO kept SELECT id + 90, k FROM doc WHERE NOT EXISTS (SELECT 1 FROM note y WHERE y.doc = doc.id + 90)", "exact, 4 reads"},
+		{"INSERT INTO kept SELECT id + 90, k FROM doc WHERE NOT EXISTS (SELECT 1 FROM note y WHERE y.doc = doc.id)", "exact, 0 reads"},
+		{"SELECT k FROM doc WHERE id = 9 AND NOT EXISTS (SELECT 1 FROM note n WHERE n.id = 700)", "inexact (subquery), 0 reads"},
+	}
+	for _, level := range []string{"READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"} {
+		b := newBench(t, nil, append(notes(), "CREATE TABLE kept (id INT PRIMARY KEY, k INT)", "INSERT INTO kept VALUES (2, 1), (70, 1)")...)
+		c := b.conn(b.through)
+		b.exec(c, "SET SESSION TRANSACTION ISOLATION LEVEL "+level)
+		for _, s := range cases {
+			b.exec(c, s.sql)
+		}
+		c.Close()
+		t.Run(level, func(t *testing.T) { holdSubqueries(t, b.txns(), cases) })
+	}
+}
+
+// TestSubqueriesOfWritesAreObservedWhereMySQLLocksThem has them at levels at which the server locks what they read.
+func TestSubqueriesOfWritesAreObservedWhereMySQLLocksThem(t *testing.T) {
+	testdb.Only(t, "others have other forms", testdb.MySQL.Name)
+	cases := []subqueryCase{
+		{"INSERT INTO kept VALUES (50, (SELECT SUM(n.doc) FROM note n WHERE n.id < 2))", "exact, 3 reads"},
+		{"INSERT INTO kept (k, id) VALUES (7, 51 + (SELECT n.doc FROM note n WHERE n.id = 4))", "exact, 2 reads"},
+		{"INSERT INTO kept SELECT 40, (SELECT COUNT(*) FROM note n WHERE n.doc = 9)", "exact, 1 reads"},
+		{"REPLACE INTO kept SELECT id, (SELECT COUNT(*) FROM note n WHERE n.id IN (1, 7) AND n.doc = 2) FROM doc", "exact, 6 reads"},
+		{"UPDATE doc SET k = (SELECT SUM(n.id) FROM note n WHERE n.doc = doc.id) WHERE id = 1", "exact, 2 reads"},
+		{"UPDATE doc SET k = k + 1 WHERE id = 2 AND 3 > (SELECT COUNT(*) FROM note n WHERE n.doc = 1)", "exact, 2 reads"},
+		{"UPDATE doc SET k = (SELECT COUNT(*) FROM note n WHERE n.doc = doc.id + 5)", "inexact (subquery), 2 reads"},
+		{"INSERT INTO kept SET id = 58, k = EXISTS (SELECT 1 FROM note n WHERE n.doc < 3)", "inexact (subquery), 1 reads"},
+		{"INSERT INTO kept SET id = 57, k = (SELECT COUNT(*) FROM note n WHERE n.doc = 2)", "inexact (subquery), 65 reads"},
+	}
+	for _, level := range []string{"REPEATABLE READ", "SERIALIZABLE"} {
+		b := newBench(t, nil, append(notes(), "CREATE TABLE kept (id INT PRIMARY KEY, k INT)")...)
+		c := b.conn(b.through)
+		b.exec(c, "SET SESSION TRANSACTION ISOLATION LEVEL "+level)
+		for _, s := range cases {
+			b.exec(c, s.sql)
+		}
+		c.Close()
+		t.Run(level, func(t *testing.T) { holdSubqueries(t, b.txns(), cases) })
 	}
 }

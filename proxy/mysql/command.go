@@ -236,8 +236,8 @@ func (s *Session) writesRead() sqlmysql.WriteReads {
 		return sqlmysql.NotAgain
 	}
 	reads := s.txn.writesRead(s.settings.level)
-	if s.settings.logsStatements && (reads == sqlmysql.ReadLocked || s.dialect == sqlmysql.MariaDB) {
-		return sqlmysql.NotAgain // of LIMIT and SYSDATE() the server warns
+	if s.settings.logsStatements && s.dialect == sqlmysql.MariaDB {
+		return sqlmysql.NotAgain // of LIMIT and SYSDATE() the server warns; MySQL's copies have them at READ COMMITTED alone
 	}
 	return reads
 }
@@ -247,7 +247,7 @@ func (s *Session) writesRead() sqlmysql.WriteReads {
 func (s *Session) withholds(o *pendingStatement) history.Reason {
 	up := &o.plan.Upstream
 	reads := s.writesRead()
-	may := reads == sqlmysql.ReadSnapshot && o.plan.Kind != history.Delete || up.SameLocks && reads == sqlmysql.ReadLocked
+	may := reads == sqlmysql.ReadSnapshot && !up.LocksReads || up.SameLocks && reads == sqlmysql.ReadLocked
 	if o.rewritten && up.Shows && (!may || s.cfg.Planner.AreSubqueriesTooLarge(o.plan.Shape)) {
 		return history.ReasonSubquery
 	}

@@ -56,7 +56,7 @@ func (o *pendingStatement) mayHaveEntries() bool {
 	case !o.rewritten || !o.plan.Writes.Captured:
 		return false
 	case o.plan.Writes.Inserts > 0:
-		return !o.allInserted()
+		return len(o.plan.Writes.Beside) > 0 || !o.allInserted()
 	case o.plan.Writes.Inserts == sqlmysql.CountUnknown:
 		return o.affected > 0 || o.records > 0
 	case o.plan.Kind == history.Update && o.counted:

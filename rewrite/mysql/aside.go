@@ -57,28 +57,9 @@ func (pl *planner) readsAside(s *source) bool {
 
 // aside adds the columns that show what a query of tables reads by its FROM clause and condition.
 func (pl *planner) aside(n *ast.SelectStmt, all *[]*besides) bool {
-	if n.Kind != ast.SelectStmtKindSelect || n.From == nil || n.With != nil || n.LockInfo != nil || n.TableHints != nil ||
-		n.Limit != nil || len(n.WindowSpecs) > 0 || merges(n.From.TableRefs) || !innerJoins(n.From.TableRefs) {
-		return false
-	}
-	if u := inspectWrite(n); u.subquery || u.function || u.window {
-		return false
-	}
-	srcs := flatten(n.From.TableRefs)
-	if !pl.baseSources(srcs) {
-		return false
-	}
-	verb := pl.armVerb(n)
-	if verb < 0 {
-		return false
-	}
-	end := verb
-	for end <= pl.st.last() && pl.st.Tokens[end].Depth >= pl.st.Tokens[verb].Depth {
-		end++
-	}
-	read, ok := pl.clausesIn(n, verb, end)
+	srcs, read, ok := pl.readBy(n)
 	limit, err := pl.session.arrayLimit()
-	if !ok || err != nil || !pl.harmless(n, srcs) {
+	if !ok || err != nil {
 		return false
 	}
 	if limit == 0 || limit > maxAside {
@@ -88,4 +69,30 @@ func (pl *planner) aside(n *ast.SelectStmt, all *[]*besides) bool {
 		*all = append(*all, &besides{of: s, query: read.pieces(), whole: true, limit: limit})
 	}
 	return true
+}
+
+// readBy returns the tables of a query without a LIMIT, and the text by which it reads them, if another copy of that
+// may be run.
+func (pl *planner) readBy(n *ast.SelectStmt) (srcs sources, read clauses, ok bool) {
+	if n.Kind != ast.SelectStmtKindSelect || n.From == nil || n.With != nil || n.LockInfo != nil || n.TableHints != nil ||
+		n.Limit != nil || len(n.WindowSpecs) > 0 || merges(n.From.TableRefs) || !innerJoins(n.From.TableRefs) {
+		return nil, read, false
+	}
+	if u := inspectWrite(n); u.subquery || u.function || u.window {
+		return nil, read, false
+	}
+	srcs = flatten(n.From.TableRefs)
+	if !pl.baseSources(srcs) {
+		return nil, read, false
+	}
+	verb := pl.armVerb(n)
+	if verb < 0 {
+		return nil, read, false
+	}
+	end := verb
+	for end <= pl.st.last() && pl.st.Tokens[end].Depth >= pl.st.Tokens[verb].Depth {
+		end++
+	}
+	read, ok = pl.clausesIn(n, verb, end)
+	return srcs, read, ok && pl.harmless(n, srcs)
 }

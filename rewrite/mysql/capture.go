@@ -20,6 +20,7 @@ import (
 //	@isotap_o  the stored values of the row being updated, before its update
 //	@isotap_s  ~ when the row being updated stays as it was
 //	@isotap_w  the tag of the last statement that showed what its subqueries read that hang on no row
+//	@isotap_g  how many rows of a subquery were looked at
 //	@isotap_i  images, up to firstLevel bytes; @isotap_j and @isotap_k are for them what @isotap_b and @isotap_l
 //	           are for entries
 //	@isotap_c  the tag of the last INSERT that numbered its rows, a colon, and the last number
@@ -31,7 +32,8 @@ const firstLevel = 8 << 10
 // CaptureInit is the statement that prepares a session for statements whose plan says Capture. Run it
 // before the first of them, and after whatever resets the session's variables.
 const CaptureInit = "SET @isotap = _binary'', @isotap_b = _binary'', @isotap_l = _binary'0', " +
-	"@isotap_n = _binary'0', @isotap_o = _binary'', @isotap_s = _binary'', @isotap_c = _binary'', @isotap_w = _binary''"
+	"@isotap_n = _binary'0', @isotap_o = _binary'', @isotap_s = _binary'', @isotap_c = _binary'', @isotap_w = _binary'', " +
+	"@isotap_g = _binary'0'"
 
 // CaptureRead is the statement that reads what was collected, and empties the variables. Its result is
 // one row of one column, for [ParseCapture].

@@ -22,7 +22,8 @@ func (pl *planner) deleteRows(n *ast.DeleteStmt) error {
 		return err
 	}
 	use := inspectWrite(n)
-	if use.subquery && !t.DeleteTrigger && !t.CascadesDelete && pl.lookIntoDelete(n) {
+	if use.subquery && (pl.readsNone(n, n.Where, pl.tablesOf(n.TableRefs)) ||
+		!t.DeleteTrigger && !t.CascadesDelete && pl.lookIntoDelete(n)) {
 		use.subquery = false
 	}
 	if err := pl.identifyDeleted(n, t); err != nil {

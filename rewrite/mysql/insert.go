@@ -57,7 +57,7 @@ func (pl *planner) downgradeInsert(n *ast.InsertStmt, t *Table) {
 		pl.downgrade(history.ReasonTrigger)
 	}
 	use := inspectWrite(n)
-	use.subquery = use.subquery && len(pl.besides) == 0
+	use.subquery = use.subquery && len(pl.besides) == 0 && !pl.none
 	pl.downgradeBy(use)
 	pl.downgradeByReturning()
 }
@@ -92,7 +92,7 @@ func (pl *planner) insertSet(n *ast.InsertStmt, t *Table) error {
 	}
 	pos, gap := pl.after(end - 1)
 	pl.insertAt(pos, slices.Concat([]Piece{text(", " + rewrite.RowIDColumn + " = "), {Hole: RowIDHole},
-		text(", " + rewrite.WListColumn + " = ")}, pl.imageInsert(n, t), []Piece{text(gap)})...)
+		text(", " + rewrite.WListColumn + " = ")}, pl.firstVersion(n, t), []Piece{text(gap)})...)
 	pl.plan.Writes.Inserts = 1
 	return nil
 }
@@ -123,7 +123,19 @@ func (pl *planner) insertValues(n *ast.InsertStmt, t *Table) error {
 	if !pl.extendList(at.columns) {
 		pl.insertAt(at.columns, text(columnList(columns, values, at.list)))
 	}
-	return pl.insertRows(at.rows, n.Lists, pl.imageInsert(n, t))
+	return pl.insertRows(at.rows, n.Lists, pl.firstVersion(n, t))
+}
+
+// firstVersion returns the pieces of a list's last value, the tag: they collect what the row's subqueries read, and
+// images.
+func (pl *planner) firstVersion(n *ast.InsertStmt, t *Table) []Piece {
+	tag := pl.imageInsert(n, t)
+	if !inspectWrite(n).subquery || !pl.lookIntoValues(n, t) {
+		return tag
+	}
+	pl.plan.Writes.Captured = true
+	return slices.Concat([]Piece{text("CONCAT(")}, pl.collectingBesides(pl.besides), []Piece{text(", ")}, tag,
+		[]Piece{text(")")})
 }
 
 // columnList returns what is put into the column list before its closing parenthesis or, when the
@@ -245,8 +257,9 @@ func (pl *planner) insertSelect(n *ast.InsertStmt, t *Table) error {
 	if err != nil {
 		return err
 	}
-	use.subquery = inspectWrite(n).subquery
-	shows := use.subquery && pl.lookIntoInsert(n, sel, t)
+	pl.none = pl.readsNone(n, sel.Where, pl.tablesOf(sel.From))
+	use.subquery = inspectWrite(n).subquery && !pl.none
+	shows := use.subquery && (pl.lookForNone(n, sel) || pl.lookIntoInsert(n, sel, t))
 	reads, err := pl.sourceEntries(n, sel, t)
 	if err != nil {
 		return err
@@ -315,7 +328,7 @@ func (pl *planner) sourceEntries(n *ast.InsertStmt, sel *ast.SelectStmt, t *Tabl
 	limit := pl.session.maxPacket() / 4
 	var pieces []Piece
 	for _, s := range srcs {
-		if !s.reason.IsZero() {
+		if !s.reason.IsZero() && !readsNothing(s.node.Source) {
 			pl.downgrade(s.reason)
 		}
 		if s.table == nil || covered {
@@ -354,6 +367,16 @@ func (pl *planner) resolveBase(srcs sources) error {
 		}
 	}
 	return nil
+}
+
+// readsNothing reports whether a query in a FROM clause is one row of values.
+func readsNothing(query ast.ResultSetNode) bool {
+	n, ok := query.(*ast.SelectStmt)
+	if !ok || n.Kind != ast.SelectStmtKindSelect || n.From != nil || n.With != nil {
+		return false
+	}
+	use := inspectWrite(n)
+	return !use.subquery && !use.function
 }
 
 // numberedRowID returns an expression for the id of a row that is the same as RowIDHole's: tag, colon and a

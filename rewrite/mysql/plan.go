@@ -82,6 +82,9 @@ type Upstream struct {
 	// Shows says that Pieces have a ShownHole: they read again what a write's subqueries read, at the levels that
 	// Session.WriteReads names. SameLocks says that this locks no more than the client's text does.
 	Shows, SameLocks bool
+	// LocksReads says that the write locks what its subqueries read at every level. At READ COMMITTED not what they do
+	// not find, so that another evaluation may find more.
+	LocksReads bool
 	// Deprecated is how many assignments to variables Pieces add to the text's expressions: MySQL warns of each of them
 	// (1287) when it reads the statement.
 	Deprecated int
@@ -430,6 +433,8 @@ type planner struct {
 	besides []*besides
 	// parameters are those of the client's that they repeat.
 	parameters []Copy
+	// none says that the subqueries of an INSERT found no row for any that it reads.
+	none bool
 
 	read    bool // trees and failure are set
 	trees   []ast.StmtNode

@@ -436,7 +436,7 @@ func (pl *planner) downgradeBlock(b *block, use *usage) {
 			pl.downgrade(s.reason)
 		}
 	}
-	if use.subquery && !pl.lookInto(b) {
+	if use.subquery && !pl.readsNone(n, n.Where, b.srcs) && !pl.lookInto(b) {
 		pl.downgrade(history.ReasonSubquery)
 	}
 	if use.function {
@@ -621,7 +621,7 @@ func (pl *planner) block(n *ast.SelectStmt) (*block, *usage, error) {
 	switch {
 	case use.window && b.grouped && pl.session.Dialect == MariaDB:
 		return nil, nil, refusal(history.ReasonWindowFunction) // beside JSON_ARRAYAGG, ORDER BY is not obeyed
-	case b.grouped && pl.session.Dialect == MySQL && changesTypes(n):
+	case b.grouped && pl.session.Dialect == MySQL && changesTypes(n) && !pl.nesting.joined:
 		return nil, nil, refusal(history.ReasonAggregate)
 	case use.outward && !b.grouped, b.grouped && n.Having != nil && n.Limit != nil:
 		// Whether there is one row or many is not certain.
@@ -637,14 +637,15 @@ func (pl *planner) block(n *ast.SelectStmt) (*block, *usage, error) {
 	if err := pl.resolve(b.srcs); err != nil {
 		return nil, nil, err
 	}
+	pl.lookIntoGroups(b)
 	if behind := pl.lookBehind(b); !b.srcs.observable() && !behind && len(pl.besides) == 0 {
 		return b, use, nil
 	}
 	if pl.mayWarn(n, b.srcs) {
 		return nil, nil, refusal(history.ReasonWarnings)
 	}
-	if pl.session.Dialect == MariaDB && pl.changesPlannedTypes(n, b.srcs) ||
-		pl.session.Dialect == MySQL && groupsByBits(n, b.srcs) {
+	if !pl.nesting.joined && (pl.session.Dialect == MariaDB && pl.changesPlannedTypes(n, b.srcs) ||
+		pl.session.Dialect == MySQL && groupsByBits(n, b.srcs)) {
 		return nil, nil, refusal(history.ReasonAggregate)
 	}
 	var err error

@@ -51,6 +51,10 @@ type besides struct {
 	first bool
 	// gated says that a ShownHole decides whether it shows anything.
 	gated bool
+	// gathers says that it collects its rows one by one; see gathering.
+	gathers bool
+	// none says that it has read nothing where there is a row.
+	none bool
 }
 
 // A link is a subquery where it stands. Matched says that a row is left out unless the subquery finds one that is equal
@@ -90,14 +94,14 @@ func (pl *planner) lookInto(b *block) bool {
 	if len(links) > 0 && b.grouped {
 		return false
 	}
+	var arms []alternative
 	shown := len(links)
-	var decided []Piece
 	if n.Where != nil && !conjuncts(n.Where, &links) {
-		only, ok := pl.alternative(n, b)
-		if !ok {
+		var ok bool
+		if arms, ok = pl.alternatives(n, b); !ok {
 			return false
 		}
-		links, decided = append(links[:shown], only.link), only.decided
+		links = links[:shown]
 	}
 	var found []*besides
 	for i := range links {
@@ -105,17 +109,11 @@ func (pl *planner) lookInto(b *block) bool {
 		if !ok {
 			return false
 		}
-		if decided != nil && i == shown {
-			for _, c := range columns {
-				if c.whole {
-					return false // whether it ran for a row that is left out is not known
-				}
-				c.decided = decided
-			}
-		}
 		found = append(found, columns...)
 	}
-	if len(pl.besides)+len(found) > maxBesideColumns {
+	decided, ok := pl.lookIntoArms(arms, b, false)
+	found = append(found, decided...)
+	if !ok || len(pl.besides)+len(found) > maxBesideColumns {
 		return false
 	}
 	pl.besides, pl.literal = append(pl.besides, found...), true // the copies hold literals
@@ -259,44 +257,111 @@ type alternative struct {
 	decided []Piece
 }
 
-// alternative finds the only subquery of a condition of ANDs, ORs and NOTs, EXISTS or IN. A row hangs on it unless the
-// condition is true with NULL in the subquery's place: then it is true whatever that finds.
-func (pl *planner) alternative(n *ast.SelectStmt, b *block) (found alternative, ok bool) {
+// alternatives finds the subqueries of a query's condition, EXISTS or IN, on which a row need not hang.
+func (pl *planner) alternatives(n *ast.SelectStmt, b *block) ([]alternative, bool) {
 	if b.grouped || n != pl.alone || !pl.st.is(0, "SELECT") || len(b.srcs) == 0 {
-		return found, false
+		return nil, false
 	}
 	at, ok := pl.clauseSpans(n, 0, pl.st.last()+1)
 	if !ok || at.where < 0 {
-		return found, false
+		return nil, false
 	}
-	return pl.alternativeIn(n.Where, span{at.where + 1, at.end}, b)
+	return pl.alternativesIn(n.Where, span{at.where + 1, at.end}, b)
 }
 
-// alternativeIn finds it in a condition, which has these tokens.
-func (pl *planner) alternativeIn(where ast.ExprNode, at span, b *block) (found alternative, ok bool) {
-	var only []link
+// alternativesIn finds the subqueries of a condition of ANDs, ORs and NOTs, which has these tokens: one, or several
+// that are arms of one OR. A row does not hang on one if the condition is true with NULL in its place and in those
+// behind it: it is then true whatever they find. The server evaluates arms in the order of the text.
+func (pl *planner) alternativesIn(where ast.ExprNode, at span, b *block) (found []alternative, ok bool) {
+	var links []link
 	l := listener{srcs: b.srcs, bodies: pl.nesting.bodies}
-	if !pl.logic(where, &l, &only) || len(only) != 1 || only[0].query == nil {
-		return found, false
+	if !pl.logic(where, &l, &links) || len(links) == 0 || len(links) > 1 && !armsOfOne(where, len(links)) {
+		return nil, false
 	}
-	verb := pl.verbOf(only[0].query)
+	places := make([]span, len(links))
+	for i := range links {
+		if places[i], ok = pl.placeOf(&links[i], at); !ok {
+			return nil, false
+		}
+	}
+	for i := range links {
+		found = append(found, alternative{links[i], pl.nulled(at, places[i:])})
+	}
+	return found, true
+}
+
+// placeOf returns the tokens of a subquery within those of a condition: from EXISTS on, or its parentheses.
+func (pl *planner) placeOf(of *link, within span) (at span, ok bool) {
+	if of.query == nil {
+		return at, false
+	}
+	verb := pl.verbOf(of.query)
 	if verb < 1 {
-		return found, false
+		return at, false
 	}
-	from, to := verb-1, pl.st.group(verb-1)+1
-	if only[0].exists {
-		from--
+	at = span{verb - 1, pl.st.group(verb-1) + 1}
+	if of.exists {
+		at.from--
 	}
-	if from < at.from || to > at.to || only[0].exists && !pl.st.is(from, "EXISTS") {
-		return found, false
+	return at, at.from >= within.from && at.to <= within.to && (!of.exists || pl.st.is(at.from, "EXISTS"))
+}
+
+// nulled returns the text of a condition with NULL in the place of some of its tokens.
+func (pl *planner) nulled(at span, places []span) (pieces []Piece) {
+	pos := at.from
+	for _, p := range places {
+		if p.from > pos {
+			pieces = append(append(pieces, pl.copied(pos, p.from)...), text(" "))
+		}
+		pieces = append(pieces, text("(NULL)"))
+		if pos = p.to; pos < at.to {
+			pieces = append(pieces, text(" "))
+		}
 	}
-	found.link = only[0]
-	if from > at.from {
-		found.decided = append(pl.copied(at.from, from), text(" "))
+	if pos < at.to {
+		pieces = append(pieces, pl.copied(pos, at.to)...)
 	}
-	found.decided = append(found.decided, text("(NULL)"))
-	if to < at.to {
-		found.decided = append(append(found.decided, text(" ")), pl.copied(to, at.to)...)
+	return pieces
+}
+
+// armsOfOne reports whether so many subqueries of a condition are arms of one OR: EXISTS and IN, none behind NOT.
+func armsOfOne(where ast.ExprNode, subqueries int) bool {
+	return slices.ContainsFunc(parts(where, nil), func(part ast.ExprNode) bool {
+		count := 0
+		return countArms(part, &count) && count == subqueries
+	})
+}
+
+// countArms counts the subqueries that are arms of ORs. It reports whether there are no others.
+func countArms(e ast.ExprNode, count *int) bool {
+	switch e := e.(type) {
+	case *ast.ParenthesesExpr:
+		return countArms(e.Expr, count)
+	case *ast.BinaryOperationExpr:
+		if e.Op == opcode.LogicOr {
+			return countArms(e.L, count) && countArms(e.R, count)
+		}
+	}
+	if at, ok := existence(e); ok && at.matched {
+		*count++
+		return true
+	}
+	return !hasSubquery(e)
+}
+
+// lookIntoArms returns the columns that show what subqueries read on which a row need not hang.
+func (pl *planner) lookIntoArms(arms []alternative, b *block, locks bool) (found []*besides, ok bool) {
+	for i := range arms {
+		columns, ok := pl.lookFrom(&arms[i].link, b, locks)
+		if !ok {
+			return nil, false
+		}
+		for _, c := range columns {
+			if c.decided = arms[i].decided; c.whole {
+				return nil, false // whether it ran for a row that is left out is not known
+			}
+		}
+		found = append(found, columns...)
 	}
 	return found, true
 }
@@ -366,9 +431,17 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 	if b.grouped && !whole {
 		return nil, false
 	}
+	read := query.pieces()
+	if at.picksOne() {
+		order, ok := pl.keyOrder(n, srcs)
+		if !ok {
+			return nil, false
+		}
+		read = append(read, text(order))
+	}
 	var found []*besides
 	for _, s := range srcs {
-		found = append(found, &besides{of: s, node: n, equal: equal, query: query.pieces(), whole: whole})
+		found = append(found, &besides{of: s, node: n, equal: equal, query: read, whole: whole, first: at.picksOne()})
 	}
 	inner, ok := pl.lookWithin(n, within, srcs, query, b, whole)
 	return append(found, inner...), ok
@@ -378,8 +451,8 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 func plainQuery(at *link) bool {
 	n := at.query
 	return n.Kind == ast.SelectStmtKindSelect && n.From != nil && n.With == nil && n.LockInfo == nil && n.TableHints == nil &&
-		n.SelectIntoOpt == nil && (n.Limit == nil || at.exists && plainLimit(n.Limit)) && !merges(n.From.TableRefs) &&
-		!hasSubquery(n.Fields) && innerJoins(n.From.TableRefs)
+		n.SelectIntoOpt == nil && (n.Limit == nil || at.exists && plainLimit(n.Limit) || at.picksOne()) &&
+		!merges(n.From.TableRefs) && !hasSubquery(n.Fields) && innerJoins(n.From.TableRefs)
 }
 
 // baseSources finds the tables of a FROM clause. It reports whether there is nothing else, under names of their own.

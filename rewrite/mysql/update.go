@@ -39,7 +39,9 @@ func (pl *planner) update(n *ast.UpdateStmt) error {
 	}
 	pl.imageUpdate(c, n.List, t)
 	use := inspectWrite(n)
-	if use.subquery && !cascadesFrom(n.List, t) && pl.lookIntoUpdate(n, t) {
+	if use.subquery && pl.readsNone(n, n.Where, pl.tablesOf(n.TableRefs)) {
+		use.subquery = false
+	} else if use.subquery && !cascadesFrom(n.List, t) && pl.lookIntoUpdate(n, t) {
 		c.beside, use.subquery = pl.collectingBesides(pl.besides), false
 	}
 	if err := pl.assign(c, set, end); err != nil {
@@ -120,7 +122,9 @@ func (pl *planner) updateTiDB(n *ast.UpdateStmt) error {
 	pl.insertAt(pos, slices.Concat([]Piece{text(", ")}, c.tagUnless(same[0]), []Piece{text(gap)})...)
 	pl.plan.Writes.Captured, pl.plan.Writes.Retried = true, true
 	pl.cascades(n.List, t)
-	pl.downgradeBy(inspectWrite(n))
+	use := inspectWrite(n)
+	use.subquery = use.subquery && !pl.readsNone(n, n.Where, pl.tablesOf(n.TableRefs))
+	pl.downgradeBy(use)
 	return nil
 }
 

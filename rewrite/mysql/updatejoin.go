@@ -165,7 +165,9 @@ func (pl *planner) updateJoined(n *ast.UpdateStmt, what history.Reason) error {
 	} else if len(targets) < len(srcs) {
 		pl.downgrade(history.ReasonJoinedUpdate) // what it reads of the others is not observed
 	}
-	pl.downgradeBy(inspectWrite(n))
+	use := inspectWrite(n)
+	use.subquery = use.subquery && !pl.readsNone(n, n.Where, srcs)
+	pl.downgradeBy(use)
 	return nil
 }
 

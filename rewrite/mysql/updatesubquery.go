@@ -19,8 +19,8 @@ import (
 func (pl *planner) lookIntoUpdate(n *ast.UpdateStmt, t *Table) bool {
 	locks := pl.session.WriteReads == ReadLocked
 	srcs := flatten(n.TableRefs.TableRefs)
-	if pl.session.WriteReads == NotAgain || pl.session.Dialect == TiDB || locks && pl.session.Dialect != MariaDB ||
-		!pl.copiesInWrites() || n.Order != nil && hasSubquery(n.Order) || !pl.baseSources(srcs) {
+	if pl.session.WriteReads == NotAgain || pl.session.Dialect == TiDB || !pl.copiesInWrites() ||
+		n.Order != nil && hasSubquery(n.Order) || !pl.baseSources(srcs) {
 		return false
 	}
 	changed, ok := changedColumns(n.List), !pl.computesBehind(t, false, nil)
@@ -35,7 +35,8 @@ func (pl *planner) lookIntoUpdate(n *ast.UpdateStmt, t *Table) bool {
 		ok = ok && !namesAny(c.node, found, changed) && (c.equal == nil || !namesAny(c.equal, nil, changed))
 	}
 	l := outsideOf(found, b)
-	return pl.keepBesides(found, ok && fine && (pl.updatesOneRow(n, srcs[0]) || l.allFit(n.List, t) && l.silent(n.Where)), t)
+	few := pl.updatesOneRow(n, srcs[0]) || bounded(found) && l.allFit(n.List, t) && l.silent(n.Where)
+	return pl.keepBesides(found, ok && fine && few, t)
 }
 
 // changedColumns returns the names of the columns that an UPDATE changes.

@@ -8,6 +8,7 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/ast"
 	"github.com/pingcap/tidb/pkg/parser/opcode"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -25,15 +26,41 @@ func (pl *planner) lookIntoDelete(n *ast.DeleteStmt) bool {
 		return false
 	}
 	found, ok := pl.lookIntoCondition(n.Where, &block{srcs: srcs, dialect: MariaDB}, true)
-	return pl.keepBesides(found, ok, srcs[0].table)
+	pl.plan.Upstream.LocksReads = pl.keepBesides(found, ok, srcs[0].table)
+	return pl.plan.Upstream.LocksReads
+}
+
+// lookIntoValues finds what shows what the subqueries of an INSERT's only row of values read. It reports whether that
+// is so for all of them. The server locks what these read at every level. At READ COMMITTED a copy could read what was
+// committed meanwhile.
+func (pl *planner) lookIntoValues(n *ast.InsertStmt, t *Table) bool {
+	if pl.session.WriteReads != ReadLocked || pl.session.Dialect == TiDB || !pl.copiesInWrites() || len(n.Lists) != 1 ||
+		n.IgnoreErr || len(n.OnDuplicate) > 0 || !pl.beyond.returning.empty() || t.InsertTrigger ||
+		pl.computesBehind(t, true, insertedColumns(n, t)) || pl.collectable(t) != nil {
+		return false
+	}
+	var values []*ast.Assignment
+	for _, e := range n.Lists[0] {
+		values = append(values, &ast.Assignment{Expr: e})
+	}
+	found, ok := pl.lookIntoAssignments(values, &block{dialect: pl.session.Dialect}, nil, true)
+	name, err := onlyTable(n.Table, history.ReasonUnparsable)
+	if err != nil {
+		return false
+	}
+	row := sources{{name: name.Name.O, table: t}}
+	for _, c := range found {
+		ok = ok && c.whole && !refersTo(c.node, sources{c.of}, row) // the row's own columns have no values yet
+	}
+	pl.plan.Upstream.LocksReads = pl.keepBesides(found, ok, t)
+	return pl.plan.Upstream.LocksReads
 }
 
 // lookIntoInsert finds what shows what the subqueries of the query of an INSERT read, in its condition and its select
 // list. It reports whether that is so for all of them.
 func (pl *planner) lookIntoInsert(n *ast.InsertStmt, sel *ast.SelectStmt, t *Table) bool {
 	locks := pl.session.WriteReads == ReadLocked
-	if pl.session.WriteReads == NotAgain || pl.session.Dialect == TiDB || locks && pl.session.Dialect != MariaDB ||
-		!pl.copiesInWrites() ||
+	if pl.session.WriteReads == NotAgain || pl.session.Dialect == TiDB || !pl.copiesInWrites() ||
 		len(n.OnDuplicate) > 0 || !pl.beyond.returning.empty() || sel.LockInfo != nil || sel.TableHints != nil ||
 		sel.Limit != nil && (sel.From != nil || !plainLimit(sel.Limit)) || sel.OrderBy != nil || sel.Having != nil {
 		return false
@@ -59,11 +86,16 @@ func (pl *planner) lookIntoInsert(n *ast.InsertStmt, sel *ast.SelectStmt, t *Tab
 			found = append(found, columns...)
 		}
 	}
-	ok = ok && !pl.computesBehind(t, true, insertedColumns(n, t))
+	ok = ok && !pl.computesBehind(t, true, insertedColumns(n, t)) && bounded(found)
 	if sel.From == nil {
 		return pl.keepBesides(found, ok, nil) // all is read before the only row is written, and shown behind its values
 	}
 	return pl.keepBesides(found, ok && pl.allInsertedFit(n, sel, t, b, found), t)
+}
+
+// bounded reports whether columns that no time bounds are computed once.
+func bounded(found []*besides) bool {
+	return !slices.ContainsFunc(found, func(c *besides) bool { return c.gathers && !c.whole })
 }
 
 // keepBesides has the plan show what subqueries read, if that was found for all of them and they do not read the table
@@ -96,27 +128,21 @@ func (pl *planner) lookIntoCondition(where ast.ExprNode, b *block, locks bool) (
 		return nil, true
 	}
 	var links []link
-	var decided []Piece
 	if !conjuncts(where, &links) {
 		at, ok := pl.conditionSpan()
 		if !ok {
 			return nil, false
 		}
-		only, ok := pl.alternativeIn(where, at, b)
-		if !ok {
+		arms, ok := pl.alternativesIn(where, at, b)
+		if !ok || locks && len(arms) > 1 {
 			return nil, false
 		}
-		links, decided = []link{only.link}, only.decided
+		return pl.lookIntoArms(arms, b, locks)
 	}
 	for i := range links {
 		columns, ok := pl.lookFrom(&links[i], b, locks)
 		if !ok {
 			return nil, false
-		}
-		for _, c := range columns {
-			if c.decided = decided; decided != nil && c.whole {
-				return nil, false // whether it ran for a row that is left out is not known
-			}
 		}
 		found = append(found, columns...)
 	}
@@ -145,7 +171,8 @@ func (pl *planner) lookFrom(at *link, b *block, locks bool) ([]*besides, bool) {
 	if c.first && one || used.distinct || inspectWrite(n.Fields).window {
 		return nil, false
 	}
-	return columns, readsWholeRows(at, c.of, used.extremes)
+	c.gathers = pl.session.Dialect == MySQL
+	return columns, !(c.gathers && c.first) && readsWholeRows(at, c.of, used.extremes)
 }
 
 // readsWholeRows reports whether a subquery reads the rows of its only table from the table itself, and not from an
@@ -244,9 +271,7 @@ func (pl *planner) conditionSpan() (at span, ok bool) {
 func (pl *planner) collectingBesides(found []*besides) []Piece {
 	var each, once []Piece
 	for i, of := range found {
-		item := slices.Concat([]Piece{text("_binary'" + arrayMark + "', IFNULL(")}, of.spell(pl.session.Dialect),
-			[]Piece{text(", _binary'[]'), _binary'=', "), tagPiece, text(", _binary'=" + strconv.Itoa(i) + "'")})
-		collected := append([]Piece{text(", ")}, entryBuffer.collect(pl.session.maxPacket()/4, item...)...)
+		collected := append([]Piece{text(", ")}, pl.collectingBeside(i, of)...)
 		if of.whole {
 			once = append(once, collected...)
 		} else {
@@ -261,4 +286,19 @@ func (pl *planner) collectingBesides(found []*besides) []Piece {
 		pieces = append(append(pieces, once...), text("))"))
 	}
 	return append(append(pieces, each...), text(")"))
+}
+
+// collectingBeside returns an expression that collects what one subquery read, which has that number, and is an empty
+// string.
+func (pl *planner) collectingBeside(i int, of *besides) []Piece {
+	if of.gathers {
+		return pl.gathering(i, of)
+	}
+	array := []Piece{text("_binary'[]'")}
+	if !of.none {
+		array = slices.Concat([]Piece{text("IFNULL(")}, of.spell(pl.session.Dialect), []Piece{text(", _binary'[]')")})
+	}
+	item := slices.Concat([]Piece{text("_binary'" + arrayMark + "', ")}, array,
+		[]Piece{text(", _binary'=', "), tagPiece, text(", _binary'=" + strconv.Itoa(i) + "'")})
+	return entryBuffer.collect(pl.session.maxPacket()/4, item...)
 }

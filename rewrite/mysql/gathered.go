@@ -1,0 +1,35 @@
+package mysql
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+// At REPEATABLE READ a copy of an aggregate must take the same way as the client's, lest it lock more. MySQL's
+// JSON_ARRAYAGG would do so but has no LIMIT, and bounded by a query in FROM it does not. So there COUNT reads the
+// rows, and what it counts collects the first of them (ADR 62).
+
+// gathering returns an expression that collects what a subquery read, row by row, and is an empty string. i is its
+// number among those of the statement.
+func (pl *planner) gathering(i int, of *besides) []Piece {
+	entry := func(array string) []Piece {
+		return entryBuffer.collect(pl.session.maxPacket()/4, text("_binary'"+arrayMark+"', "+array+", _binary'=', "), tagPiece,
+			text(", _binary'="+strconv.Itoa(i)+"'"))
+	}
+	name, most := quoted(of.of.name)+".", strconv.Itoa(of.most())
+	identity := pl.session.Dialect.element(name+rewrite.RowIDColumn, name+rewrite.WListColumn, false)
+	row := entry("_binary'[\"', " + identity + ", _binary'\"]'")
+	count := slices.Concat([]Piece{text("LEFT((@isotap_g := _binary'0'), 0), IFNULL(LEFT((SELECT COUNT(" +
+		"IF((@isotap_g := CAST(@isotap_g + 1 AS BINARY)) + 0 > " + most + ", NULL, ")}, row, []Piece{text(")) ")}, of.query,
+		[]Piece{text("), 0), _binary'')")})
+	pieces := slices.Concat([]Piece{text("IF("), {Hole: ShownHole}, text(", CONCAT(")}, entry("_binary'[]'"),
+		[]Piece{text(", ")}, count, []Piece{text(", IF(@isotap_g + 0 > " + most + ", ")}, entry("_binary'"+Lacking+"'"),
+		[]Piece{text(", _binary'')), ")}, entry("_binary'"+Lacking+"'"), []Piece{text(")")})
+	if of.decided != nil {
+		pieces = slices.Concat([]Piece{text("IF((")}, of.decided, []Piece{text(") IS TRUE, _binary'', ")}, pieces,
+			[]Piece{text(")")})
+	}
+	return pieces
+}
