@@ -28,8 +28,36 @@ func definitionsOf(ctx context.Context, r *recorder.Reader, run history.Run, dat
 	return all, nil
 }
 
-// define makes the tables that an instance uses and that the copy does not have: the recorded command made them.
-// A recording has no CREATE TABLE, but how tables were defined when they were first used.
+// createdBy returns the tables that instances make when they are played, by their names in lower case.
+func createdBy(instances []*instance) map[string]bool {
+	all := make(map[string]bool)
+	for _, in := range instances {
+		if !in.whole || in.reach() == beyond {
+			continue
+		}
+		for i := range in.statements {
+			s := &in.statements[i]
+			at := slices.IndexFunc(s.tokens, func(t sqltoken.Token) bool { return t.Is("TABLE") })
+			if s.recorded.Kind != history.DDL || !s.tokens[0].Is("CREATE") || at < 0 {
+				continue
+			}
+			for at++; at < len(s.tokens) && slices.ContainsFunc(words("IF NOT EXISTS"), s.tokens[at].Is); at++ {
+			}
+			for at+2 < len(s.tokens) && s.tokens[at+1].Is(".") {
+				at += 2
+			}
+			if at < len(s.tokens) {
+				name, _, _ := s.tokens[at].Name()
+				all[strings.ToLower(name)] = true
+			}
+		}
+	}
+	return all
+}
+
+// define makes the tables that an instance uses, that the copy does not have and that no instance makes: recordings of
+// earlier versions do not have the definitions that ran, but how tables were defined when they were first used. So it
+// is with a definition that is not played.
 func (p *pass) define(in *instance) error {
 	var references []string
 	made := false
@@ -37,7 +65,7 @@ func (p *pass) define(in *instance) error {
 		for _, table := range in.statements[i].named {
 			name := strings.ToLower(table)
 			d, recorded := p.definitions[name]
-			if p.schema.columns[name] != nil || !recorded || p.made[name] {
+			if p.schema.columns[name] != nil || !recorded || p.made[name] || p.creates[name] {
 				continue
 			}
 			p.made[name], made = true, true

@@ -102,13 +102,13 @@ func Explore(ctx context.Context, r *recorder.Reader, o Options) (*Result, error
 	for _, g := range o.groups(instances) {
 		if g.fresh == nil {
 			for _, in := range g.instances {
-				result.count(in, nil, Elsewhere)
+				result.count(in, func(*instance) Reason { return Elsewhere })
 			}
 			continue
 		}
 		if !slices.ContainsFunc(g.instances, func(in *instance) bool { return in.mayHaveTwin(o.Was.Family) }) {
 			for _, in := range g.instances {
-				result.count(in, nil, in.refusal(o.Was.Family, nil))
+				result.count(in, func(part *instance) Reason { return part.refusal(o.Was.Family, nil) })
 			}
 			continue
 		}
@@ -117,7 +117,8 @@ func Explore(ctx context.Context, r *recorder.Reader, o Options) (*Result, error
 			return nil, err
 		}
 		x := &explorer{instances: g.instances, definitions: definitions, fresh: g.fresh, copy: o.Copy, ends: ends,
-			calls: make(map[string][]*instance), result: result}
+			creates: createdBy(g.instances),
+			calls:   make(map[string][]*instance), result: result}
 		if err := x.passes(ctx); err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,7 @@ type explorer struct {
 	neighbours map[*instance][]*instance
 	// definitions are those of tables that the run used, by their names in lower case.
 	definitions map[string]history.Definition
+	creates     map[string]bool // tables that instances make
 	result      *Result
 }
 
@@ -101,6 +103,9 @@ func (p *pass) all(ctx context.Context, instances []*instance) error {
 		}
 	}
 	for i, in := range instances[:last+1] {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if time.Now().After(p.ends) {
 			p.leave(instances[i : last+1])
 			break
@@ -111,7 +116,7 @@ func (p *pass) all(ctx context.Context, instances []*instance) error {
 	}
 	if p.first {
 		for _, in := range instances[last+1:] {
-			p.result.count(in, nil, p.refuses(in))
+			p.result.count(in, p.refuses)
 		}
 	}
 	return nil
@@ -199,8 +204,8 @@ func (p *pass) wants(in *instance) bool {
 // leave counts what the time does not reach.
 func (p *pass) leave(rest []*instance) {
 	for _, in := range rest {
-		if p.first && in.leaves() && len(p.calls[in.program()]) < playsPerProgram {
-			p.result.NotPlayed[NoTime]++
+		if p.first {
+			p.result.count(in, func(*instance) Reason { return NoTime })
 		}
 	}
 }
@@ -219,10 +224,12 @@ func (p *pass) next(ctx context.Context, in *instance) error {
 	}
 	twin, why := p.twinOf(in)
 	if p.first {
-		if len(in.inner) > 0 {
-			why = Enough
-		}
-		p.result.count(in, twin, why)
+		p.result.count(in, func(part *instance) Reason {
+			if part == in {
+				return why
+			}
+			return cmp.Or(p.refuses(part), Enough)
+		})
 	}
 	if why == CutValues || why == ReachesOut {
 		return nil // what it wrote is missing from here on: who depends on it does otherwise than recorded
@@ -249,24 +256,20 @@ func (p *pass) next(ctx context.Context, in *instance) error {
 	return nil
 }
 
-// count counts an instance, and why it has no twin if it has none. Of one that a test wrapped around others those
-// count.
-func (r *Result) count(in, twin *instance, why Reason) {
-	if !in.leaves() {
-		return
-	}
-	if len(in.inner) > 0 {
+// count counts an instance, and why it has no twin; empty: it has one. Of one that a test wrapped around others those
+// count, and of definitions none.
+func (r *Result) count(in *instance, why func(*instance) Reason) {
+	switch {
+	case !in.leaves(), in.defines():
+	case len(in.inner) > 0:
 		for _, part := range in.inner {
-			r.count(part, nil, why)
+			r.count(part, why)
 		}
-		return
-	}
-	if in.defines() {
-		return
-	}
-	r.Transactions++
-	if twin == nil {
-		r.NotPlayed[why]++
+	default:
+		r.Transactions++
+		if reason := why(in); reason != "" {
+			r.NotPlayed[reason]++
+		}
 	}
 }
 
@@ -376,7 +379,7 @@ func (in *instance) mayHaveTwin(family dbms.Family) bool {
 // judge takes what a play told.
 func (p *pass) judge(play *play) {
 	if !play.asRecorded(own) {
-		if p.first {
+		if p.first && !play.in.defines() {
 			p.result.Diverged++
 		}
 		return

@@ -77,7 +77,7 @@ func judge(in *instance, racing, serial []difference, apart bool) verdict {
 			continue
 		}
 		for at := d.at + 1; at < end; at++ {
-			if w := &in.statements[at]; w.writes() && !w.void && !d.readAnew(racing, at) {
+			if w := &in.statements[at]; w.writes() && !w.void && !d.readAnew(in, racing, at) {
 				v.races = append(v.races, races(in, d, at, at <= faithful, apart)...)
 			}
 		}
@@ -88,13 +88,15 @@ func judge(in *instance, racing, serial []difference, apart bool) verdict {
 
 // readAnew reports whether the racing twin read what changed once more, as the commit left it, before a write: the
 // write goes by that, as behind a look outside of the transaction that locks the row and looks again.
-func (d *difference) readAnew(racing []difference, write int) bool {
+func (d *difference) readAnew(in *instance, racing []difference, write int) bool {
 	return slices.ContainsFunc(racing, func(r difference) bool {
-		if r.at <= d.at || r.at >= write || r.failed || r.rows != d.rows {
+		again := in.statements[r.at].recorded
+		if r.at <= d.at || r.at >= write || r.failed || r.rows != d.rows || again.Kind != history.Select {
 			return false
 		}
 		if d.rows {
-			return slices.ContainsFunc(d.tables, func(t string) bool { return slices.Contains(r.tables, t) })
+			return (again.Locking != history.NoLock || again.Shape == in.statements[d.at].recorded.Shape) &&
+				slices.ContainsFunc(d.tables, func(t string) bool { return slices.Contains(r.tables, t) })
 		}
 		return !slices.ContainsFunc(d.changed, func(c change) bool { return !slices.Contains(r.changed, c) })
 	})

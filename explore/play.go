@@ -1,6 +1,9 @@
 package explore
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/scenario"
@@ -72,10 +75,10 @@ func newPlay(s *schema, in, twin *instance, seen map[string]bool) *play {
 		}
 		p.statements(racing)
 	}
-	if in.failed {
-		p.end(own, "ROLLBACK")
-	} else {
+	if in.commits {
 		p.end(own, "COMMIT")
+	} else {
+		p.end(own, "ROLLBACK")
 	}
 	if twin != nil {
 		p.end(racing, "ROLLBACK")
@@ -197,14 +200,20 @@ func (p *play) turned() bool {
 	return false
 }
 
-// waited reports whether a write of the racing twin waited for the transaction: both wrote one row.
+// waited reports whether a write of the racing twin waited for the transaction, which writes the same table: both wrote
+// one row, as far as locks tell.
 func (p *play) waited() bool {
 	for at, r := range p.replies[racing] {
-		if r != nil && r.Blocked && p.twin.statements[at].writes() {
+		if s := &p.twin.statements[at]; r != nil && r.Blocked && s.writes() && p.in.writesTo(s.target) {
 			return true
 		}
 	}
 	return false
+}
+
+// writesTo reports whether the instance writes a table.
+func (in *instance) writesTo(table string) bool {
+	return slices.ContainsFunc(in.statements, func(s statement) bool { return s.writes() && strings.EqualFold(s.target, table) })
 }
 
 // asRecorded reports whether a role did what it did when it was recorded.

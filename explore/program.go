@@ -10,6 +10,8 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/recorder"
 	"github.com/isotap/isotap/report"
+	"github.com/isotap/isotap/rewrite/shape"
+	"github.com/isotap/isotap/sqltoken"
 )
 
 // requestGap is how long a connection may rest between a read and what its client writes by it. Both are of one request
@@ -24,6 +26,7 @@ type instance struct {
 	database   string // empty: it is not known
 	level      history.Level
 	block      bool // the statements are of a transaction block; false: of autocommit
+	commits    bool // it was committed
 	before     int  // how many reads stand before the block, or before the statement that writes
 	statements []statement
 	start, end int64
@@ -92,7 +95,7 @@ func instancesOf(ctx context.Context, r *recorder.Reader, run history.Run, famil
 		in := newInstance(x, family)
 		if x.Implicit && !in.writes() {
 			all = append(all, in)
-			if in.whole && !in.failed && !in.defines() {
+			if in.whole && !in.failed && in.reads() {
 				last[x.Session] = append(recent(last[x.Session], x.Start), in.statements...)
 			}
 			continue
@@ -138,8 +141,18 @@ func wasRolledBack(x *history.Txn) bool {
 	return x.Status == history.Aborted && len(x.Stmts) > 0 && x.Stmts[len(x.Stmts)-1].Kind == history.Rollback
 }
 
+// isOneValue reports whether an argument of a recording is a value, and all of it. What is longer was cut, and one with
+// a quote in it may go on behind: put into the text of a statement that would be SQL.
+func isOneValue(family dbms.Family, arg string) bool {
+	if len(arg) >= shape.MaxArg {
+		return false
+	}
+	tokens, err := sqltoken.Statement(family, arg)
+	return err == nil && (len(tokens) == 1 || len(tokens) == 2 && tokens[0].Is("-"))
+}
+
 func newInstance(x *history.Txn, family dbms.Family) *instance {
-	in := &instance{id: x.ID, session: x.Session, database: databaseOf(x), level: x.Level, block: !x.Implicit, start: x.Start, end: x.End, whole: true,
+	in := &instance{id: x.ID, session: x.Session, database: databaseOf(x), level: x.Level, block: !x.Implicit, commits: x.Status == history.Committed, start: x.Start, end: x.End, whole: true,
 		failed: x.Status != history.Committed, undone: wasRolledBack(x)}
 	for i := range x.Stmts {
 		s := &x.Stmts[i]
@@ -148,7 +161,8 @@ func newInstance(x *history.Txn, family dbms.Family) *instance {
 		}
 		text, whole := report.Statement(family, s)
 		st := newStatement(family, s, text)
-		st.whole = whole
+		st.whole = whole && !slices.ContainsFunc(s.Args, func(arg string) bool { return !isOneValue(family, arg) })
+		whole = st.whole
 		in.whole = in.whole && whole
 		in.failed = in.failed || st.failed()
 		in.statements = append(in.statements, st)
@@ -165,6 +179,11 @@ func markAlone(all []*instance) {
 		in.alone = in.start >= latest && (i+1 == len(byStart) || byStart[i+1].start >= in.end)
 		latest = max(latest, in.end)
 	}
+}
+
+// reads reports whether all that the instance does is to read rows, as far as its texts tell.
+func (in *instance) reads() bool {
+	return !slices.ContainsFunc(in.statements, func(s statement) bool { return !s.reads() })
 }
 
 // defines reports whether all that the instance does is to define tables and the like.

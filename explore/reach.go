@@ -41,9 +41,7 @@ func words(text string) []string { return strings.Fields(text) }
 
 // reachOf returns the reach of a statement.
 func reachOf(family dbms.Family, kind history.Kind, tokens []sqltoken.Token) reach {
-	has := func(words []string) bool {
-		return slices.ContainsFunc(tokens, func(t sqltoken.Token) bool { return slices.Contains(words, strings.ToLower(t.Text)) })
-	}
+	has := func(words []string) bool { return hasWord(tokens, words) }
 	switch kind {
 	case history.Select, history.Insert, history.Update, history.Delete, history.Replace, history.Merge,
 		history.Savepoint, history.Release, history.Rollback:
@@ -70,6 +68,10 @@ func reachOf(family dbms.Family, kind history.Kind, tokens []sqltoken.Token) rea
 		return withinDatabase
 	}
 	return withinRows
+}
+
+func hasWord(tokens []sqltoken.Token, words []string) bool {
+	return slices.ContainsFunc(tokens, func(t sqltoken.Token) bool { return slices.Contains(words, strings.ToLower(t.Text)) })
 }
 
 // reachOfDefinition returns that of a definition: of a MySQL server's, a schema is a database.

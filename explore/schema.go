@@ -2,12 +2,14 @@ package explore
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/scenario/replay"
+	"github.com/isotap/isotap/sqltoken"
 )
 
 // A column is one of a table, both by their names without a schema.
@@ -72,6 +74,9 @@ func readSchema(c *replay.Connection, family dbms.Family) (*schema, error) {
 			s.databases[strings.ToLower(row[0].Text)] = true
 		}
 	}
+	if err := s.staysWithin(c); err != nil {
+		return nil, err
+	}
 	for _, row := range rows[0] {
 		of := column{row[0].Text, row[1].Text}
 		s.columns[strings.ToLower(of.table)] = append(s.columns[strings.ToLower(of.table)], of)
@@ -89,6 +94,47 @@ func readSchema(c *replay.Connection, family dbms.Family) (*schema, error) {
 		s.unique[column{row[0].Text, row[1].Text}] = true
 	}
 	return s, nil
+}
+
+// bodies ask for what the database runs by itself, and may write elsewhere: its name and its text.
+var bodies = map[dbms.Family]string{
+	dbms.PostgreSQLFamily: `SELECT p.proname, p.prosrc FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
+		WHERE p.oid >= 16384 AND l.lanname NOT IN ('c', 'internal')
+		UNION ALL SELECT relname, 'dblink' FROM pg_class WHERE relkind = 'f'`,
+	dbms.MySQLFamily: `SELECT trigger_name, action_statement FROM information_schema.triggers WHERE trigger_schema = DATABASE()
+		UNION ALL SELECT routine_name, routine_definition FROM information_schema.routines WHERE routine_schema = DATABASE()
+		UNION ALL SELECT table_name, view_definition FROM information_schema.views WHERE table_schema = DATABASE()`,
+}
+
+// An ElsewhereError says that something in a database would write, or ask, outside of a copy of it: so nothing is
+// played.
+type ElsewhereError struct{ Name string }
+
+// Error says what it is.
+func (e *ElsewhereError) Error() string {
+	return "the trigger, function, view or foreign table " + e.Name + " leads out of the database, so nothing is played again"
+}
+
+// staysWithin returns an error where something in the database leads out of it.
+func (s *schema) staysWithin(c *replay.Connection) error {
+	own, err := ask(c, map[dbms.Family]string{dbms.PostgreSQLFamily: "SELECT current_database()", dbms.MySQLFamily: "SELECT DATABASE()"}[s.family])
+	if err != nil {
+		return err
+	}
+	others := maps.Clone(s.databases)
+	delete(others, strings.ToLower(own.Rows[0][0].Text))
+	r, err := ask(c, bodies[s.family])
+	if err != nil {
+		return fmt.Errorf("ask for triggers and functions: %w", err)
+	}
+	for _, row := range r.Rows {
+		tokens, err := sqltoken.Statement(s.family, row[1].Text)
+		body := statement{tokens: tokens}
+		if row[1].Null || err != nil || body.namesDatabase(others) || hasWord(tokens, reachesOut) {
+			return &ElsewhereError{row[0].Text}
+		}
+	}
+	return nil
 }
 
 // ask is a question whose refusal is an error.

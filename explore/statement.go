@@ -34,6 +34,9 @@ func newStatement(family dbms.Family, recorded *history.Stmt, text string) state
 		return s
 	}
 	s.tokens, s.reach = tokens, reachOf(family, recorded.Kind, tokens)
+	if len(sqltoken.Statements(tokens)) > 1 {
+		s.reach = beyond // it may be another one than was recorded
+	}
 	r := reader{tokens: tokens}
 	r.read()
 	s.literals, s.target, s.named = r.literals, r.target, r.tables
@@ -60,6 +63,9 @@ func (s *statement) writes() bool {
 // changed returns how many rows a write changed when it was recorded. Of one that showed them, MariaDB says nothing
 // else.
 func (s *statement) changed() uint64 { return max(s.recorded.Affected, s.recorded.Rows) }
+
+// reads reports whether the statement only reads rows, as far as its text tells.
+func (s *statement) reads() bool { return s.recorded.Kind == history.Select && s.reach == withinRows }
 
 // failed reports whether the statement failed when it was recorded.
 func (s *statement) failed() bool { return s.recorded.Error != history.Error{} }

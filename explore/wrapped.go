@@ -57,7 +57,7 @@ func (s *scope) instances(of *instance) []*instance {
 		if block || from[0].writes() {
 			before = recent(reads, from[0].recorded.Start)
 		}
-		in := &instance{id: of.id, level: of.level, block: block, before: len(before), statements: slices.Concat(before, from),
+		in := &instance{id: of.id, level: of.level, block: block, commits: !undone, before: len(before), statements: slices.Concat(before, from),
 			start: from[0].recorded.Start, end: from[len(from)-1].recorded.End, alone: of.alone,
 			whole:  !slices.ContainsFunc(from, func(st statement) bool { return !st.whole }),
 			failed: undone || slices.ContainsFunc(from, func(st statement) bool { return st.failed() })}
@@ -70,7 +70,7 @@ func (s *scope) instances(of *instance) []*instance {
 			st.void = st.failed()
 			before := recent(reads, st.recorded.Start)
 			add([]statement{st}, false, false)
-			if !st.writes() {
+			if st.reads() && !st.failed() {
 				reads = append(before, st)
 			}
 			continue

@@ -138,6 +138,9 @@ func (u *exploreUse) Set(text string) error {
 // Type names what it is in the list of flags.
 func (u *exploreUse) Type() string { return "use" }
 
+// saysAfter is how long an exploration goes on without a word.
+const saysAfter = 2 * time.Second
+
 // exploreBytes is the size of the largest database that is copied where nobody has asked for it.
 const exploreBytes = 64 << 20
 
@@ -167,10 +170,13 @@ func (e *exploringRun) begin(c *cobra.Command, o *proxyserver.Options) error {
 		return nil
 	}
 	err := e.copy(c.Context(), o)
-	if err == nil || e.use == exploreRequire || c.Context().Err() != nil {
-		return err
-	}
 	var missing *needError
+	switch {
+	case err == nil || c.Context().Err() != nil:
+		return err
+	case e.use == exploreRequire:
+		return fmt.Errorf("--explore: %w", err)
+	}
 	if !errors.As(err, &missing) { // those are what a flag of the user's says
 		fmt.Fprintf(c.ErrOrStderr(), "isotap: what could have happened will not be shown (--explore=off leaves this out): %v\n", err)
 	}
@@ -185,9 +191,9 @@ func (e *needError) Error() string { return e.text }
 func (e *exploringRun) copy(ctx context.Context, o *proxyserver.Options) error {
 	switch {
 	case o.Off || !o.Args:
-		return &needError{"--explore plays what was recorded with its values: not with --mode off, nor with --record-values=false"}
+		return &needError{"it plays what was recorded with its values: not with --mode off, nor with --record-values=false"}
 	case o.Upstream.Database == "":
-		return &needError{"--explore copies the database that --upstream names, and it names none"}
+		return &needError{"it copies the database that --upstream names, and --upstream names none"}
 	}
 	var most clone.Options
 	if e.use == exploreAuto {
@@ -195,13 +201,11 @@ func (e *exploringRun) copy(ctx context.Context, o *proxyserver.Options) error {
 	}
 	var err error
 	e.of = o.Upstream.Database
-	if e.there, err = clone.Databases(ctx, o.Upstream); err == nil {
-		e.was, err = clone.Make(ctx, o.Upstream, most)
+	if e.there, err = clone.Databases(ctx, o.Upstream); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("--explore: %w", err)
-	}
-	return nil
+	e.was, err = clone.Make(ctx, o.Upstream, most)
+	return err
 }
 
 // report plays what the command did, on copies of the copy. That it cannot is an error where it is required; that it
@@ -224,9 +228,14 @@ func (e *exploringRun) explore(c *cobra.Command, recording string, run history.R
 		return err
 	}
 	defer r.Close()
+	patience := time.AfterFunc(saysAfter, func() {
+		fmt.Fprintf(c.ErrOrStderr(), "isotap: what could have happened is played on a copy, for %v at most (--explore=off leaves it out)\n", e.time)
+	})
+	defer patience.Stop()
 	result, err := explore.Explore(c.Context(), r, exploreOptions(e.was.Target(), e.of, run, e.there, e.time))
+	patience.Stop()
 	if err != nil {
-		return fmt.Errorf("--explore: %w", err)
+		return fmt.Errorf("explore: %w", err)
 	}
 	if e.use == exploreAuto && result.Judged == 0 && len(result.Races) == 0 {
 		return nil // there is nothing to say that somebody asked for

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,7 +116,12 @@ func runCommand() *cobra.Command {
 			return err
 		}
 		err = watch(c, command, templates, o, &out, &live, !instruments(&o) || !instrument, &also)
-		return errors.Join(err, also.end(c))
+		if dropErr := also.end(c); err == nil {
+			err = dropErr
+		} else if dropErr != nil {
+			fmt.Fprintln(c.ErrOrStderr(), "isotap:", dropErr)
+		}
+		return err
 	}
 	return c
 }
@@ -186,13 +192,16 @@ func watch(c *cobra.Command, command, templates []string, o proxyserver.Options,
 	if err := out.summarize(c, result); err != nil {
 		return err
 	}
-	if err := also.report(c, o.Recording, srv.Run()); err != nil {
-		return err
-	}
+	exploreErr := also.report(c, o.Recording, srv.Run())
+	err = out.status(result)
 	if status != 0 {
-		return status
+		err = status
 	}
-	return out.status(result)
+	if err != nil && exploreErr != nil { // the status is COMMAND's, or that of what was found
+		fmt.Fprintln(c.ErrOrStderr(), "isotap:", exploreErr)
+		exploreErr = nil
+	}
+	return cmp.Or(err, exploreErr)
 }
 
 // environment is a command's environment: isotap's own, and where the proxy is.

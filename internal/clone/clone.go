@@ -83,7 +83,11 @@ func Empty(ctx context.Context, target dsn.Target) (c *Clone, err error) {
 		c, err = emptyMySQL(ctx, target)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("make an empty database: %w", err)
+		err = fmt.Errorf("make an empty database: %w", err)
+		if c != nil && c.target.Database != target.Database { // nobody knows what became of it
+			err = c.abandon(ctx, err)
+		}
+		return nil, err
 	}
 	return c, nil
 }
