@@ -116,6 +116,59 @@ func TestDocumentsNameFilesThatExist(t *testing.T) {
 	}
 }
 
+var (
+	quotedTest = regexp.MustCompile("`(Test\\w+)`")
+	// testsOf finds tests behind their packages, as in "proxy/mysql, proxy/postgres: `TestA`, `TestB`".
+	testsOf = regexp.MustCompile("((?:[\\w/]+,\\s)*[\\w/]+):\\s((?:`Test\\w+`(?:,\\s)?)+)")
+	// testFunc finds the names of tests in Go.
+	testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+)
+
+// TestDocumentsNameTestsThatExist reads the names of tests in the documents. Those of security.md stand behind their
+// packages.
+func TestDocumentsNameTestsThatExist(t *testing.T) {
+	tests, packages := map[string]bool{}, map[string]bool{}
+	for _, path := range filesOf(t, "_test.go") {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), root+"/")
+		for _, match := range testFunc.FindAllStringSubmatch(string(text), -1) {
+			tests[match[1]], packages[dir+": "+match[1]] = true, true
+		}
+	}
+	for _, path := range filesOf(t, ".md") {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range quotedTest.FindAllStringSubmatch(string(text), -1) {
+			if !tests[match[1]] {
+				t.Errorf("%s names %s, which is not there", path, match[1])
+			}
+		}
+	}
+	text, err := os.ReadFile("security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	placed := 0
+	for _, match := range testsOf.FindAllStringSubmatch(string(text), -1) {
+		for _, name := range quotedTest.FindAllStringSubmatch(match[2], -1) {
+			placed++
+			for dir := range strings.SplitSeq(match[1], ",") {
+				if dir = strings.TrimSpace(dir); !packages[dir+": "+name[1]] {
+					t.Errorf("security.md names %s of %s, which is not there", name[1], dir)
+				}
+			}
+		}
+	}
+	if all := len(quotedTest.FindAllString(string(text), -1)); placed != all || all == 0 {
+		t.Errorf("security.md names %d tests, %d of them behind a package", all, placed)
+	}
+}
+
 // TestReadmeIsReadInAMinute bounds the page that everybody begins with.
 func TestReadmeIsReadInAMinute(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))
