@@ -110,8 +110,8 @@ var (
 	})
 	ReasonOwnName = tables.declare(cause{
 		text: "name",
-		postgres: "the statement, or a table in it, has a column with a name of the kind that isotap gives " +
-			"(`isotap_1`, `isotap_carried_1`)",
+		means: "the statement, or a table, a view or (on PostgreSQL) a function in it, has a column with a name of the " +
+			"kind that isotap gives (`isotap_1` on PostgreSQL, `isotap_carried_1`)",
 		hint: "Rename the column in the test: names of its kind (isotap_1, isotap_carried_1) are isotap's own.",
 	})
 )

@@ -51,9 +51,9 @@ func TagOfPresent(name string) (tag string, ok bool) {
 // IsColumn reports whether a column of a result has a name under which isotap adds columns that are not the client's.
 // The columns of tables, [RowIDColumn] and [WListColumn], are not among them: a client may ask for these.
 //
-// A client can give a column such a name itself. A statement in whose text it stands, or a table of whose columns one
-// has it, goes as the client wrote it, so that in the result of a statement that isotap has changed such a column is
-// isotap's. It remains that a function in a FROM clause returns a column so named: that one is taken for isotap's once.
+// A client can give a column such a name itself. A statement in whose text it stands, or a table or function of whose
+// columns one has it, goes as the client wrote it, so that in the result of a statement that isotap has changed such a
+// column is isotap's.
 func IsColumn(name string) bool {
 	rest, ours := strings.CutPrefix(name, NamePrefix)
 	if !ours {

@@ -52,7 +52,7 @@ CREATE FUNCTION "Other".mingled(text) RETURNS int LANGUAGE sql AS 'SELECT 1'
 }
 
 // TestCacheKnowsWhoTellsTextsAndReadsCursors has functions, triggers, defaults and views ask for the text that runs,
-// and one fetch from a cursor.
+// some name columns as isotap does, and one fetch from a cursor.
 func TestCacheKnowsWhoTellsTextsAndReadsCursors(t *testing.T) {
 	database, db := newDatabase(t, `
 CREATE TABLE plain (id int PRIMARY KEY, p point);
@@ -64,7 +64,13 @@ CREATE TABLE member PARTITION OF family (id DEFAULT length(current_query())) FOR
 CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE NOTICE ''%'', Current_Query(); RETURN NULL; END';
 CREATE TRIGGER audit AFTER UPDATE ON audited FOR EACH STATEMENT EXECUTE FUNCTION audit();
 CREATE FUNCTION asks() RETURNS bigint LANGUAGE sql AS 'SELECT count(*) FROM pg_stat_activity';
-CREATE VIEW asking AS SELECT current_query() AS q
+CREATE VIEW asking AS SELECT current_query() AS q;
+CREATE TYPE pair AS (a int, isotap_1 int);
+CREATE FUNCTION names() RETURNS TABLE (id int, isotap_2 text) LANGUAGE sql AS 'SELECT 1, NULL';
+CREATE FUNCTION pairs() RETURNS SETOF pair LANGUAGE sql AS 'SELECT 1, 2';
+CREATE FUNCTION rows() RETURNS SETOF plain LANGUAGE sql AS 'SELECT * FROM plain';
+CREATE FUNCTION takes(named int) RETURNS int LANGUAGE sql AS 'SELECT 1';
+ALTER TABLE plain ADD isotap_rowid uuid, ADD isotap_wlist bytea
 `)
 	c := load(t, database)
 	for name, want := range map[string]bool{"plain": false, "defaulted": true, "audited": true, "family": true,
@@ -73,15 +79,19 @@ CREATE VIEW asking AS SELECT current_query() AS q
 			t.Errorf("%s tells the text: %v", name, got)
 		}
 	}
-	if kind := c.Functions("asks"); kind != sqlpostgres.TellingFunction {
-		t.Errorf("a function that asks is of kind %d", kind)
+	for name, want := range map[string]sqlpostgres.FunctionKind{"asks": sqlpostgres.TellingFunction,
+		"names": sqlpostgres.TellingFunction, "pairs": sqlpostgres.TellingFunction, "rows": sqlpostgres.PlainFunction,
+		"takes": sqlpostgres.PlainFunction} {
+		if kind := c.Functions(name); kind != want {
+			t.Errorf("%s is of kind %d, not %d", name, kind, want)
+		}
 	}
 	for _, x := range c.Table("public", "plain").Indexes {
 		if want := x.Name == "near"; slices.Equal(x.Orders, []string{"<->"}) != want || !want && x.Orders != nil {
 			t.Errorf("%s gives rows in the order of %q", x.Name, x.Orders)
 		}
 	}
-	run(t, db, "DROP FUNCTION audit CASCADE; DROP FUNCTION asks")
+	run(t, db, "DROP FUNCTION audit CASCADE; DROP FUNCTION asks, names, pairs")
 	if reload(t, c); c.ReadsCursors() {
 		t.Error("a function reads cursors before there is one")
 	}

@@ -56,6 +56,12 @@ const (
 	tellingCall   = `:funcid (817|2022|1940) `
 )
 
+// namesOwn is the condition on pg_proc p for functions that give columns with names that begin as those do which isotap
+// gives.
+const namesOwn = `coalesce(array_to_string(p.proargnames, ' ') ~ '\m` + rewrite.NamePrefix + `', false) OR EXISTS (
+		SELECT FROM pg_type y JOIN pg_attribute a ON a.attrelid = y.typrelid WHERE y.oid = p.prorettype AND y.typtype = 'c'
+			AND starts_with(a.attname::text, '` + rewrite.NamePrefix + `') AND NOT ` + isIsotaps + `)`
+
 // The parts of a reading. %s stands behind an oid of a relation, and says which are read. Where there is one, the first
 // column is the table's oid.
 const (
@@ -103,8 +109,8 @@ const (
 	// its tables.
 	readViews = `SELECT r.ev_class, r.ev_action FROM pg_rewrite r WHERE r.ev_class %s AND r.rulename = '_RETURN'`
 	// An aggregate with a sort operator may be answered from an end of an index.
-	readFunctions = `SELECT p.proname, CASE WHEN bool_or(p.prosrc ~* '` + tellingSource +
-		`') THEN 't' WHEN NOT bool_or(p.prokind = 'a') THEN CASE WHEN bool_or(p.prosrc ~* '\mfetch\M|cursor_to_xml') THEN 'r' ELSE 'f' END WHEN bool_and(p.prokind = 'a' AND a.aggsortop = 0) THEN 'a' ELSE '' END
+	readFunctions = `SELECT p.proname, CASE WHEN bool_or(p.prosrc ~* '` + tellingSource + `' OR ` + namesOwn + `) THEN 't'
+			WHEN NOT bool_or(p.prokind = 'a') THEN CASE WHEN bool_or(p.prosrc ~* '\mfetch\M|cursor_to_xml') THEN 'r' ELSE 'f' END WHEN bool_and(p.prokind = 'a' AND a.aggsortop = 0) THEN 'a' ELSE '' END
 		FROM pg_proc p LEFT JOIN pg_aggregate a ON a.aggfnoid = p.oid WHERE p.oid >= 16384 AND %s GROUP BY p.proname`
 	readParents = `SELECT c.inhrelid, c.inhparent FROM pg_inherits c WHERE %s ORDER BY c.inhrelid, c.inhseqno`
 	// What a generated column is changes with any other.

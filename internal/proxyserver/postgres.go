@@ -103,7 +103,7 @@ func (b *postgresBackend) ask(ctx context.Context, database string) (err error) 
 
 func (b *postgresBackend) protocol(legs proxy.TLS, durable, logged bool) proxy.Protocol {
 	cfg := postgresproxy.Config{Durable: durable, ClientTLS: legs.ClientUse, ServerTLS: legs.ServerUse,
-		DirectTLS: b.target.TLS.Direct, Logged: logged}
+		DirectTLS: b.target.TLS.Direct, Logged: logged, Own: postgresproxy.NewOwn()}
 	if legs.Client != nil {
 		cfg.Certificate = legs.Client.Certificates[0].Certificate[0]
 	}

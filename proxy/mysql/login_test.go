@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"crypto/rand"
 	"crypto/rsa"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -111,6 +113,79 @@ func TestForgedBytesBeforeTLSEndTheSession(t *testing.T) {
 	if toClient, toServer := s.Output(); !s.Done() || len(toServer) > 0 ||
 		!strings.Contains(string(toClient), "before TLS") {
 		t.Errorf("the session goes on: the client is sent %q, the server %q", toClient, toServer)
+	}
+}
+
+// TestLongPacketsOfALoginAreRefused has a client that is not logged in begin packets of many lengths: of one beyond the
+// bound not even the head is kept.
+func TestLongPacketsOfALoginAreRefused(t *testing.T) {
+	for name, before := range map[string]func(s *Session) error{
+		"handshake response": func(*Session) error { return nil },
+		"answer of a plug-in": func(s *Session) error {
+			_, err := s.FromClient(0, loginPacket(1, testCaps&^gomysql.CLIENT_SSL))
+			return err
+		},
+	} {
+		for _, n := range []int{1 << 10, maxLogin - 1, maxLogin, maxLogin + 1, maxPayload} {
+			t.Run(fmt.Sprintf("%s of %d bytes", name, n), func(t *testing.T) {
+				s := greet(t, Config{})
+				if err := before(s); err != nil {
+					t.Fatal(err)
+				}
+				s.Output()
+				if _, err := s.FromClient(0, []byte{byte(n), byte(n >> 8), byte(n >> 16), 3, 'a'}); err != nil {
+					t.Fatal(err)
+				}
+				toClient, toServer := s.Output()
+				refused := s.Done() && bytes.Contains(toClient, []byte("\xff\x81\x04#08S01Got a packet bigger than"))
+				if want := n >= maxLogin; refused != want || len(toServer) > 0 {
+					t.Errorf("refused: %v; the client is sent %q, the server %q", refused, toClient, toServer)
+				}
+				if kept := cap(s.clientPackets.packet) + cap(s.clientPackets.payload); kept > 2*maxLogin {
+					t.Errorf("%d bytes are kept for it", kept)
+				}
+			})
+		}
+	}
+}
+
+// TestGreetingOffersWhatIsotapUnderstands has a server offer everything, and a client ask for it all the same.
+func TestGreetingOffersWhatIsotapUnderstands(t *testing.T) {
+	const bulk, all = 1 << 2, 0xff // of MariaDB's extended capabilities
+	caps := ^uint32(gomysql.CLIENT_LONG_PASSWORD)
+	s := NewSession(Config{})
+	b := append([]byte("\x0a5.5.5-10.11.6-MariaDB\x00\x01\x00\x00\x00abcdefgh\x00"), byte(caps), byte(caps>>8), 33, 2, 0,
+		byte(caps>>16), byte(caps>>24), 21, 0, 0, 0, 0, 0, 0, all, 0, 0, 0)
+	packet, _ := appendPacket(nil, 0, append(b, "ijklmnopqrst\x00mysql_native_password\x00"...))
+	if err := s.FromServer(0, packet); err != nil {
+		t.Fatal(err)
+	}
+	toClient, _ := s.Output()
+	at := bytes.Index(toClient, []byte("abcdefgh\x00")) + 9
+	offered := binary.LittleEndian.Uint16(toClient[at:])
+	high := binary.LittleEndian.Uint16(toClient[at+5:])
+	maria := binary.LittleEndian.Uint32(toClient[at+14:])
+	const masked = gomysql.CLIENT_QUERY_ATTRIBUTES | gomysql.CLIENT_OPTIONAL_RESULTSET_METADATA | gomysql.CLIENT_SSL
+	if got := uint32(offered) | uint32(high)<<16; got != caps&^masked || got&gomysql.CLIENT_COMPRESS == 0 {
+		t.Errorf("capabilities %#x are offered, not %#x", got, caps&^masked)
+	}
+	if maria&bulk != 0 || maria != mariaExtendedMetadata {
+		t.Errorf("MariaDB's capabilities %#x are offered", maria)
+	}
+	const lacking = gomysql.CLIENT_SSL | gomysql.CLIENT_CONNECT_ATTRS | gomysql.CLIENT_CONNECT_WITH_DB
+	login := append(head(caps &^ lacking)[:loginHead-4], all, 0, 0, 0)
+	login = append(login, "ann\x00\x00"...)
+	packet, _ = appendPacket(nil, 1, append(login, "mysql_native_password\x00\x00"...))
+	if _, err := s.FromClient(0, packet); err != nil {
+		t.Fatal(err)
+	}
+	_, toServer := s.Output()
+	if len(toServer) < headerBytes+loginHead {
+		t.Fatalf("the server is sent %q", toServer)
+	}
+	asked := binary.LittleEndian.Uint32(toServer[headerBytes:])
+	if maria := binary.LittleEndian.Uint32(toServer[headerBytes+loginHead-4:]); asked&masked != 0 || maria&bulk != 0 {
+		t.Errorf("the server is asked for %#x, and MariaDB's %#x", asked, maria)
 	}
 }
 

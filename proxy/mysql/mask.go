@@ -175,25 +175,23 @@ func (s *Session) dropHead() {
 // and out of the rows, and statements of that shape go as the client wrote them from then on, in all sessions.
 
 // isOwn reports whether a column definition is that of a column that isotap has put into the result. A client may ask
-// for isotap's columns by their names: in the result of a statement in whose text they stand they are the client's own.
+// for isotap's columns by their names, and give such names: in the result of a statement in whose text they stand they
+// are the client's own.
 func (s *Session) isOwn(x *exchange, definition []byte) bool {
 	r := reader{b: definition}
 	for range 4 { // catalog, schema, table, original table
 		r.lenencBytes()
 	}
 	name, original := r.lenencBytes(), r.lenencBytes()
-	if bytes.HasPrefix(name, carriedPrefix) {
+	// An expression's name is its text.
+	if bytes.Contains(name, carriedPrefix) && !sqlmysql.MentionsCarried(string(s.clientText(x))) {
 		return true
 	}
 	if s.dialect == sqlmysql.TiDB {
 		// Original names may be missing: TiDB leaves them out when it reads a row by its key.
 		return string(name) == rewrite.RowIDColumn || string(name) == rewrite.WListColumn
 	}
-	// An expression's name is its text.
-	if !holdsColumn(name) && !(len(original) > 0 && holdsColumn(original)) && !bytes.Contains(name, carriedPrefix) {
-		return false
-	}
-	return !holdsColumn(bytes.ToLower(s.clientText(x)))
+	return (holdsColumn(name) || holdsColumn(original)) && !holdsColumn(bytes.ToLower(s.clientText(x)))
 }
 
 // wasMasked reports whether the definition at hand is that of a column which was isotap's when the statement was

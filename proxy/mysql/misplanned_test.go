@@ -58,6 +58,7 @@ func (c *conversation) hears(payload []byte) []byte {
 	for {
 		toClient, toServer := c.session.Output()
 		heard = append(heard, toClient...)
+		c.sent = append(c.sent, toServer...)
 		if _, err := c.server.Write(toServer); err != nil {
 			c.t.Fatal(err)
 		}
@@ -124,8 +125,12 @@ func TestWrongPlansColumnsDoNotReachClients(t *testing.T) {
 					t.Errorf("as text it gets\n%q\ndirectly\n%q", got, want)
 				}
 				holdMisplanned(t, through, true)
-				if want, got := direct.hears(query), logIn(t, w, database, caps).hears(query); !bytes.Equal(got, want) {
+				other := logIn(t, w, database, caps)
+				if want, got := direct.hears(query), other.hears(query); !bytes.Equal(got, want) {
 					t.Errorf("another session gets\n%q\ndirectly\n%q", got, want)
+				}
+				if !bytes.HasSuffix(other.sent, query) || bytes.Contains(other.sent, []byte(rowID)) {
+					t.Errorf("of another session the server gets %q", other.sent)
 				}
 				// A planner that forgets prepares it as it was.
 				w.Cache = serverPlanner(t).(*sqlmysql.Cache)
@@ -172,6 +177,9 @@ func holdMisplanned(t *testing.T, c *conversation, want bool) {
 		}
 		if strings.Contains(e.Note, "planned wrong") {
 			told++
+			if !strings.Contains(e.Note, "SELECT id, v, id * ? FROM t ORDER BY id") {
+				t.Errorf("it is told without its shape: %s", e.Note)
+			}
 		}
 		if want && e.Txn != nil && e.Txn.Stmts[0].Kind == history.Select {
 			if st := e.Txn.Stmts[0]; st.Observation != history.Opaque || st.Reason != history.ReasonMisplanned ||
@@ -212,6 +220,40 @@ func TestClientsMayAskForIsotapsColumns(t *testing.T) {
 		"SELECT LENGTH(ISOTAP_WLIST), id FROM t ORDER BY id",
 		"SELECT d.* FROM (SELECT id, isotap_rowid FROM t) d ORDER BY id",
 		"SELECT COUNT(isotap_rowid) FROM t",
+	} {
+		query := append([]byte{gomysql.COM_QUERY}, sql...)
+		if want, got := direct.hears(query), through.hears(query); !bytes.Equal(got, want) {
+			t.Errorf("%s:\n%q\ndirectly\n%q", sql, got, want)
+		}
+	}
+	holdMisplanned(t, through, false)
+}
+
+// TestClientsNamesAreNotTakenForIsotaps has tables, views and expressions with columns that are named as isotap's are.
+func TestClientsNamesAreNotTakenForIsotaps(t *testing.T) {
+	database := tableOfThree(t)
+	db := testdb.Open(t, database)
+	for _, sql := range []string{
+		"CREATE TABLE own (id INT PRIMARY KEY, isotap_carried_1 INT, isotap_2 VARCHAR(9), " +
+			sqlmysql.RowIDDefinition + ", " + sqlmysql.WListDefinition(255) + ")",
+		"INSERT INTO own (id, isotap_carried_1, isotap_2) VALUES (1, 2, 'three')",
+		"CREATE VIEW seen_by AS SELECT id AS isotap_carried_1, v FROM t",
+	} {
+		if _, err := db.Exec(sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	planner := serverPlanner(t)
+	direct, through := logIn(t, nil, database, 0), logIn(t, planner, database, 0)
+	for _, sql := range []string{
+		"SELECT * FROM own", "SELECT own.*, t.id FROM own JOIN t ON t.id = own.id",
+		"SELECT d.* FROM (SELECT * FROM own) d JOIN t ON t.id = d.id",
+		"WITH w AS (SELECT * FROM own) SELECT w.*, t.v FROM w JOIN t ON t.id = w.id",
+		"SELECT * FROM seen_by ORDER BY 1", "SELECT s.*, t.v FROM seen_by s JOIN t ON t.id = 1 ORDER BY 1",
+		"SELECT id, 5 AS isotap_carried_1 FROM t ORDER BY id", "SELECT id, 'isotap_carried_1' FROM t ORDER BY id",
+		"SELECT id AS isotap_1, v AS isotap_2 FROM t ORDER BY id", "SELECT id, v AS 'isotap_c\\arried_1' FROM t ORDER BY id",
+		"SELECT d.*, 'isotap_carried_1' FROM (SELECT id, v FROM t) d ORDER BY id",
+		"REPLACE INTO own (id, isotap_2) VALUES (2, 'four') RETURNING *",
 	} {
 		query := append([]byte{gomysql.COM_QUERY}, sql...)
 		if want, got := direct.hears(query), through.hears(query); !bytes.Equal(got, want) {

@@ -32,6 +32,7 @@ type conversation struct {
 	session *Session
 	server  net.Conn
 	turns   []turn
+	sent    []byte // to the server, with hears
 }
 
 func newTestSession(planner Planner) *Session {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -109,19 +110,41 @@ func misplan(t *testing.T, w *wrongPlanner, steps []step) {
 	if got != want {
 		t.Fatalf("isotap's answer differs:\n%s", difference(want, got))
 	}
-	if refused := strings.Contains(t.Name(), "a_code_per_column/shuffled_false"); !refused &&
-		r.proxy.Stats().Misplanned == 0 { // the server refuses the Bind
+	refused := strings.Contains(t.Name(), "a_code_per_column/shuffled_false") // by the server, at the Bind
+	n := r.proxy.Stats().Misplanned
+	if !refused && n == 0 {
 		t.Error("no result was counted as misplanned")
 	}
+	told := map[string]int{}
+	for _, e := range r.logs.FilterMessageSnippet("a statement was planned wrong").All() {
+		told[e.Message]++
+		if told[e.Message] > 1 || strings.Contains(e.Message, "'x'") {
+			t.Errorf("it is logged again, or with a value: %s", e.Message)
+		}
+	}
+	if named := strings.Contains(strings.Join(slices.Collect(maps.Keys(told)), "\n"), "id, ?"); named == refused {
+		t.Errorf("the log tells of %d shapes: %v", len(told), told)
+	}
 	r.recorded()
-	converse(t, r.proxied, r.database, queries("SELECT id, 'x' AS x, n FROM t WHERE id < 7 ORDER BY id"))
-	known := r.planner.IsMisplanned(r.planner.Plan([]byte(misplannedRows), w.wrongEnv()).Statements[0].Shape)
+	if got := steady(converse(t, r.proxied, r.database, steps)); got != want {
+		t.Fatalf("isotap's answer to another session differs:\n%s", difference(want, got))
+	}
+	if more := r.proxy.Stats().Misplanned - n; more > 0 && !refused {
+		t.Errorf("the statements of another session were sent with isotap's columns again: %d results", more)
+	}
+	unobserved := 0
 	for _, txn := range r.recorded() {
 		for _, st := range txn.Stmts {
-			if known && (st.Observation != history.Opaque || st.Reason != history.ReasonMisplanned) {
-				t.Errorf("another session's is %v (%s)", st.Observation, st.Reason)
+			if len(st.Accesses) > 0 {
+				t.Errorf("another session's %s is observed", st.Shape)
+			}
+			if st.Observation == history.Opaque {
+				unobserved++
 			}
 		}
+	}
+	if unobserved == 0 && !refused {
+		t.Error("nothing of another session's is recorded as unobserved")
 	}
 }
 
@@ -134,20 +157,28 @@ func (w *wrongPlanner) wrongEnv() sqlpostgres.Session {
 // by their tables, through cursors and prepared statements.
 func TestClientsNamesAreNotTakenForIsotaps(t *testing.T) {
 	own := append(queries("CREATE TABLE own (id INT PRIMARY KEY, isotap_carried_1 INT, isotap_2 TEXT); "+
-		"INSERT INTO own VALUES (1, 2, 'three')"),
+		"INSERT INTO own VALUES (1, 2, 'three'); "+
+		"CREATE VIEW seen_by AS SELECT id AS isotap_1, s AS isotap_carried_1 FROM t; "+
+		"CREATE FUNCTION named() RETURNS TABLE (isotap_1 int, isotap_carried_1 text) LANGUAGE sql AS $$SELECT 1, 'x'$$"),
 		send(1, parse("s", "SELECT id FROM t WHERE id = 1"), syncs))
 	for _, sql := range []string{"SELECT 1 AS isotap_carried_1", "SELECT id AS isotap_1 FROM t WHERE id = 1",
 		"SELECT * FROM own", "SELECT t.id, own.* FROM t JOIN own ON own.id = t.id",
 		"SELECT *, (SELECT s.c FROM (SELECT * FROM own) s(a, b, c)) FROM t JOIN own USING (id)",
 		"SELECT d.* FROM (SELECT * FROM own) d, t WHERE t.id = 1", "WITH w AS (SELECT * FROM own) SELECT * FROM w",
-		"UPDATE own SET isotap_carried_1 = 3 RETURNING *", "TABLE own"} {
+		"UPDATE own SET isotap_carried_1 = 3 RETURNING *", "TABLE own",
+		`SELECT id, 5 AS U&"isotap\005f1" FROM t WHERE id = 1`, `SELECT 5 AS U&"isotap\005f1", id FROM t WHERE id = 1`,
+		`SELECT id, 6 AS U&"\+000069sotap_1" FROM t WHERE id = 1`,
+		`SELECT id, 7 AS U&"isotap!005f1" UESCAPE '!' FROM t WHERE id = 1`, `SELECT id, 8 AS U&"\0061" FROM t WHERE id = 1`,
+		"SELECT * FROM seen_by WHERE 1 = 1 ORDER BY 1", "SELECT t.id, n.* FROM t, named() n WHERE t.id = 1",
+		"SELECT n.*, t.id FROM t JOIN LATERAL (SELECT * FROM named()) n ON t.id = 1",
+		"UPDATE t SET n = n FROM named() f WHERE id = 2 RETURNING f.*, id"} {
 		own = append(own, query(sql), send(1, parse("", sql), bind("", "", []int16{1}),
 			describe(ofPortal, ""), execute("", 0), syncs))
 	}
 	own = append(own, queries("BEGIN", "DECLARE c CURSOR FOR SELECT id, 5 AS isotap_1 FROM t WHERE id = 1", "FETCH c",
 		"DECLARE d CURSOR FOR SELECT * FROM own", "FETCH d", "COMMIT",
 		"PREPARE q AS SELECT 1 AS isotap_1", "EXECUTE q", "PREPARE o AS SELECT * FROM own", "EXECUTE o", "EXECUTE o",
-		"DROP TABLE own", "DEALLOCATE q")...)
+		"DROP TABLE own", "DROP VIEW seen_by", "DROP FUNCTION named", "DEALLOCATE q")...)
 	r := newRig(t, nil)
 	db := testdb.OpenPostgreSQL(t, r.database)
 	var heard [2]string

@@ -1,6 +1,9 @@
 package postgres
 
 import (
+	"cmp"
+	"crypto/rand"
+	"encoding/hex"
 	"maps"
 	"slices"
 	"strconv"
@@ -87,7 +90,8 @@ type names struct {
 	cursorsListed bool
 	// declares says that SQL has declared a cursor in this session.
 	declares bool
-	made     int // names of isotap's own that were given
+	made     int    // names of isotap's own that were given
+	own      string // what these begin with: see [Config]
 	// bytes is at least about how many the statements and portals take, those too that the server has not made yet.
 	bytes int
 	// counted is how many there were when they were counted last, and forgotten how many names were not remembered
@@ -153,7 +157,18 @@ func (n *names) admit(bytes int) bool {
 // ownName returns a name of isotap's own, which no other has.
 func (n *names) ownName() string {
 	n.made++
-	return "isotap_" + strconv.Itoa(n.made)
+	return cmp.Or(n.own, rewrite.NamePrefix) + strconv.Itoa(n.made)
+}
+
+// ownBytes is how many random bytes are in a name of isotap's own.
+const ownBytes = 6
+
+// NewOwn returns what the names of isotap's own statements may begin with, another text each time: a client that calls
+// its own isotap_1, as another isotap before this one does, has none of them.
+func NewOwn() string {
+	random := make([]byte, ownBytes)
+	rand.Read(random) // never fails
+	return rewrite.NamePrefix + hex.EncodeToString(random) + "_"
 }
 
 // agree has the names that were sent mean what the server says, once nothing is pending.

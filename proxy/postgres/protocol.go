@@ -115,6 +115,7 @@ const (
 	fieldSeverity      byte = 'V' // in English
 	fieldCode          byte = 'C' // the SQLSTATE
 	fieldMessage       byte = 'M'
+	fieldDetail        byte = 'D'
 	fieldHint          byte = 'H'
 	fieldPosition      byte = 'P'
 	fieldRoutine       byte = 'R' // of the server's source

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -163,6 +164,12 @@ const reset = `DROP TABLE IF EXISTS t, other, child, seen CASCADE; DROP FUNCTION
 // long is a parameter that makes a message pass in pieces.
 var long = strings.Repeat("x", wholeMessage)
 
+// likeIsotaps has isotap prepare statements of its own beside the client's.
+var likeIsotaps = []step{query("PREPARE q AS SELECT s FROM t WHERE id = 5"), query("EXECUTE q"), query("EXECUTE q"),
+	send(1, parse("w", "UPDATE t SET n = 1 WHERE id = 9"), bind("", "w", nil), execute("", 0), execute("", 0), syncs),
+	send(1, parse("r", "SELECT * FROM t WHERE id = 9"), bind("p", "r", nil), execute("p", 1), execute("p", 0), syncs),
+	query("EXECUTE r"), query("EXECUTE w")}
+
 // scripts are what clients say, by what they are about.
 var scripts = map[string][]step{
 	"simple": queries("SELECT * FROM t ORDER BY id", "SELECT s, id FROM t WHERE id = 3", "SELECT 1", "", ";",
@@ -299,6 +306,15 @@ var scripts = map[string][]step{
 		query("DEALLOCATE u"), send(1, bind("", "u", nil), execute("", 0), syncs), query("DEALLOCATE ALL"),
 		send(1, bind("", "s", nil), execute("", 0), syncs),
 		query("RESET ROLE"), query("SELECT * FROM seen"), query("DROP OWNED BY raw_clerk")},
+	"names as isotap's, made before": slices.Concat([]step{send(1, parse("isotap_1", "SELECT s FROM t WHERE id = 1"),
+		parse("isotap_2", "SELECT s FROM t WHERE id = 2"), syncs)}, likeIsotaps, []step{
+		send(1, bind("isotap_3", "isotap_1", nil), execute("isotap_3", 0), bind("", "isotap_2", nil), execute("", 0), syncs),
+		query("EXECUTE isotap_1")}),
+	"names as isotap's, made behind": slices.Concat(likeIsotaps, []step{
+		send(1, parse("isotap_1", "SELECT s FROM t WHERE id = 1"), parse("isotap_2", "SELECT s FROM t WHERE id = 2"), syncs),
+		query("PREPARE isotap_3 AS SELECT s FROM t WHERE id = 3"), query("EXECUTE isotap_3"),
+		send(1, bind("isotap_stars", "isotap_1", nil), execute("isotap_stars", 1), execute("isotap_stars", 0), syncs),
+		query("EXECUTE q"), query("EXECUTE isotap_1"), query("DEALLOCATE isotap_1"), query("EXECUTE q")}),
 	"behind a refusal": {send(2, parse("", "DELETE FROM t RETURNING nothing"), bind("", "", nil), execute("", 0), syncs,
 		syncs),
 		send(3, &pgproto3.Query{String: "UPDATE t SET nothing = 1"}, syncs, syncs)},

@@ -506,6 +506,9 @@ func (s *Session) misplanned(f *form, plan *sqlpostgres.Plan) {
 		plans = f.statements()
 	}
 	for _, p := range plans {
+		if runs := s.names.confirmed.executed(p); runs != nil {
+			p = runs.plan(0) // it is not the EXECUTE that was planned wrong
+		}
 		if p != nil && s.planner != nil && s.planner.Misplanned(p.Shape) {
 			s.note("a statement was planned wrong, and goes unobserved from now on; the client did not see the columns "+
 				"that isotap added: %s", p.Shape)
@@ -642,13 +645,42 @@ var tags = regexp.MustCompile(`, [0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}, \\
 // hints is a hint that the client could mean a column of isotap's.
 var hints = regexp.MustCompile(`\x00H[^\x00]*\b(?:` + rewrite.RowIDColumn + `|` + rewrite.WListColumn + `)\b[^\x00]*`)
 
+// rowPrinters are the routines of the server's source that print the row which fails.
+var rowPrinters = []string{"ExecConstraints", "ReportNotNullViolationError", "ExecPartitionCheckEmitError",
+	"ExecWithCheckOptions"}
+
 // withoutTags takes isotap's columns out of an error that prints a row ("Failing row contains (...)") or hints at them.
+// What the client's own values look like is left alone.
 func (s *Session) withoutTags(m message) message {
 	if s.planner == nil || !s.planner.Exposes() || !tags.Match(m.body) && !hints.Match(m.body) {
 		return m
 	}
-	body := hints.ReplaceAll(tags.ReplaceAll(m.body, nil), nil)
+	e, err := readError(m.body)
+	body := m.body
+	switch {
+	case err != nil:
+	case slices.Contains(rowPrinters, e.routine):
+		body = withoutRowTags(body)
+	case e.code == sqlstateUndefinedColumn:
+		body = hints.ReplaceAll(body, nil)
+	}
 	return message{kind: m.kind, body: body, raw: appendMessage(nil, m.kind, body...)}
+}
+
+// withoutRowTags takes the tags out of the row that an error prints: it has them once, behind the client's columns, but
+// for those that were added later.
+func withoutRowTags(body []byte) []byte {
+	from := bytes.Index(body, []byte{0, fieldDetail}) + 1
+	if from == 0 {
+		return body
+	}
+	detail := body[from : from+bytes.IndexByte(body[from:], 0)]
+	all := tags.FindAllIndex(detail, -1)
+	if len(all) == 0 {
+		return body
+	}
+	last := all[len(all)-1]
+	return slices.Concat(body[:from+last[0]], body[from+last[1]:])
 }
 
 // describedCut returns the columns to be taken out of a description, and out of the rows of the statement that it is

@@ -1,8 +1,10 @@
 package postgres
 
 import (
+	"bytes"
 	"encoding/binary"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/isotap/isotap/history"
@@ -144,5 +146,48 @@ func TestPiecesOfAPortalAreOneStatement(t *testing.T) {
 	x.record(write(), history.ReadCommitted)
 	if g.record(x, history.ReadCommitted, plan, read(), true) {
 		t.Error("a piece belongs to a record of another transaction")
+	}
+}
+
+// An exposing is a planner of a database with isotap's columns.
+type exposing struct{ plans }
+
+// TestErrorsLoseIsotapsColumnsAlone has errors with what isotap's columns look like where they do not stand.
+func TestErrorsLoseIsotapsColumnsAlone(t *testing.T) {
+	const tags = `, 12345678-1234-1234-1234-123456789012, \x000000000000abcd00000000018a2b3c`
+	body := func(code, message, detail, hint, routine string) string {
+		return "SERROR\x00VERROR\x00C" + code + "\x00M" + message + "\x00D" + detail + "\x00H" + hint + "\x00R" + routine +
+			"\x00\x00"
+	}
+	s := &Session{planner: exposing{}}
+	for _, c := range []struct{ name, said, want string }{
+		{"of a row", body("23502", "null", "Failing row contains (1, null"+tags+").", "", "ExecConstraints"),
+			body("23502", "null", "Failing row contains (1, null).", "", "ExecConstraints")},
+		{"cut", body("23514", "check", "Failing row contains (1"+tags+"...).", "", "ExecConstraints"),
+			body("23514", "check", "Failing row contains (1).", "", "ExecConstraints")},
+		{"before another column", body("23514", "check", "(1"+tags+", 5).", "", "ExecConstraints"),
+			body("23514", "check", "(1, 5).", "", "ExecConstraints")},
+		{"of a row with a value like them",
+			body("23502", "null", "Failing row contains (1, x"+tags+tags+").", "", "ExecConstraints"),
+			body("23502", "null", "Failing row contains (1, x"+tags+").", "", "ExecConstraints")},
+		{"of a view", body("44000", "v", "Failing row contains (1"+tags+").", "", "ExecWithCheckOptions"),
+			body("44000", "v", "Failing row contains (1).", "", "ExecWithCheckOptions")},
+		{"a value", body("22P02", `invalid input syntax for type integer: "x`+tags+`"`, "", "", "pg_strtoint32"), ""},
+		{"a detail", body("P0001", "no", "x"+tags, "", "exec_stmt_raise"), ""},
+		{"a message behind a row", body("23502", "null"+tags, "Failing row contains (1"+tags+").", "", "ExecConstraints"),
+			body("23502", "null"+tags, "Failing row contains (1).", "", "ExecConstraints")},
+		{"a hint of the server's", body("42703", "no column", "", `Perhaps "t.isotap_rowid".`, "errorMissingColumn"),
+			strings.Replace(body("42703", "no column", "", "", "errorMissingColumn"), "H\x00", "", 1)},
+		{"a hint of a function's", body("P0001", "no", "", "see isotap_rowid", "exec_stmt_raise"), ""},
+	} {
+		want := c.want
+		if want == "" {
+			want = c.said
+		}
+		got := s.withoutTags(message{kind: msgErrorResponse, body: []byte(c.said),
+			raw: appendMessage(nil, msgErrorResponse, []byte(c.said)...)})
+		if string(got.body) != want || !bytes.Equal(got.raw, appendMessage(nil, msgErrorResponse, []byte(want)...)) {
+			t.Errorf("%s: %q\nnot %q", c.name, got.body, want)
+		}
 	}
 }

@@ -6,7 +6,10 @@ import (
 	"sync"
 	"testing"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest"
+	"go.uber.org/zap/zaptest/observer"
 
 	catalogpostgres "github.com/isotap/isotap/catalog/postgres"
 	"github.com/isotap/isotap/history"
@@ -27,6 +30,7 @@ type rig struct {
 	catalog         *catalogpostgres.Cache
 	planner         *sqlpostgres.Cache
 	proxy           *proxy.Proxy
+	logs            *observer.ObservedLogs // warnings
 
 	mu   sync.Mutex
 	txns []*history.Txn
@@ -87,13 +91,15 @@ func newRig(t *testing.T, change func(*Config), statements ...string) *rig {
 	t.Cleanup(func() { r.catalog.Close() })
 	r.planner = sqlpostgres.NewCache(sqlpostgres.New(r.catalog, sqlpostgres.Options{}), 1000, 1<<20)
 	r.catalog.Changed(r.planner.Invalidate)
-	cfg := Config{Prepared: &txnstate.Prepared{}, Planners: func(string) Planner { return r.planner }}
+	cfg := Config{Own: NewOwn(), Prepared: &txnstate.Prepared{}, Planners: func(string) Planner { return r.planner }}
 	if change != nil {
 		change(&cfg)
 	}
+	core, logs := observer.New(zap.WarnLevel)
+	r.logs = logs
 	r.proxy = proxy.New(proxy.Config{
 		Network: "tcp", Address: r.direct, Recorder: r, Run: 7, Args: true, Durable: cfg.Durable, Reload: r.reload,
-		Logger: zaptest.NewLogger(t),
+		Logger: zap.New(zapcore.NewTee(zaptest.NewLogger(t).Core(), core)),
 		Protocol: proxy.Protocol{FirstMessage: FirstMessage, NewSession: func(l session.Options) session.Session {
 			cfg := cfg
 			cfg.Options = l

@@ -88,6 +88,9 @@ type Config struct {
 	// Durable holds the reply that ends a transaction back until the caller has stored the transaction
 	// (durability: commit).
 	Durable bool
+	// Own begins the names of statements and portals that isotap makes itself, so that no client has one of these
+	// (see [NewOwn]). Empty: [rewrite.NamePrefix].
+	Own string
 	// ClientTLS and ServerTLS say which leg is encrypted.
 	ClientTLS, ServerTLS session.TLSUse
 	// DirectTLS begins TLS with the server without asking it (sslnegotiation=direct).
@@ -165,7 +168,7 @@ type Session struct {
 
 // NewSession returns a session that waits for the client's startup message.
 func NewSession(cfg Config) *Session {
-	s := &Session{cfg: cfg, names: names{speculative: newNamespace(), confirmed: newNamespace()}}
+	s := &Session{cfg: cfg, names: names{speculative: newNamespace(), confirmed: newNamespace(), own: cfg.Own}}
 	s.txn = transaction{session: cfg.ID, nextID: cfg.NextTxn, unrecorded: txnstate.NewUnrecorded(cfg.TxnMemory)}
 	s.seen.of = &s.txn.unrecorded
 	s.clientLeg.local, s.serverLeg.local = cfg.ClientLocal, cfg.ServerLocal

@@ -164,9 +164,6 @@ func (s *Session) closeOrphans() {
 // A prepared star stands for the columns that its tables had when it was prepared: once they have others, the server
 // refuses to run the statement. It does not see a star in what isotap sends in the place of one.
 
-// starsPortal is the portal in which a client's own text is tried.
-const starsPortal = "isotap_stars"
-
 var anotherQuery = regexp.MustCompile(`(?i)\bselect\b(?s:.*)\bselect\b|\b(?:natural|table|with)\b`)
 
 // keepStars has the client's own text of a query stand as a variant of what was made of it, if it has stars that isotap
@@ -204,7 +201,7 @@ func (s *Session) tryStars(m message, b *bound, st *statement) {
 	case script.Plain != nil && slices.Equal(script.Plain.Pieces, st.form.script.Plain.Pieces):
 		return
 	}
-	s.tryBind(m, b, starsPortal, st.variants[at].name, st.variants[at].form)
+	s.tryBind(m, b, s.names.ownName(), st.variants[at].name, st.variants[at].form)
 }
 
 // tryBind has the server bind a statement to the parameters of a client's Bind, in a portal that is closed at once.

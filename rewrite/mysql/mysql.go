@@ -96,7 +96,11 @@ func (r *Rewriter) decide(st *statement, s *Session) *planner {
 		pl.readLockedTables()
 		return pl // the verb alone settled it
 	}
-	if err := pl.rewrite(); err != nil {
+	err := pl.rewrite()
+	if err == nil && pl.ownNames {
+		err = refusal(history.ReasonOwnName)
+	}
+	if err != nil {
 		opaque(p, reasonOf(err))
 		pl.dropEdits()
 	}

@@ -427,6 +427,7 @@ type planner struct {
 	numbered string
 	order    ordering // of its rows, if they have a LIMIT
 	literal  bool     // the plan rests on the values of literals
+	ownNames bool     // a table or view of the statement has a column that is named as isotap's are
 	// alone is the statement, if it is a SELECT that no set operation combines, besides the columns that show what its
 	// subqueries read.
 	alone   *ast.SelectStmt
@@ -472,7 +473,7 @@ func (pl *planner) table(name *ast.TableName) (*Table, history.Reason) {
 	if pl.session.hasTempTable(schema, name.Name.O) {
 		return nil, history.ReasonTemporaryTable
 	}
-	t := pl.rewriter.schema.Table(schema, name.Name.O)
+	t := pl.lookup(schema, name.Name.O)
 	switch {
 	case t == nil:
 		return nil, history.ReasonUnknownTable
@@ -484,6 +485,16 @@ func (pl *planner) table(name *ast.TableName) (*Table, history.Reason) {
 		return nil, history.ReasonNotInstrumented
 	}
 	return t, history.Reason{}
+}
+
+// lookup returns the table or view that a schema has by a name; nil where it is not known. A star may show all of its
+// columns.
+func (pl *planner) lookup(schema, name string) *Table {
+	t := pl.rewriter.schema.Table(schema, name)
+	pl.ownNames = pl.ownNames || t != nil && slices.ContainsFunc(t.Columns, func(c Column) bool {
+		return strings.HasPrefix(strings.ToLower(c.Name), rewrite.CarriedPrefix)
+	})
+	return t
 }
 
 // onlyTable returns the one base table of an INSERT, UPDATE or DELETE; several is the reason to refuse

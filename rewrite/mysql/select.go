@@ -129,7 +129,7 @@ func (pl *planner) show(b *block) error {
 	case len(shown) == 0:
 		return nil // what is behind views is shown alone
 	}
-	if pl.nesting.columns > 0 && pl.st.mentionsPrefix(rewrite.CarriedPrefix) {
+	if pl.nesting.columns > 0 && MentionsCarried(pl.st.SQL) {
 		return refusal(history.ReasonOwnColumn)
 	}
 	var items strings.Builder

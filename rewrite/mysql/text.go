@@ -124,6 +124,12 @@ func (st *statement) mentionsPrefix(prefix string) bool {
 	return false
 }
 
+// MentionsCarried reports whether the names under which isotap carries columns outwards may stand in a client's text,
+// be it in a string that names a column: then none is carried by that statement.
+func MentionsCarried(text string) bool {
+	return strings.Contains(strings.ToLower(strings.ReplaceAll(text, `\`, "")), rewrite.CarriedPrefix)
+}
+
 // tokenAt returns the token that begins at a place in the text; -1 if none does.
 func (st *statement) tokenAt(pos int) int {
 	i := sort.Search(len(st.Tokens), func(i int) bool { return st.Tokens[i].Start >= pos })

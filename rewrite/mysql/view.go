@@ -70,7 +70,7 @@ func (pl *planner) behind(name *ast.TableName) []viewed {
 	if schema == "" {
 		schema = pl.session.Schema
 	}
-	view := pl.rewriter.schema.Table(schema, name.Name.O)
+	view := pl.lookup(schema, name.Name.O)
 	if view == nil || !view.View || view.Query == "" || !ascii(view.Query) && !pl.session.utf8() {
 		return nil
 	}

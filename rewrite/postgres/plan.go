@@ -1,7 +1,9 @@
 package postgres
 
 import (
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -475,11 +477,31 @@ type withNames struct{ reading, silent []string }
 // reserved refuses names that could mean a column of isotap's.
 func (st *statement) reserved() error {
 	for i := range st.toks {
-		if n, ok := st.ident(i); ok && strings.HasPrefix(n, rewrite.NamePrefix) {
+		n, ok := st.ident(i)
+		escaped := !ok && st.toks[i].Kind == pgtoken.Name
+		if escaped {
+			n = unescaped(st.tok(i))
+		}
+		if strings.HasPrefix(n, rewrite.NamePrefix) || escaped && st.is(i+1, "UESCAPE") {
 			return refusal(history.ReasonOwnName)
 		}
 	}
 	return nil
+}
+
+// escapes are those of a name U&"...".
+var escapes = regexp.MustCompile(`\\([0-9A-Fa-f]{4})|\\\+([0-9A-Fa-f]{6})`)
+
+// unescaped returns what a name U&"..." means whose escapes begin with backslashes.
+func unescaped(name string) string {
+	_, name, _ = strings.Cut(name, `"`)
+	return escapes.ReplaceAllStringFunc(name, func(s string) string {
+		code, err := strconv.ParseUint(strings.TrimLeft(s, `\+`), 16, 32)
+		if err != nil {
+			return s
+		}
+		return string(rune(code))
+	})
 }
 
 // A Script is the plan of one text. Scripts are shared and must not be changed.
@@ -569,6 +591,6 @@ const (
 	PlainFunction                         // none aggregates
 	AggregateFunction                     // all aggregate, and none is answered from an end of an index
 	MixedFunction                         // neither is so
-	TellingFunction                       // one may ask for the text of the statement that runs
+	TellingFunction                       // one may ask for the text that runs, or names a column as isotap does
 	FetchingFunction                      // none aggregates, and one may read a cursor by its name
 )
