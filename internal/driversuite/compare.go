@@ -28,10 +28,6 @@ const (
 // explained are the differences that have to be, by engine and test (of PostgreSQL's drivers "postgresql
 // pgconn.TestX").
 var explained = map[string]string{
-	"mariadb TestLongData/compress": "the driver's compression fails against MariaDB; isotap offers none, " +
-		"so that the test runs without it",
-	"mariadb TestLongData": "its subtest compress",
-
 	"mariadb " + batchCallback + "named parameter with bulk non rewritable batch":                     bulkIsMasked,
 	"mariadb " + batchCallback + "standard question mark and compress with bulk non rewritable batch": bulkIsMasked,
 	"mariadb " + batchCallback + "standard question mark using bulk non rewritable batch":             bulkIsMasked,
