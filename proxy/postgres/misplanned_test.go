@@ -148,11 +148,6 @@ func misplan(t *testing.T, w *wrongPlanner, steps []step) {
 	}
 }
 
-// wrongEnv is what texts of the tests' sessions are read under.
-func (w *wrongPlanner) wrongEnv() sqlpostgres.Session {
-	return sqlpostgres.Session{Version: 15, Role: "postgres", Path: rewrite.ListOf("pg_catalog", "public")}
-}
-
 // TestClientsNamesAreNotTakenForIsotaps has clients ask for columns that are named as isotap's are: in their texts,
 // by their tables, through cursors and prepared statements.
 func TestClientsNamesAreNotTakenForIsotaps(t *testing.T) {
