@@ -117,7 +117,7 @@ func TestDocumentsNameFilesThatExist(t *testing.T) {
 }
 
 var (
-	quotedTest = regexp.MustCompile("`(Test\\w+)`")
+	quotedTest = regexp.MustCompile("`(Test[A-Z][a-z]*[A-Z]\\w+)`") // TestCase is of other languages
 	// testsOf finds tests behind their packages, as in "proxy/mysql, proxy/postgres: `TestA`, `TestB`".
 	testsOf = regexp.MustCompile("((?:[\\w/]+,\\s)*[\\w/]+):\\s((?:`Test\\w+`(?:,\\s)?)+)")
 	// testFunc finds the names of tests in Go.
