@@ -175,7 +175,8 @@ func (p *pass) branch(ctx context.Context, in *instance) error {
 		return err
 	}
 	copied := func(ctx context.Context) (dsn.Target, func() error, error) { return p.copy(ctx, p.target) }
-	drawn, err := p.explorer.pass(ctx, copied, in.inner, &pass{explorer: p.explorer, first: p.first, seen: p.seen, made: maps.Clone(p.made)})
+	on := &pass{explorer: p.explorer, first: p.first, seen: p.seen, made: maps.Clone(p.made)}
+	drawn, err := p.explorer.pass(ctx, copied, in.inner, on)
 	if err != nil {
 		return err
 	}
@@ -349,7 +350,8 @@ func (p *pass) neighbourOf(in *instance) (twin *instance, why Reason) {
 // refuses returns why an instance has no twin; empty where it may have one.
 func (p *pass) refuses(in *instance) Reason { return in.refusal(p.schema.family, p.schema.databases) }
 
-// refusal returns why the instance has no twin on a server with some databases; empty where it may have one.
+// refusal returns why the instance has no twin on a server with some databases; empty where it may have one. Of what a
+// test wrapped in it nothing is said.
 func (in *instance) refusal(family dbms.Family, databases map[string]bool) Reason {
 	switch {
 	case !in.whole:

@@ -152,8 +152,9 @@ func isOneValue(family dbms.Family, arg string) bool {
 }
 
 func newInstance(x *history.Txn, family dbms.Family) *instance {
-	in := &instance{id: x.ID, session: x.Session, database: databaseOf(x), level: x.Level, block: !x.Implicit, commits: x.Status == history.Committed, start: x.Start, end: x.End, whole: true,
-		failed: x.Status != history.Committed, undone: wasRolledBack(x)}
+	committed := x.Status == history.Committed
+	in := &instance{id: x.ID, session: x.Session, database: databaseOf(x), level: x.Level, block: !x.Implicit,
+		commits: committed, failed: !committed, undone: wasRolledBack(x), start: x.Start, end: x.End, whole: true}
 	for i := range x.Stmts {
 		s := &x.Stmts[i]
 		if s.Kind == history.Begin || s.Kind == history.Commit || s.Kind == history.Rollback && i == len(x.Stmts)-1 {
@@ -162,8 +163,7 @@ func newInstance(x *history.Txn, family dbms.Family) *instance {
 		text, whole := report.Statement(family, s)
 		st := newStatement(family, s, text)
 		st.whole = whole && !slices.ContainsFunc(s.Args, func(arg string) bool { return !isOneValue(family, arg) })
-		whole = st.whole
-		in.whole = in.whole && whole
+		in.whole = in.whole && st.whole
 		in.failed = in.failed || st.failed()
 		in.statements = append(in.statements, st)
 	}

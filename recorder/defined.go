@@ -87,8 +87,9 @@ func decodeDefined(v value) (*history.DefiningTxn, error) {
 	if err := json.Unmarshal(v.bytes, &stored); err != nil {
 		return nil, err
 	}
-	t := &history.DefiningTxn{Database: stored.Database, Txn: history.Txn{ID: stored.ID, Session: stored.Session, Status: stored.Status, Level: stored.Level, Implicit: stored.Implicit,
-		Start: stored.Start, End: stored.End, Stmts: make([]history.Stmt, len(stored.Stmts))}}
+	t := &history.DefiningTxn{Database: stored.Database, Txn: history.Txn{ID: stored.ID, Session: stored.Session,
+		Status: stored.Status, Level: stored.Level, Implicit: stored.Implicit, Start: stored.Start, End: stored.End,
+		Stmts: make([]history.Stmt, len(stored.Stmts))}}
 	for i, s := range stored.Stmts {
 		t.Stmts[i] = history.Stmt{Num: s.Num, Kind: s.Kind, Void: s.Void, Shape: s.Shape, Args: s.Args, Origin: s.Origin,
 			Start: s.Start, End: s.End, Error: history.Error{Code: s.Code, SQLState: s.SQLState, Message: s.Message}}

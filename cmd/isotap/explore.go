@@ -23,8 +23,8 @@ played once more in their order, on a copy of the database as it was before the 
 itself, then of the other programs that use the same rows. What a twin reads and writes at the same time as the
 transaction, and what it reads once that has committed, shows lost updates, double inserts and write skew. No twin commits.
 
-URL names the database as it was before the run; it is copied on its own server, and stays as it is. isotap run --explore
-makes that copy by itself.
+URL names the database as it was before the run; it is copied on its own server, and stays as it is. isotap run makes
+that copy by itself.
 
 Exit status 1 says that a race is shown.`
 
@@ -82,7 +82,8 @@ func (o *exploring) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	result, err := explore.Explore(c.Context(), r, exploreOptions(target, cmp.Or(o.database, target.Database), runs[len(runs)-1].Run, there, o.time))
+	options := exploreOptions(target, cmp.Or(o.database, target.Database), runs[len(runs)-1].Run, there, o.time)
+	result, err := explore.Explore(c.Context(), r, options)
 	if err != nil {
 		return err
 	}
@@ -144,6 +145,9 @@ const saysAfter = 2 * time.Second
 // exploreBytes is the size of the largest database that is copied where nobody has asked for it.
 const exploreBytes = 64 << 20
 
+// explorePatience is how long isotap run waits then until nobody else is connected to a PostgreSQL database.
+const explorePatience = time.Second
+
 // An exploringRun is what isotap run does beside running a command, to show what could have happened.
 type exploringRun struct {
 	use  exploreUse
@@ -197,7 +201,7 @@ func (e *exploringRun) copy(ctx context.Context, o *proxyserver.Options) error {
 	}
 	var most clone.Options
 	if e.use == exploreAuto {
-		most.MaxBytes = exploreBytes
+		most.MaxBytes, most.Patience = exploreBytes, explorePatience
 	}
 	var err error
 	e.of = o.Upstream.Database
@@ -229,7 +233,8 @@ func (e *exploringRun) explore(c *cobra.Command, recording string, run history.R
 	}
 	defer r.Close()
 	patience := time.AfterFunc(saysAfter, func() {
-		fmt.Fprintf(c.ErrOrStderr(), "isotap: what could have happened is played on a copy, for %v at most (--explore=off leaves it out)\n", e.time)
+		fmt.Fprintf(c.ErrOrStderr(), "isotap: what could have happened is played on a copy, for %v at most "+
+			"(--explore=off leaves it out)\n", e.time)
 	})
 	defer patience.Stop()
 	result, err := explore.Explore(c.Context(), r, exploreOptions(e.was.Target(), e.of, run, e.there, e.time))

@@ -27,6 +27,9 @@ const Prefix = "isotap_clone_"
 type Options struct {
 	// MaxBytes is the size of the largest database that is copied; 0: 1 GiB. Servers of the MySQL family estimate it.
 	MaxBytes int64
+	// Patience is how long to wait on PostgreSQL until nobody else is connected to the source; 0: the server's five
+	// seconds.
+	Patience time.Duration
 }
 
 const defaultMaxBytes = 1 << 30
@@ -60,7 +63,7 @@ func (c *Clone) Target() dsn.Target { return c.target }
 func Make(ctx context.Context, target dsn.Target, o Options) (*Clone, error) {
 	most := cmp.Or(o.MaxBytes, defaultMaxBytes)
 	if target.Family == dbms.PostgreSQLFamily {
-		return makePostgreSQL(ctx, target, most)
+		return makePostgreSQL(ctx, target, most, o.Patience)
 	}
 	return makeMySQL(ctx, target, most)
 }

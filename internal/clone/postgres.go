@@ -48,14 +48,18 @@ type pgCopying struct {
 	size   int64
 }
 
-func makePostgreSQL(ctx context.Context, target dsn.Target, most int64) (c *Clone, err error) {
+func makePostgreSQL(ctx context.Context, target dsn.Target, most int64, patience time.Duration) (c *Clone, err error) {
 	err = guard.Call(pgLibrary, func() error {
 		conn, source, err := connectBeside(ctx, target)
 		if err != nil {
 			return err
 		}
 		defer conn.Close(context.WithoutCancel(ctx))
-		c, err = (&pgCopying{conn: conn, source: source}).run(ctx, target, most)
+		p := &pgCopying{conn: conn, source: source}
+		if err := p.rests(ctx, patience); err != nil {
+			return err
+		}
+		c, err = p.run(ctx, target, most)
 		return err
 	})
 	return c, err
@@ -174,10 +178,37 @@ func (p *pgCopying) refused(ctx context.Context, err error) error {
 	return e
 }
 
-// others are those that are in the source.
+// askAgain is how often it is asked who is in a database: who has said goodbye may still be seen for a moment.
+const askAgain = 50 * time.Millisecond
+
+// errConnected is why a database is not copied that others are in.
+var errConnected = errors.New("others are connected to it")
+
+// rests waits until nobody is in the source; not at all where patience is 0: then the server waits.
+func (p *pgCopying) rests(ctx context.Context, patience time.Duration) error {
+	for end := time.Now().Add(patience); patience > 0; {
+		others, err := p.others(ctx)
+		switch {
+		case err != nil:
+			return fmt.Errorf("ask who is in the database %s: %w", p.source, err)
+		case len(others) == 0:
+			return nil
+		case time.Now().After(end):
+			return &RefusedError{Database: p.source, Allow: "that they leave the database first", Others: others, Err: errConnected}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(askAgain):
+		}
+	}
+	return nil
+}
+
+// others are those that are in the source. An autovacuum worker leaves when the source is copied.
 func (p *pgCopying) others(ctx context.Context) ([]Session, error) {
 	rows, err := p.conn.Query(ctx, `SELECT pid, coalesce(usename, '')::text, coalesce(application_name, '')
-		FROM pg_catalog.pg_stat_activity WHERE datname = $1
+		FROM pg_catalog.pg_stat_activity WHERE datname = $1 AND backend_type IS DISTINCT FROM 'autovacuum worker'
 		UNION ALL SELECT 0, owner::text, gid FROM pg_catalog.pg_prepared_xacts WHERE database = $1 ORDER BY 1`, p.source)
 	if err != nil {
 		return nil, err

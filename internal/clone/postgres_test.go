@@ -262,6 +262,36 @@ func TestWhoIsInTheSourceIsNamed(t *testing.T) {
 	noPostgreSQLCopies(t)
 }
 
+// Who does not want to wait for the server's five seconds gets the same answer earlier, and the copy once they have
+// left.
+func TestOthersAreWaitedForNoLongerThanAsked(t *testing.T) {
+	source := testdb.NewPostgreSQLDatabase(t)
+	pid, run := session(t, source)
+	run("SELECT 1")
+	began := time.Now()
+	_, err := Make(t.Context(), pgTarget(t, source), Options{Patience: 100 * time.Millisecond})
+	var refused *RefusedError
+	if !errors.As(err, &refused) || len(refused.Others) != 1 || refused.Others[0].PID != pid {
+		t.Errorf("got %v", err)
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		testdb.Exec(t, testdb.OpenPostgreSQL(t, "postgres"), fmt.Sprintf("SELECT pg_terminate_backend(%d)", pid))
+	}()
+	c, err := Make(t.Context(), pgTarget(t, source), Options{Patience: 20 * time.Second})
+	<-left
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Drop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // What clients left in a copy does not keep it.
 func TestACopyInUseIsDropped(t *testing.T) {
 	source := testdb.NewPostgreSQLDatabase(t)
