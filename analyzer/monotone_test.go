@@ -177,10 +177,7 @@ func TestViolationWithoutOrdersHidesNone(t *testing.T) {
 // The work on each dependency does not grow with the number of transactions with stale reads: with it the dependencies
 // of each grow until all of the rows have been written, and then no more.
 func TestStaleReadsTakeLinearWork(t *testing.T) {
-	sizes := []int{10_000, 40_000}
-	if testing.Short() {
-		sizes = []int{5_000, 20_000}
-	}
+	sizes := []int{5_000, 20_000}
 	var least float64
 	for _, n := range sizes {
 		a := New(Options{})

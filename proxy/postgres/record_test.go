@@ -124,7 +124,7 @@ func TestTransactionsAreRecordedAsTheServerRanThem(t *testing.T) {
 			"ROLLBACK TO a", "UPDATE t SET n = 1 WHERE id = 4", "RELEASE a", "ROLLBACK TO a", "COMMIT"),
 			"committed READ COMMITTED; BEGIN; UPDATE exact update t/1; SAVEPOINT; UPDATE exact void update t/2; " +
 				"SAVEPOINT; UPDATE exact void update t/3; ROLLBACK; " +
-				"UPDATE exact void update t/4; ROLLBACK; COMMIT"},
+				"UPDATE exact void update t/4; RELEASE; ROLLBACK; COMMIT"},
 		{"an error behind a savepoint", queries("BEGIN", "UPDATE t SET n = 1 WHERE id = 1", "SAVEPOINT a",
 			"SELECT 1/0 FROM t WHERE id = 1", "ROLLBACK TO a", "COMMIT"),
 			"committed READ COMMITTED; BEGIN; UPDATE exact update t/1; SAVEPOINT; SELECT exact error 22012 void; ROLLBACK; COMMIT"},
