@@ -37,9 +37,9 @@ func databaseOf(x *history.Txn) string {
 	return ""
 }
 
-// placed notes the database of each instance. One of MySQL's family of which nothing tells it is where its session was
-// before.
-func placed(all []*instance, of func(*instance) string) {
+// noteDatabases notes the database of each instance. Of MySQL's family not every transaction tells it: such a one is
+// where its session was before.
+func noteDatabases(all []*instance, of func(*instance) string) {
 	last := make(map[history.SessionID]string)
 	for _, in := range all {
 		if in.database = of(in); in.database == "" {

@@ -56,8 +56,8 @@ type verdict struct {
 	refused bool // the server refused the racing twin what the transaction was not
 }
 
-// judge makes races of what was read. The twins' differences are those from the transaction. Apart says that the two
-// write different rows.
+// judge makes races of what the twins read otherwise than the transaction. Apart says that the two write different
+// rows.
 func judge(in *instance, racing, serial []difference, apart bool) verdict {
 	faithful := len(in.statements) // the racing twin's statements before it were answered as the transaction's
 	end := len(in.statements)      // from there on it wrote no more

@@ -200,8 +200,8 @@ func (p *play) turned() bool {
 	return false
 }
 
-// waited reports whether a write of the racing twin waited for the transaction, which writes the same table: both wrote
-// one row, as far as locks tell.
+// waited reports whether a write of the racing twin waited for the transaction, and the transaction writes the same
+// table: then both are taken to write one row.
 func (p *play) waited() bool {
 	for at, r := range p.replies[racing] {
 		if s := &p.twin.statements[at]; r != nil && r.Blocked && s.writes() && p.in.writesTo(s.target) {

@@ -100,7 +100,7 @@ func instancesOf(ctx context.Context, r *recorder.Reader, run history.Run, famil
 			}
 			continue
 		}
-		if before := recent(last[x.Session], x.Start); len(before) > 0 && !wasRolledBack(x) {
+		if before := recent(last[x.Session], x.Start); len(before) > 0 && !in.undone {
 			in.before, in.statements = len(before), slices.Concat(before, in.statements)
 		}
 		delete(last, x.Session)
@@ -110,7 +110,7 @@ func instancesOf(ctx context.Context, r *recorder.Reader, run history.Run, famil
 	if err != nil {
 		return nil, err
 	}
-	placed(all, func(in *instance) string {
+	noteDatabases(all, func(in *instance) string {
 		if family == dbms.PostgreSQLFamily {
 			return databases[in.session]
 		}
@@ -181,7 +181,7 @@ func markAlone(all []*instance) {
 	}
 }
 
-// reads reports whether all that the instance does is to read rows, as far as its texts tell.
+// reads reports whether all statements of the instance only read rows.
 func (in *instance) reads() bool {
 	return !slices.ContainsFunc(in.statements, func(s statement) bool { return !s.reads() })
 }

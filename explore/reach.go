@@ -24,12 +24,12 @@ const (
 
 // reachesOut are functions and words by which a statement reaches out of the database.
 var reachesOut = words(`dblink dblink_exec dblink_connect lo_import lo_export outfile dumpfile program load_file
-	pg_terminate_backend pg_cancel_backend pg_reload_conf pg_rotate_logfile pg_promote pg_switch_wal pg_notify sys_exec sys_eval
+	pg_terminate_backend pg_cancel_backend pg_reload_conf pg_rotate_logfile pg_promote pg_switch_wal sys_exec sys_eval
 	http http_get http_post get_lock release_lock`)
 
 // staysBehind are functions whose effects no ROLLBACK takes back, or that other sessions meet before it.
 var staysBehind = words(`pg_advisory_lock pg_advisory_xact_lock pg_try_advisory_lock pg_try_advisory_xact_lock
-	pg_advisory_lock_shared pg_advisory_xact_lock_shared pg_advisory_unlock pg_sleep sleep setval`)
+	pg_advisory_lock_shared pg_advisory_xact_lock_shared pg_advisory_unlock pg_notify pg_sleep sleep setval`)
 
 // serverWide are what SET may change of more than its session.
 var serverWide = words(`global persist persist_only password`)

@@ -2,7 +2,6 @@ package explore
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +19,7 @@ func (c column) String() string { return c.table + "." + c.name }
 // A schema is what the server says of the tables.
 type schema struct {
 	family dbms.Family
-	// databases are those of a MySQL server, in lower case, which statements may name.
+	// databases are the others of a MySQL server, in lower case, which statements may name.
 	databases map[string]bool
 	columns   map[string][]column  // by the table's name in lower case
 	refers    map[column]column    // by foreign keys
@@ -66,7 +65,7 @@ func readSchema(c *replay.Connection, family dbms.Family) (*schema, error) {
 		rows[i] = r.Rows
 	}
 	if family == dbms.MySQLFamily {
-		r, err := ask(c, "SHOW DATABASES")
+		r, err := ask(c, "SELECT schema_name FROM information_schema.schemata WHERE schema_name <> DATABASE()")
 		if err != nil {
 			return nil, fmt.Errorf("ask for databases: %w", err)
 		}
@@ -106,8 +105,8 @@ var bodies = map[dbms.Family]string{
 		UNION ALL SELECT table_name, view_definition FROM information_schema.views WHERE table_schema = DATABASE()`,
 }
 
-// An ElsewhereError says that something in a database would write, or ask, outside of a copy of it: so nothing is
-// played.
+// An ElsewhereError names something in a database that leads out of it. Played on a copy it would write, or ask, there
+// again, so nothing is played.
 type ElsewhereError struct{ Name string }
 
 // Error says what it is.
@@ -117,12 +116,6 @@ func (e *ElsewhereError) Error() string {
 
 // staysWithin returns an error where something in the database leads out of it.
 func (s *schema) staysWithin(c *replay.Connection) error {
-	own, err := ask(c, map[dbms.Family]string{dbms.PostgreSQLFamily: "SELECT current_database()", dbms.MySQLFamily: "SELECT DATABASE()"}[s.family])
-	if err != nil {
-		return err
-	}
-	others := maps.Clone(s.databases)
-	delete(others, strings.ToLower(own.Rows[0][0].Text))
 	r, err := ask(c, bodies[s.family])
 	if err != nil {
 		return fmt.Errorf("ask for triggers and functions: %w", err)
@@ -130,7 +123,7 @@ func (s *schema) staysWithin(c *replay.Connection) error {
 	for _, row := range r.Rows {
 		tokens, err := sqltoken.Statement(s.family, row[1].Text)
 		body := statement{tokens: tokens}
-		if row[1].Null || err != nil || body.namesDatabase(others) || hasWord(tokens, reachesOut) {
+		if row[1].Null || err != nil || body.namesDatabase(s.databases) || hasWord(tokens, reachesOut) {
 			return &ElsewhereError{row[0].Text}
 		}
 	}

@@ -64,7 +64,7 @@ func (s *statement) writes() bool {
 // else.
 func (s *statement) changed() uint64 { return max(s.recorded.Affected, s.recorded.Rows) }
 
-// reads reports whether the statement only reads rows, as far as its text tells.
+// reads reports whether the statement only reads rows. What its functions do is not known.
 func (s *statement) reads() bool { return s.recorded.Kind == history.Select && s.reach == withinRows }
 
 // failed reports whether the statement failed when it was recorded.

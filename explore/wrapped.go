@@ -24,8 +24,7 @@ type part struct {
 // unwrap finds what a transaction holds that a test wraps in it, so that the test leaves nothing behind: Django's and
 // Rails' tests begin a transaction, what they test makes savepoints where it would make transactions, and the test ends
 // with ROLLBACK. So a savepoint that was released is a transaction here, and a statement between savepoints is in
-// autocommit. A transaction with nothing rolled back but itself, and without a savepoint, is none of a test's as far as
-// can be told.
+// autocommit. A transaction without a savepoint is left as it is: the application may have rolled it back.
 func (in *instance) unwrap() {
 	whole := scopesOf(in.statements)
 	if !whole.wraps(in.statements) {

@@ -102,19 +102,14 @@ func (o *exploring) run(c *cobra.Command) error {
 
 // exploreOptions are those of playing a run on copies of a database. Database is the database's name in the recording,
 // and there are those that were on the server before the run.
-func exploreOptions(was dsn.Target, database string, run history.Run, there []string, limit time.Duration) explore.Options {
+func exploreOptions(was dsn.Target, database string, run history.Run, there []string,
+	limit time.Duration) explore.Options {
 	return explore.Options{Was: was, Database: database, Run: run, Time: limit, Copy: clone.Temporary,
-		Made: func(name string) bool { return !slices.Contains(there, name) },
-		Empty: func(ctx context.Context) (dsn.Target, func() error, error) {
-			empty, err := clone.Empty(ctx, was)
-			if err != nil {
-				return dsn.Target{}, nil, err
-			}
-			return empty.Target(), func() error { return empty.Drop(context.WithoutCancel(ctx)) }, nil
-		}}
+		Made:  func(name string) bool { return !slices.Contains(there, name) },
+		Empty: func(ctx context.Context) (dsn.Target, func() error, error) { return clone.TemporaryEmpty(ctx, was) }}
 }
 
-// An exploreUse says whether isotap run shows what could have happened.
+// An exploreUse says when isotap run shows what could have happened.
 type exploreUse string
 
 // The uses.

@@ -72,8 +72,8 @@ func fuzzCommand() *cobra.Command {
 	f.StringVar(&h.profile, "profile", "shallow",
 		"shallow (IsoRel's statements), deep (more forms, further nested, and transactions that meet), conflicts (writes of the same few "+
 			"rows), or a YAML file that says how large everything is and how often each kind of statement comes (docs/fuzz.md)")
-	f.StringSliceVar(&h.templates, "templates", nil, "scenarios, or directories of them, as of what another hunt found: the transactions of "+
-		"every second dozen of rounds have the kinds of statements of one of them (docs/fuzz.md)")
+	f.StringSliceVar(&h.templates, "templates", nil, "scenarios, or directories of them, as of what another hunt found: "+
+		"the transactions of every second dozen of rounds have the kinds of statements of one of them (docs/fuzz.md)")
 	f.StringVar(&o.Dir, "out", o.Dir, "directory for what is found")
 	f.DurationVar(&o.Patience, "patience", random.Patience,
 		"how long a statement may take until the server counts as hung")

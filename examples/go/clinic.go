@@ -54,7 +54,8 @@ func (c *Clinic) inTx(ctx context.Context, do func(*sql.Tx) error) error {
 func (c *Clinic) Pay(ctx context.Context, account, amount int) error {
 	return c.inTx(ctx, func(tx *sql.Tx) error {
 		var balance int
-		if err := tx.QueryRowContext(ctx, c.text("SELECT balance FROM account WHERE id = ?"), account).Scan(&balance); err != nil {
+		row := tx.QueryRowContext(ctx, c.text("SELECT balance FROM account WHERE id = ?"), account)
+		if err := row.Scan(&balance); err != nil {
 			return err
 		}
 		_, err := tx.ExecContext(ctx, c.text("UPDATE account SET balance = ? WHERE id = ?"), balance-amount, account)
@@ -98,7 +99,8 @@ func (c *Clinic) Register(ctx context.Context, address string) error {
 func (c *Clinic) PayLocked(ctx context.Context, account, amount int) error {
 	return c.inTx(ctx, func(tx *sql.Tx) error {
 		var balance int
-		if err := tx.QueryRowContext(ctx, c.text("SELECT balance FROM account WHERE id = ? FOR UPDATE"), account).Scan(&balance); err != nil {
+		row := tx.QueryRowContext(ctx, c.text("SELECT balance FROM account WHERE id = ? FOR UPDATE"), account)
+		if err := row.Scan(&balance); err != nil {
 			return err
 		}
 		_, err := tx.ExecContext(ctx, c.text("UPDATE account SET balance = ? WHERE id = ?"), balance-amount, account)
@@ -110,7 +112,8 @@ func (c *Clinic) PayLocked(ctx context.Context, account, amount int) error {
 func (c *Clinic) PayVersioned(ctx context.Context, account, amount int) error {
 	return c.inTx(ctx, func(tx *sql.Tx) error {
 		var balance, version int
-		if err := tx.QueryRowContext(ctx, c.text("SELECT balance, version FROM account WHERE id = ?"), account).Scan(&balance, &version); err != nil {
+		row := tx.QueryRowContext(ctx, c.text("SELECT balance, version FROM account WHERE id = ?"), account)
+		if err := row.Scan(&balance, &version); err != nil {
 			return err
 		}
 		changed, err := tx.ExecContext(ctx, c.text("UPDATE account SET balance = ?, version = version + 1 WHERE id = ? AND version = ?"),

@@ -68,14 +68,25 @@ func Make(ctx context.Context, target dsn.Target, o Options) (*Clone, error) {
 	return makeMySQL(ctx, target, most)
 }
 
-// Temporary is Make with the defaults, in the form that package explore asks for: what drops the copy does so whether
-// ctx has ended or not.
-func Temporary(ctx context.Context, of dsn.Target) (copied dsn.Target, drop func() error, err error) {
-	c, err := Make(ctx, of, Options{})
+// TemporaryEmpty is Empty in the form of Temporary.
+func TemporaryEmpty(ctx context.Context, beside dsn.Target) (empty dsn.Target, drop func() error, err error) {
+	c, err := Empty(ctx, beside)
+	return c.temporary(ctx, err)
+}
+
+// temporary returns the copy, unless there was an error, and what drops it whether ctx has ended or not.
+func (c *Clone) temporary(ctx context.Context, err error) (dsn.Target, func() error, error) {
 	if err != nil {
 		return dsn.Target{}, nil, err
 	}
 	return c.target, func() error { return c.Drop(context.WithoutCancel(ctx)) }, nil
+}
+
+// Temporary is Make with the defaults, in the form that package explore asks for: what drops the copy does so whether
+// ctx has ended or not.
+func Temporary(ctx context.Context, of dsn.Target) (copied dsn.Target, drop func() error, err error) {
+	c, err := Make(ctx, of, Options{})
+	return c.temporary(ctx, err)
 }
 
 // Empty makes an empty database on the target's server, under a name that is new there.
