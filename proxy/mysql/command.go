@@ -242,13 +242,10 @@ func (s *Session) writesRead() sqlmysql.WriteReads {
 	return reads
 }
 
-// withholds returns why a write does not show what its subqueries read; empty where it does, or has none to show. One
-// that was prepared may run at another level.
+// withholds returns why a write does not show what its subqueries read; empty where it does, or has none to show.
 func (s *Session) withholds(o *pendingStatement) history.Reason {
 	up := &o.plan.Upstream
-	reads := s.writesRead()
-	may := reads == sqlmysql.ReadSnapshot && !up.LocksReads || up.SameLocks && reads == sqlmysql.ReadLocked
-	if o.rewritten && up.Shows && (!may || s.cfg.Planner.AreSubqueriesTooLarge(o.plan.Shape)) {
+	if o.rewritten && up.Shows && (!up.MayShow(s.writesRead()) || s.cfg.Planner.AreSubqueriesTooLarge(o.plan.Shape)) {
 		return history.ReasonSubquery
 	}
 	return history.Reason{}

@@ -90,6 +90,12 @@ type Upstream struct {
 	Deprecated int
 }
 
+// MayShow reports whether a write that Shows what its subqueries read may do so where writes read them in that way. One
+// that was prepared may run at another level.
+func (u *Upstream) MayShow(reads WriteReads) bool {
+	return reads == ReadSnapshot && !u.LocksReads || u.SameLocks && reads == ReadLocked
+}
+
 // A Hole is a value that is filled in when the statement is sent.
 type Hole uint8
 
