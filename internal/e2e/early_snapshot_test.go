@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/internal/testdb"
 )
 
 // TestMySQLSnapshotBeforeTheFirstReadIsNoStaleRead is [TestSnapshotBeforeTheFirstReadIsNoStaleRead] on MariaDB. EXPLAIN
@@ -33,8 +34,11 @@ func TestSnapshotOfWhatReadsNoRowIsTheTransactions(t *testing.T) {
 	const read = "SELECT v FROM t WHERE id = 1"
 	b := newBench(t, nil, "CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 0), (2, 0)")
 	db := b.open("")
-	for _, early := range []string{"EXPLAIN " + read, "DESC FORMAT=JSON " + read, "EXPLAIN EXTENDED " + read,
-		"CHECKSUM TABLE t"} {
+	early := []string{"EXPLAIN " + read, "DESC FORMAT=JSON " + read, "CHECKSUM TABLE t"}
+	if testdb.EngineName() != testdb.MySQL.Name {
+		early = append(early, "EXPLAIN EXTENDED "+read) // an error there, from 8.0 on
+	}
+	for _, early := range early {
 		reader := b.conn(db)
 		b.exec(reader, "BEGIN", early)
 		b.exec(db, "UPDATE t SET v = v + 1")
