@@ -128,6 +128,10 @@ var programs = []struct {
 	{"a test is rolled back, and what it tests locks", []string{"BEGIN", "SAVEPOINT active_record_1",
 		"SELECT balance FROM account WHERE id = 1 FOR UPDATE", "UPDATE account SET balance = 90 WHERE id = 1",
 		"RELEASE SAVEPOINT active_record_1", "ROLLBACK"}, nil},
+	{"values that are long, with quotes, and in two lists", []string{"BEGIN",
+		"SELECT balance FROM account WHERE id IN (1, 7) AND version IN (0, 1)",
+		"INSERT INTO users (email) VALUES ('it''s " + strings.Repeat("long ", 17) + "')",
+		"UPDATE account SET balance = 90 WHERE id = 1", "COMMIT"}, []toldRace{{LostUpdate, "account", "balance"}}},
 	{"it was rolled back", []string{"BEGIN", "SELECT balance FROM account WHERE id = 1",
 		"UPDATE account SET balance = 90 WHERE id = 1", "ROLLBACK"}, nil},
 }
@@ -164,6 +168,28 @@ func TestSerialRunsTellWhichRequestsRace(t *testing.T) {
 // before.
 func exploreSerial(t *testing.T, family dbms.Family, counts string, statements []string) *Result {
 	t.Helper()
+	return exploreClient(t, family, counts, func(client *sql.Conn, database string) {
+		for _, text := range statements {
+			concurrently := " CONCURRENTLY"
+			upsert, other := "ON CONFLICT (email) DO UPDATE SET", "excluded.n"
+			if family == dbms.MySQLFamily {
+				concurrently = ""
+				upsert, other = "ON DUPLICATE KEY UPDATE", "VALUES(n)"
+			}
+			text = strings.NewReplacer("{db}", database, "{upsert}", upsert, "{new}", other, "{ concurrently}", concurrently, "{count}", counts).Replace(text)
+			if family == dbms.PostgreSQLFamily { // whose clients learn a key so
+				text = strings.NewReplacer("/*", "", "*/", "").Replace(text)
+			}
+			if _, err := client.ExecContext(t.Context(), text); err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+		}
+	})
+}
+
+// exploreClient has one client run through isotap, and plays what it did on a copy of the database as it was before.
+func exploreClient(t *testing.T, family dbms.Family, counts string, run func(client *sql.Conn, database string)) *Result {
+	t.Helper()
 	var setup []string
 	for _, text := range tables {
 		if slices.Contains([]byte(text), '%') {
@@ -174,7 +200,7 @@ func exploreSerial(t *testing.T, family dbms.Family, counts string, statements [
 	text, target := newTarget(t, family, setup)
 	recording := filepath.Join(t.TempDir(), "rec")
 	srv, err := proxyserver.Start(t.Context(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: recording,
-		Args: true, Definitions: true, Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))})
+		Args: true, Texts: true, Definitions: true, Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,22 +215,8 @@ func exploreSerial(t *testing.T, family dbms.Family, counts string, statements [
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range statements {
-		concurrently := " CONCURRENTLY"
-		upsert, other := "ON CONFLICT (email) DO UPDATE SET", "excluded.n"
-		if family == dbms.MySQLFamily {
-			concurrently = ""
-			upsert, other = "ON DUPLICATE KEY UPDATE", "VALUES(n)"
-		}
-		text = strings.NewReplacer("{db}", target.Database, "{upsert}", upsert, "{new}", other, "{ concurrently}", concurrently, "{count}", counts).Replace(text)
-		if family == dbms.PostgreSQLFamily { // whose clients learn a key so
-			text = strings.NewReplacer("/*", "", "*/", "").Replace(text)
-		}
-		if _, err := client.ExecContext(t.Context(), text); err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
-	}
-	run := srv.Run()
+	run(client, target.Database)
+	of := srv.Run()
 	if err := srv.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -214,11 +226,48 @@ func exploreSerial(t *testing.T, family dbms.Family, counts string, statements [
 	}
 	defer r.Close()
 	_, was := newTarget(t, family, setup)
-	result, err := Explore(t.Context(), r, Options{Was: was, Database: target.Database, Run: run, Copy: clone.Temporary})
+	result, err := Explore(t.Context(), r, Options{Was: was, Database: target.Database, Run: of, Copy: clone.Temporary})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return result
+}
+
+// TestParametersArePlayedWhole: what a client binds is played as it was sent, long values too.
+func TestParametersArePlayedWhole(t *testing.T) {
+	long := strings.Repeat("it's \\ long ", 6)
+	for _, f := range families {
+		t.Run(f.name, func(t *testing.T) {
+			mark := func(n int) string { return fmt.Sprintf("$%d", n) }
+			if f.family == dbms.MySQLFamily {
+				mark = func(int) string { return "?" }
+			}
+			result := exploreClient(t, f.family, f.counts, func(client *sql.Conn, _ string) {
+				tx, err := client.BeginTx(t.Context(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, s := range []struct {
+					text string
+					args []any
+				}{
+					{"SELECT balance FROM account WHERE id = " + mark(1), []any{1}},
+					{"INSERT INTO users (email) VALUES (" + mark(1) + ")", []any{long}},
+					{"UPDATE account SET balance = " + mark(1) + " WHERE id = " + mark(2), []any{90, 1}},
+				} {
+					if _, err := tx.ExecContext(t.Context(), s.text, s.args...); err != nil {
+						t.Fatalf("%s: %v", s.text, err)
+					}
+				}
+				if err := tx.Commit(); err != nil {
+					t.Fatal(err)
+				}
+			})
+			if len(result.Races) != 1 || result.Races[0].Column != "balance" || result.Races[0].Wrote != "90" {
+				t.Errorf("told is %+v; %+v", result.Races, result)
+			}
+		})
+	}
 }
 
 // newTarget makes a database, and returns its address as a client and as isotap has it.

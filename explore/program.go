@@ -72,12 +72,25 @@ func (in *instance) writes() bool {
 
 // instancesOf returns what a run's clients did, in the order in which it was committed.
 func instancesOf(ctx context.Context, r *recorder.Reader, run history.Run, family dbms.Family) ([]*instance, error) {
+	texts := make(map[history.TxnID]map[uint32]string)
+	for t, err := range r.Texts(ctx, run) {
+		if err != nil {
+			return nil, err
+		}
+		if texts[t.Txn] == nil {
+			texts[t.Txn] = make(map[uint32]string)
+		}
+		texts[t.Txn][t.Num] = t.Text
+	}
 	var txns []*history.Txn
 	for x, err := range r.Txns(ctx) {
 		if err != nil {
 			return nil, err
 		}
 		if x.ID.Run() == run {
+			for i := range x.Stmts {
+				x.Stmts[i].Text = texts[x.ID][x.Stmts[i].Num]
+			}
 			txns = append(txns, x)
 		}
 	}
@@ -160,9 +173,13 @@ func newInstance(x *history.Txn, family dbms.Family) *instance {
 		if s.Kind == history.Begin || s.Kind == history.Commit || s.Kind == history.Rollback && i == len(x.Stmts)-1 {
 			continue // the play has its own
 		}
-		text, whole := report.Statement(family, s)
+		text, whole := s.Text, true
+		if text == "" {
+			text, whole = report.Statement(family, s)
+			whole = whole && !slices.ContainsFunc(s.Args, func(arg string) bool { return !isOneValue(family, arg) })
+		}
 		st := newStatement(family, s, text)
-		st.whole = whole && !slices.ContainsFunc(s.Args, func(arg string) bool { return !isOneValue(family, arg) })
+		st.whole = whole
 		in.whole = in.whole && st.whole
 		in.failed = in.failed || st.failed()
 		in.statements = append(in.statements, st)

@@ -297,6 +297,9 @@ type Stmt struct {
 	// Args are the literals or parameters that Shape leaves out, in order, as SQL would print them; they may be cut, or
 	// left out.
 	Args []string
+	// Text is the statement with all of its values, as a client may send it once more: where that is asked for, and
+	// while it is recorded. Readers of recordings give it by itself.
+	Text string
 	// Origin is the place in the client's program that sent it, file:line or the file alone, where a comment in
 	// the manner of sqlcommenter said so.
 	Origin   string

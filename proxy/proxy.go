@@ -89,6 +89,8 @@ type Config struct {
 	Halted func() error
 	// Args records the values of literals and parameters.
 	Args bool
+	// Texts records statements with all of their values, too, where Args does so.
+	Texts bool
 	// AllowLocal permits a server on this host or a unix socket behind a listener that others can
 	// reach. The server would take those others for local clients.
 	AllowLocal bool
@@ -299,6 +301,7 @@ func (p *Proxy) newClientConn(client net.Conn) *clientConn {
 		ID:          l.info.ID,
 		NextTxn:     func() history.TxnID { return history.MakeTxnID(p.cfg.Run, p.txns.Add(1)) },
 		Args:        settings.Args,
+		Texts:       p.cfg.Texts && settings.Args,
 		TxnMemory:   settings.TxnMemory,
 		RowMemory:   p.rowMemory,
 		Halted:      p.halted(),

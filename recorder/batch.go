@@ -89,6 +89,7 @@ func (b *batch) txn(t *history.Txn) {
 		b.packed = binary.AppendUvarint(b.packed, uint64(len(b.record)))
 	}
 	b.put(func(k []byte) []byte { return appendTxnKey(k, keyTxn, t.ID, t.Session) }, b.packed)
+	b.texts(t)
 	if cap(b.record) > batchBytes {
 		b.record = nil // one huge transaction must not hold its memory for good
 	}

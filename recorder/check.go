@@ -58,6 +58,9 @@ func (r *Reader) Check(ctx context.Context) (*Checked, error) {
 		for _, err := range r.Defined(ctx, info.Run) {
 			take(err)
 		}
+		for _, err := range r.Texts(ctx, info.Run) {
+			take(err)
+		}
 		for _, err := range r.Logged(ctx, info.Run) {
 			take(err)
 		}

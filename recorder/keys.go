@@ -15,6 +15,7 @@ const (
 	keySession    = 's' // run, session: a session
 	keyTxn        = 't' // run, session, counter: a transaction
 	keyChunk      = 'c' // run, session, counter, number: a part of a transaction's value
+	keyText       = 'x' // run, session, counter, number: a statement of a transaction, with all of its values
 	keyString     = 'd' // run, number: a string of the run's dictionary
 	keyMatches    = 'm' // run, number: history.Matches
 	keyDefinition = 'f' // run, number: history.Definition
@@ -38,6 +39,10 @@ func appendTxnKey(b []byte, space byte, id history.TxnID, session history.Sessio
 
 func appendChunkKey(b []byte, id history.TxnID, session history.SessionID, number int) []byte {
 	return binary.BigEndian.AppendUint32(appendTxnKey(b, keyChunk, id, session), uint32(number))
+}
+
+func appendTextKey(b []byte, id history.TxnID, session history.SessionID, number uint32) []byte {
+	return binary.BigEndian.AppendUint32(appendTxnKey(b, keyText, id, session), number)
 }
 
 func appendNumberKey(b []byte, space byte, run history.Run, number uint32) []byte {
@@ -74,6 +79,9 @@ func keyName(key []byte) string {
 	case key[0] == keyChunk && n == 4:
 		return fmt.Sprintf("part %d of transaction %s of session %d", numbers[3], history.MakeTxnID(run(), numbers[2]),
 			numbers[1])
+	case key[0] == keyText && n == 4:
+		return fmt.Sprintf("text of statement %d in transaction %s of session %d", numbers[3],
+			history.MakeTxnID(run(), numbers[2]), numbers[1])
 	case key[0] == keySession && n == 2:
 		return fmt.Sprintf("session %d of run %s", numbers[1], run())
 	case key[0] == keyString && n == 2:

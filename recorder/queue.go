@@ -132,6 +132,7 @@ func txnSize(t *history.Txn) int64 {
 		for _, a := range s.Args {
 			size += int64(len(a)) + 16
 		}
+		size += int64(len(s.Text))
 	}
 	return size
 }

@@ -20,8 +20,11 @@ type Statement struct {
 	Reason      history.Reason
 	// Shape is the statement with its literals replaced by ?, and Args are the literals that Shape leaves out, cut to a
 	// few bytes each; on PostgreSQL its parameters, too, as $1.
-	Shape  string
-	Args   []string
+	Shape string
+	Args  []string
+	// Text is the statement as the client wrote it; empty where it may carry a password, and where it is one of several
+	// that the server gets as one.
+	Text   string
 	Origin string // see [Origin]
 	// Params is the number of placeholders in the client's own text.
 	Params int

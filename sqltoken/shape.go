@@ -2,6 +2,7 @@ package sqltoken
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/isotap/isotap/dbms"
@@ -72,6 +73,40 @@ func Fill(shape string, values []int, texts []string) string {
 	}
 	b.WriteString(shape[from:])
 	return b.String()
+}
+
+// FillText returns the text of a statement with values in the places of its placeholders: PostgreSQL's name them, those
+// of the MySQL family take them in their order. It reports whether there is a value, which is not empty, for each.
+func FillText(family dbms.Family, text string, values []string) (string, bool) {
+	if len(values) == 0 {
+		return text, true
+	}
+	tokens, err := Statement(family, text)
+	if err != nil {
+		return "", false
+	}
+	var b strings.Builder
+	from, next := 0, 0
+	for _, t := range tokens {
+		if t.Kind != Placeholder {
+			continue
+		}
+		at := next
+		if next++; family == dbms.PostgreSQLFamily {
+			n, err := strconv.Atoi(t.Text[1:])
+			if err != nil {
+				return "", false
+			}
+			at = n - 1
+		}
+		if at < 0 || at >= len(values) || values[at] == "" {
+			return "", false
+		}
+		b.WriteString(text[from:t.Start] + values[at])
+		from = t.End
+	}
+	b.WriteString(text[from:])
+	return b.String(), true
 }
 
 // Name returns the name that a token of a shape or statement is, as it is written between its quotes if it has any, and

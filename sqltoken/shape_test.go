@@ -44,6 +44,28 @@ func TestValuesOfShapes(t *testing.T) {
 	}
 }
 
+// TestTextsAreFilled: placeholders take their values, and what only looks like one stays.
+func TestTextsAreFilled(t *testing.T) {
+	for _, c := range []struct {
+		family dbms.Family
+		text   string
+		values []string
+		want   string // empty: it cannot be
+	}{
+		{dbms.PostgreSQLFamily, "SELECT '$1', $2, $1::int, \"$1\" -- $3", []string{"1", "'b'"}, "SELECT '$1', 'b', 1::int, \"$1\" -- $3"},
+		{dbms.PostgreSQLFamily, "SELECT $1 ? $2", []string{"d", "'k'"}, "SELECT d ? 'k'"},
+		{dbms.PostgreSQLFamily, "SELECT $2", []string{"1"}, ""},
+		{dbms.PostgreSQLFamily, "SELECT $1", []string{""}, ""},
+		{dbms.PostgreSQLFamily, "SELECT 1", nil, "SELECT 1"},
+		{dbms.MySQLFamily, "SELECT '?', ?, `?`, ? /* ? */", []string{"1", "'b'"}, "SELECT '?', 1, `?`, 'b' /* ? */"},
+		{dbms.MySQLFamily, "SELECT ?, ?", []string{"1"}, ""},
+	} {
+		if got, ok := sqltoken.FillText(c.family, c.text, c.values); got != c.want || ok != (c.want != "") {
+			t.Errorf("%s: %q, %v", c.text, got, ok)
+		}
+	}
+}
+
 // marked writes a shape with ! for the values at some places.
 func marked(shape string, values []int) string {
 	b := []byte(shape)

@@ -115,6 +115,7 @@ func runCommand() *cobra.Command {
 		if err := also.begin(c, &o); err != nil {
 			return err
 		}
+		o.Texts = also.was != nil
 		err = watch(c, command, templates, o, &out, &live, !instruments(&o) || !instrument, &also)
 		if dropErr := also.end(c); err == nil {
 			err = dropErr

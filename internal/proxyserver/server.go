@@ -61,6 +61,7 @@ type Options struct {
 	Recording string // the recording's directory
 	// Definitions records how the tables are defined that statements use.
 	Definitions bool
+	Texts       bool // see proxy.Config
 	// ServerLog says whether what the server's own log says of writes is recorded, too.
 	ServerLog  serverlog.Use
 	Durability recorder.Durability
@@ -153,7 +154,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	}
 	o.warnOfPlainLegs()
 	cfg := proxy.Config{Network: o.Upstream.Network, Address: o.Upstream.Address, Off: o.Off, TLS: legs,
-		Durable: o.Durability == recorder.Commit, AllowLocal: o.AllowLocal, LoginTimeout: o.LoginTimeout,
+		Durable: o.Durability == recorder.Commit, AllowLocal: o.AllowLocal, Texts: o.Texts, LoginTimeout: o.LoginTimeout,
 		RowMemory: o.RowMemory, Logger: o.Logger}
 	if o.SocketMode == 0 {
 		o.SocketMode = defaultSocketMode

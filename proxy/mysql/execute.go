@@ -7,7 +7,9 @@ import (
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/proxy/txnstate"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
@@ -162,8 +164,11 @@ func (s *Session) bind(o *pendingStatement, p *prepared, payload []byte) ([]byte
 	if s.cfg.Args {
 		o.stmt.Args = inPlaces(o.plan.Args, p.args(values, nulls))
 	}
-	if len(o.plan.Predicates) > 0 {
+	if len(o.plan.Predicates) > 0 || s.cfg.Texts {
 		o.literals = p.literals(values, nulls, s.settings.env.NoBackslashEscapes)
+	}
+	if s.cfg.Texts {
+		o.stmt.Text = session.BoundedText(dbms.MySQLFamily, o.plan.Text, o.literals)
 	}
 	if !p.rewritten {
 		if o.plan.Companion != nil && !slices.Contains(p.long, true) {

@@ -5,6 +5,7 @@ import (
 
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/proxy/txnstate"
@@ -182,6 +183,9 @@ func (t *transaction) observe(plan *sqlmysql.Plan, in *settings, now int64) *pen
 		Observation: plan.Observation, Reason: plan.Reason, Shape: plan.Shape, Origin: plan.Origin, Start: now}
 	if t.session.Args {
 		o.stmt.Args = plan.Args
+	}
+	if t.session.Texts && plan.Params == 0 {
+		o.stmt.Text = session.BoundedText(dbms.MySQLFamily, plan.Text, nil)
 	}
 	return o
 }

@@ -2,7 +2,9 @@ package postgres
 
 import (
 	"slices"
+	"strings"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/rewrite"
@@ -84,6 +86,9 @@ func (s *Session) observe(c *resultInProgress) history.Stmt {
 	if s.cfg.Args {
 		st.Args = p.Args
 	}
+	if s.cfg.Texts && c.cursor == nil {
+		st.Text = written(p, c.portal)
+	}
 	downgrade(&st, history.Opaque, c.form.reason)
 	if c.cursor == nil && p.Predicates != nil {
 		st.Predicates = s.closed(p, c)
@@ -106,6 +111,24 @@ func (s *Session) observe(c *resultInProgress) history.Stmt {
 		}
 	}
 	return st
+}
+
+// written returns a statement with the parameters of its portal in their places; empty where they cannot be written, or
+// are too long.
+func written(p *sqlpostgres.Plan, of *portal) string {
+	var values []string
+	if of != nil {
+		values = make([]string, len(of.literals))
+		for i, literal := range of.literals {
+			if values[i] = literal; !strings.Contains(literal, `\`) {
+				values[i] = strings.TrimPrefix(literal, "E")
+			}
+		}
+	}
+	if len(values) < p.Params {
+		return ""
+	}
+	return session.BoundedText(dbms.PostgreSQLFamily, p.Text, values)
 }
 
 // settle puts a statement that succeeded into its transaction, and ends or begins the transaction.

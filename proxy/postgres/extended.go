@@ -86,7 +86,7 @@ func (s *Session) bind(m message) {
 	if s.cfg.Args && m.more == 0 {
 		p.args = appendArgs(nil, &b, st.types)
 	}
-	if plan := p.form.plan(0); plan != nil && len(plan.Predicates) > 0 && m.more == 0 {
+	if plan := p.form.plan(0); plan != nil && (len(plan.Predicates) > 0 || s.cfg.Texts) && m.more == 0 {
 		types := st.types
 		if st.parameters != nil {
 			types = st.parameters[headBytes:]

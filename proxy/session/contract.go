@@ -7,8 +7,10 @@ package session
 import (
 	"errors"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/sqltoken"
 )
 
 // Options are what a session is told of the connection that it speaks on.
@@ -18,6 +20,8 @@ type Options struct {
 	NextTxn func() history.TxnID
 	// Args records the values of a statement's literals and parameters.
 	Args bool
+	// Texts records statements with all of their values, too.
+	Texts bool
 	// TxnMemory bounds what is kept of an open transaction until it is recorded, in bytes; 0: there is no bound.
 	TxnMemory int
 	// RowMemory bounds what is held of long rows, of all sessions together.
@@ -27,6 +31,26 @@ type Options struct {
 	Halted func() error
 	// ClientLocal and ServerLocal say which leg is a unix socket.
 	ClientLocal, ServerLocal bool
+}
+
+// maxText bounds a statement that is recorded with all of its values, in bytes.
+const maxText = 64 << 10
+
+// BoundedText returns the text of a statement with values in the places of its parameters; empty where a value is
+// missing, and where it is too long.
+func BoundedText(family dbms.Family, text string, values []string) string {
+	size := len(text)
+	for _, v := range values {
+		size += len(v)
+	}
+	if size > maxText {
+		return ""
+	}
+	filled, ok := sqltoken.FillText(family, text, values)
+	if !ok || len(filled) > maxText {
+		return ""
+	}
+	return filled
 }
 
 // An Event is something to record or to act on. Exactly one field is set, but for Questions.

@@ -84,7 +84,7 @@ func planSize(p *Plan) int {
 // their plain literals only. What such a statement needs is to be cut into tokens again; the parser
 // need not read it. A template is immutable.
 type template struct {
-	plan  Plan // without what depends on the text: Args, Pieces, Hidden
+	plan  Plan // without what depends on the text: Args, Text, Pieces, Hidden
 	args  int  // how many of these there are
 	edits []anchored
 	// chosen is the planner's: tokens have the same places in all statements.
@@ -107,7 +107,7 @@ type anchored struct {
 func newTemplate(pl *planner) *template {
 	t := &template{plan: *pl.plan, args: len(pl.plan.Args), edits: make([]anchored, len(pl.edits)), chosen: pl.chosen,
 		constant: pl.constant, numbered: pl.numbered}
-	t.plan.Args, t.plan.Origin = nil, ""
+	t.plan.Args, t.plan.Text, t.plan.Origin = nil, "", ""
 	for i, e := range pl.edits {
 		t.edits[i] = anchored{pl.st.anchor(e.start), pl.st.anchor(e.end), e.pieces, e.plain}
 	}
@@ -120,7 +120,7 @@ func newTemplate(pl *planner) *template {
 // fill makes the plan of a statement with the template's skeleton.
 func (t *template) fill(st *statement, s *Session) *Plan {
 	pl := t.planner(st, s)
-	pl.plan.Args = st.args(t.args)
+	pl.plan.Args, pl.plan.Text = st.args(t.args), st.written()
 	pl.plan.Origin = st.origin()
 	return pl.finish()
 }

@@ -77,6 +77,7 @@ func (r *Rewriter) decide(st *statement, s *Session) *planner {
 	pl := &planner{rewriter: r, session: s, st: st, plan: p}
 	p.Params = st.Placeholders
 	p.Shape, p.Args = st.shape()
+	p.Text = st.written()
 	p.Origin = st.origin()
 	st.classify(p, s)
 	if p.Result.Reply != rewrite.Unchanged && len(st.split()) == 1 {

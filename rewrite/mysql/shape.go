@@ -63,6 +63,14 @@ func (st *statement) args(n int) []string {
 	return s.args
 }
 
+// written returns the statement as the client wrote it; empty where it may hold a password, and of several statements.
+func (st *statement) written() string {
+	if opened := st.opened(); opened.secret() != "" || opened.hidesPassword() || st.hidesPassword() || len(st.split()) != 1 {
+		return ""
+	}
+	return st.SQL
+}
+
 // opened returns the statement as a server reads it that runs its executable comments.
 func (st *statement) opened() *statement {
 	if len(st.Comments) == 0 {

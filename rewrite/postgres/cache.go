@@ -138,7 +138,7 @@ func scriptSize(s *Script) int {
 // immutable.
 type template struct {
 	model *Script // of the text that was planned
-	plans []Plan  // without what depends on the text: Args
+	plans []Plan  // without what depends on the text: Args, Text
 	args  []int   // how many of these each statement has
 	// plain and edits are those of a draft.
 	plain, edits []anchored
@@ -162,7 +162,7 @@ func newTemplate(d *draft, model *Script, conditions [][]condition) *template {
 		plain: anchoredAll(d.toks, d.plain), edits: anchoredAll(d.toks, d.edits)}
 	for i, p := range d.plans {
 		t.plans[i], t.args[i] = *p, len(p.Args)
-		t.plans[i].Args, t.plans[i].Origin = nil, ""
+		t.plans[i].Args, t.plans[i].Text, t.plans[i].Origin = nil, "", ""
 	}
 	return t
 }
@@ -197,7 +197,7 @@ func (t *template) fill(d *draft) *Script {
 	}
 	for i := range t.plans {
 		p, st := t.plans[i], &d.statements[i]
-		p.Args, p.Origin = st.args(t.args[i]), st.origin()
+		p.Args, p.Text, p.Origin = st.args(t.args[i]), st.written(), st.origin()
 		if t.conditions != nil {
 			p.Predicates = filled(p.Predicates, t.conditions[i], literals)
 		}

@@ -124,6 +124,7 @@ func (s *Session) unreadable(text string, toks []pgtoken.Token, whole bool) hist
 func (pl *planner) decide(written *statement, reason history.Reason) {
 	p := pl.plan
 	p.Shape, p.Args = written.shape()
+	p.Text = written.written()
 	p.Origin = written.origin()
 	p.Params = written.params()
 	verb{pl.st, &pl.session, p}.classify()

@@ -54,6 +54,15 @@ func (st *statement) args(n int) []string {
 	return s.args
 }
 
+// written returns the statement as the client wrote it, without what stands before and behind it; empty where a
+// password may stand in it.
+func (st *statement) written() string {
+	if len(st.toks) == 0 || st.suspect() {
+		return ""
+	}
+	return st.text[st.toks[0].Start:st.toks[len(st.toks)-1].End]
+}
+
 // suspect reports whether a password may stand in the statement.
 func (st *statement) suspect() bool {
 	if st.is(0, "CREATE", "ALTER") && st.is(1, "ROLE", "USER", "GROUP", "SERVER", "SUBSCRIPTION") {
