@@ -2,9 +2,8 @@ package recorder
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"os"
+	"slices"
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
@@ -19,21 +18,21 @@ const (
 	batchEntries = 8 << 10
 )
 
-// A batch collects what goes to disk next. What cannot be written stays in it.
+// A batch collects what is written next, and keeps what was written until it is synced. What cannot be written stays in
+// it.
 type batch struct {
 	db          *badger.DB
 	dir         string
 	run         history.Run
-	mark        *mark
 	enc         encoder
 	packer      packer
-	strings     uint32 // of the dictionary, written or in the batch
-	matches     uint32 // likewise
-	definitions uint32 // likewise
-	defined     uint32 // likewise
-	gaps        uint32 // likewise
-	loggeds     uint32 // likewise
-	counted     totals // written
+	strings     uint32   // of the dictionary, written or in the batch
+	matches     uint32   // likewise
+	definitions uint32   // likewise
+	defined     uint32   // likewise
+	gaps        uint32   // likewise
+	loggeds     uint32   // likewise
+	at          position // written
 
 	since   time.Time // when the first that is in it was queued
 	entries []entry
@@ -43,7 +42,15 @@ type batch struct {
 	packed  []byte // the same, compressed
 	written uint64 // bytes of keys and values, since the run began
 
-	dirSynced time.Time // the directory's modification time when it was last synced
+	unsynced []unsynced // what was written and may not be synced, by position
+	spare    unsynced   // one that is synced, whose memory is used again
+}
+
+// unsynced are entries that were written and may not be synced yet.
+type unsynced struct {
+	batch   uint64
+	entries []entry
+	arena   []byte // of most of them
 }
 
 type entry struct{ key, value []byte }
@@ -114,8 +121,8 @@ func (b *batch) parts(t *history.Txn) (n int) {
 	return n
 }
 
-// commit writes the batch in order and syncs it, as long as so many bytes stay free on the disk. Each piece of it
-// reaches the disk whole or not at all.
+// commit writes the batch in order, as long as so many bytes stay free on the disk. Each piece of it is written whole
+// or not at all.
 func (b *batch) commit(minFree int64) error {
 	if err := b.checkSpace(minFree); err != nil {
 		return err
@@ -132,17 +139,50 @@ func (b *batch) commit(minFree int64) error {
 		}
 		b.done = n
 	}
-	clear(b.entries)
-	b.entries, b.arena, b.done = b.entries[:0], b.arena[:0], 0
-	if cap(b.arena) > 4*batchBytes {
-		b.entries, b.arena = nil, nil // what waited for room on the disk must not hold its memory for good
-	}
+	b.at.batch++
+	b.unsynced = append(b.unsynced, unsynced{b.at.batch, b.entries, b.arena})
+	b.entries, b.arena, b.done = b.spare.entries, b.spare.arena, 0
+	b.spare = unsynced{}
 	return nil
+}
+
+// synced lets go of what is synced, up to that batch.
+func (b *batch) synced(batch uint64) {
+	n := 0
+	for n < len(b.unsynced) && b.unsynced[n].batch <= batch {
+		n++
+	}
+	// What waited for room on the disk must not hold its memory for good.
+	if n > 0 && cap(b.unsynced[n-1].arena) <= 4*batchBytes {
+		u := b.unsynced[n-1]
+		clear(u.entries)
+		b.spare = unsynced{entries: u.entries[:0], arena: u.arena[:0]}
+	}
+	b.unsynced = slices.Delete(b.unsynced, 0, n)
+}
+
+// unsyncedBytes is how much memory waits to be synced.
+func (b *batch) unsyncedBytes() (n int) {
+	for _, u := range b.unsynced {
+		n += len(u.arena)
+	}
+	return n
+}
+
+// again has what is not known to be synced written once more, before all else: nobody knows how much of it the disk
+// has. The counts are those of what is synced.
+func (b *batch) again(synced totals) {
+	var entries []entry
+	for _, u := range b.unsynced {
+		entries = append(entries, u.entries...)
+	}
+	b.entries, b.done = append(entries, b.entries...), 0
+	b.unsynced, b.at.total = nil, synced
 }
 
 // write writes entries with the counts that are true with them.
 func (b *batch) write(entries []entry) error {
-	total := b.counted
+	total := b.at.total
 	total.entries += uint64(len(entries))
 	for _, e := range entries {
 		if e.key[0] == keyTxn {
@@ -166,32 +206,8 @@ func (b *batch) write(entries []entry) error {
 	if err != nil {
 		return fmt.Errorf("write to recording %s: %w", b.dir, err)
 	}
-	if err := b.syncDir(); err != nil {
-		return err
-	}
-	b.counted = total
-	return b.mark.write(total)
-}
-
-// dirClock is more than the steps in which file systems keep modification times.
-const dirClock = 50 * time.Millisecond
-
-// syncDir syncs the directory if a file came or went since it was last synced: Badger syncs a new
-// write-ahead log, but not the entry by which the directory knows it.
-func (b *batch) syncDir() error {
-	now := time.Now()
-	info, err := os.Stat(b.dir)
-	if err != nil {
-		return fmt.Errorf("write to recording: %w", err)
-	}
-	if info.ModTime().Equal(b.dirSynced) {
-		return nil
-	}
-	// A file that comes in the same step of the clock would leave the time as it is.
-	if now.Sub(info.ModTime()) > dirClock {
-		b.dirSynced = info.ModTime()
-	}
-	return errors.Join(makePrivate(b.dir), syncDir(b.dir))
+	b.at.total = total
+	return nil
 }
 
 // checkSpace fails where less than so much would stay free on the disk, or the disk takes nothing at all.

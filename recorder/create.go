@@ -45,7 +45,7 @@ func open(dir string, info history.Info, opts Options) (*Writer, error) {
 	if err := checkLogs(dir); err != nil {
 		return nil, err
 	}
-	o := writingOptions(dir, &opts)
+	o := badgerOptions(dir, opts.Logger)
 	if _, err := checkFiles(dir, o); err != nil {
 		return nil, err
 	}
@@ -96,18 +96,21 @@ func newWriter(dir string, db *badger.DB, info history.Info, opts Options) (*Wri
 	for i, s := range w.info.Log {
 		w.batch.addStretch(&numberedStretch{uint32(i), s})
 	}
-	if w.batch.mark, err = openMark(dir, uint32(run)); err != nil {
+	mark, err := openMark(dir, uint32(run))
+	if err != nil {
 		return nil, err
 	}
+	w.syncer = startSyncer(dir, mark)
 	err = w.batch.info(&w.info)
 	if err == nil {
 		err = w.batch.commit(opts.MinFree)
 	}
 	if err == nil {
-		err = makePrivate(dir)
+		err = w.sync()
 	}
 	if err != nil {
-		return nil, errors.Join(err, w.batch.mark.file.Close())
+		w.syncer.close(slowPatience)
+		return nil, errors.Join(err, mark.file.Close())
 	}
 	return w, nil
 }

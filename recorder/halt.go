@@ -92,6 +92,15 @@ func (w *Writer) stop(err error) error {
 	return w.halt.err
 }
 
+// stopUnsynced notes that a sync failed. What was written since the last one is written again, to a database that is
+// opened anew.
+func (w *Writer) stopUnsynced(err error) error {
+	w.halt.err = fmt.Errorf("%w: %w", ErrHalted, err)
+	w.tell(w.halt.err)
+	w.halt.broken = true
+	return w.halt.err
+}
+
 // tell changes what Err returns, and logs it.
 func (w *Writer) tell(err error) {
 	was := w.err.Load()
@@ -190,7 +199,7 @@ func (w *Writer) lookAtDisk() {
 	why := w.Err()
 	w.halt.note(w.batch, why)
 	w.halt.err = nil
-	if w.commit() == nil {
+	if w.commit() == nil && w.sync() == nil && w.settle() == nil {
 		w.tell(nil)
 	}
 }
@@ -206,7 +215,7 @@ func (w *Writer) reopen() error {
 	if err := w.closeDatabase(); err != nil {
 		return err
 	}
-	o := writingOptions(w.batch.dir, &w.opts)
+	o := badgerOptions(w.batch.dir, w.opts.Logger)
 	if _, err := checkFiles(w.batch.dir, o); err != nil {
 		return err
 	}
@@ -215,6 +224,7 @@ func (w *Writer) reopen() error {
 		return err
 	}
 	w.batch.db, w.halt.closed = db, nil
+	w.batch.again(w.syncer.resume())
 	return nil
 }
 
@@ -269,8 +279,11 @@ func (w *Writer) patience() time.Duration {
 // closeFiles closes all that the Writer has open.
 func (w *Writer) closeFiles() error {
 	err := w.closeDatabase()
+	if !w.syncer.close(w.patience()) {
+		err = errors.Join(err, errors.New("a sync of the disk does not end"))
+	}
 	if err != nil {
 		err = fmt.Errorf("close recording: %w", err)
 	}
-	return errors.Join(err, w.batch.mark.file.Close(), makePrivate(w.batch.dir))
+	return errors.Join(err, w.syncer.mark.file.Close(), makePrivate(w.batch.dir))
 }

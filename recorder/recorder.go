@@ -80,7 +80,8 @@ func (diskFull) Is(target error) bool { return target == syscall.ENOSPC }
 type Durability uint8
 
 const (
-	// Relaxed bounds the loss to Options.SyncEvery, or one sync of the disk where that takes longer.
+	// Relaxed: a process that is killed loses what was queued in the last Options.SyncEvery, a machine that crashes
+	// what two syncs took as well.
 	Relaxed Durability = iota
 	// Commit: [Writer.Txn] returns for a committed transaction only once it is on disk, so that the
 	// proxy may acknowledge the COMMIT.
@@ -113,17 +114,16 @@ const (
 	DefaultMinFree    = 256 << 20
 )
 
-// RelaxedLoss is the age of the oldest acknowledged transaction that a killed proxy may lose with durability relaxed,
-// to which one sync of the disk comes ([Stats].Longest). SyncEvery is part of it; the rest is for the proxy, which
-// learns what a statement wrote when its client goes on or falls quiet, by a query. What ends while a batch is synced
-// waits for that.
+// RelaxedLoss is the age of the oldest acknowledged transaction that a killed proxy may lose with durability relaxed.
+// SyncEvery is part of it; the rest is for the proxy, which learns what a statement wrote when its client goes on or
+// falls quiet, by a query. A crash of the machine may lose what two syncs of the disk took besides ([Stats].Longest).
 const RelaxedLoss = 200 * time.Millisecond
 
 // Options of a Writer. The zero value of a field means its default.
 type Options struct {
 	Durability Durability
-	// SyncEvery is how long a transaction may wait in queue and memory before it is written and synced: the
-	// most that a crash loses in durability relaxed, besides the time that the disk takes.
+	// SyncEvery is how long a transaction may wait in queue and memory before it is written, and its sync begins: the
+	// most that a killed process loses in durability relaxed.
 	SyncEvery time.Duration
 	// QueueBytes bounds the memory, as estimated, of what waits to be written. Callers of a full
 	// queue wait.

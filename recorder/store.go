@@ -64,12 +64,6 @@ func badgerOptions(dir string, log *zap.Logger) badger.Options {
 		WithChecksumVerificationMode(options.OnBlockRead)
 }
 
-// writingOptions are Badger's. SyncWrites rather than DB.Sync after writing: Sync reaches only the write-ahead log that
-// is current, not one that a batch before it has filled and that is not a table yet.
-func writingOptions(dir string, opts *Options) badger.Options {
-	return badgerOptions(dir, opts.Logger).WithSyncWrites(true)
-}
-
 // openBadger opens a database whose files were checked, and names the error that callers look for.
 func openBadger(dir string, o badger.Options) (*badger.DB, error) {
 	db, err := badger.Open(o)

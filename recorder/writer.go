@@ -25,16 +25,16 @@ type Writer struct {
 	batch *batch
 	queue *queue
 	halt  halt
+	// syncer brings to the disk what the writing goroutine wrote, and writing takes that one's time.
+	syncer  *syncer
+	writing stopwatch
 	// stretches become info.Log at the end: info itself does not change while the writing goroutine runs.
 	stretches []history.LogStretch
 	// views is held by those who read the database, and by the Writer while it opens it anew.
 	views sync.RWMutex
 
-	txns, stmts, bytes, syncs, lost atomic.Uint64
-	logTxns, logWrites              atomic.Uint64
-	lastSync                        atomic.Int64 // Unix time in nanoseconds; 0: none yet
-	syncBegan                       atomic.Int64 // likewise, of the one under way; 0: none is
-	syncTime, longestSync           atomic.Int64 // nanoseconds
+	txns, stmts, bytes, lost atomic.Uint64
+	logTxns, logWrites       atomic.Uint64
 
 	done      chan struct{} // closed when the writing goroutine has ended
 	err       atomic.Pointer[error]
@@ -47,15 +47,17 @@ type Stats struct {
 	Txns    uint64        // transactions encoded
 	Stmts   uint64        // statements in them
 	Bytes   uint64        // of all keys and values, before Badger's own overhead
-	Syncs   uint64        // batches written and synced
+	Syncs   uint64        // syncs of what was written
 	Synced  time.Time     // when the last of them was; zero before the first
 	Syncing time.Duration // the time that they took, in sum
 	Longest time.Duration // the time that the longest took, or the one under way has taken, if that is more
-	Waiting int           // transactions and sessions that wait to be encoded now
-	Queued  int64         // bytes, as estimated, that they take
-	Stalls  uint64        // calls that found the queue full
-	Stalled time.Duration // the time that such calls waited, in sum
-	Lost    uint64        // transactions that were not recorded, as the disk took nothing
+	// LongestWrite is the same of writing to files, without a sync.
+	LongestWrite time.Duration
+	Waiting      int           // transactions and sessions that wait to be encoded now
+	Queued       int64         // bytes, as estimated, that they take
+	Stalls       uint64        // calls that found the queue full
+	Stalled      time.Duration // the time that such calls waited, in sum
+	Lost         uint64        // transactions that were not recorded, as the disk took nothing
 	// LogTxns are transactions of the server's own log that were encoded, and LogWrites the rows that these wrote.
 	LogTxns, LogWrites uint64
 }
@@ -142,13 +144,11 @@ func (w *Writer) Err() error {
 
 // Stats returns the Writer's counters.
 func (w *Writer) Stats() Stats {
-	s := Stats{Txns: w.txns.Load(), Stmts: w.stmts.Load(), Bytes: w.bytes.Load(), Syncs: w.syncs.Load(),
+	s := Stats{Txns: w.txns.Load(), Stmts: w.stmts.Load(), Bytes: w.bytes.Load(), Syncs: w.syncer.syncs.Load(),
 		Lost: w.lost.Load(), LogTxns: w.logTxns.Load(), LogWrites: w.logWrites.Load()}
-	s.Syncing, s.Longest = time.Duration(w.syncTime.Load()), time.Duration(w.longestSync.Load())
-	if began := w.syncBegan.Load(); began != 0 {
-		s.Longest = max(s.Longest, time.Since(time.Unix(0, began)))
-	}
-	if at := w.lastSync.Load(); at != 0 {
+	s.Syncing, s.Longest = time.Duration(w.syncer.watch.sum.Load()), w.syncer.watch.longestYet()
+	s.LongestWrite = w.writing.longestYet()
+	if at := w.syncer.last.Load(); at != 0 {
 		s.Synced = time.Unix(0, at)
 	}
 	w.queue.mu.Lock()
@@ -203,5 +203,8 @@ func (w *Writer) end() error {
 	if err := w.batch.commit(w.opts.lastFree()); err != nil {
 		return err
 	}
-	return w.batch.mark.file.Sync()
+	if err := w.sync(); err != nil {
+		return err
+	}
+	return w.syncer.mark.file.Sync()
 }

@@ -22,6 +22,9 @@ func (w *Writer) write() {
 		case <-w.queue.ready:
 		case <-linger.C:
 			due = true
+		case <-w.syncer.news:
+			_ = w.settle() // Err has it
+			continue
 		case <-look.C:
 			w.lookAtDisk()
 		}
@@ -37,23 +40,33 @@ func (w *Writer) write() {
 			err = w.commit()
 			linger.Stop()
 		} else if !w.batch.empty() && !w.batch.since.Equal(lingers) {
-			// From when it was queued: it may have waited for the sync of an earlier batch.
+			// From when it was queued: it may have waited while an earlier batch was written.
 			lingers = w.batch.since
 			linger.Reset(w.opts.SyncEvery - time.Since(lingers))
 		}
-		waiting = answer(waiting, err)
+		waiting = w.answer(waiting, err)
 		if stopped {
 			return
 		}
 	}
 }
 
-func answer(waiting []chan<- error, err error) []chan<- error {
-	for _, c := range waiting {
-		c <- err
+// answer sees to it that those who wait are answered: at once with an error, otherwise when all is synced that was
+// written before.
+func (w *Writer) answer(waiting []chan<- error, err error) []chan<- error {
+	if err != nil {
+		answer(waiting, err)
+	} else if len(waiting) > 0 {
+		w.syncer.want(w.batch.at, waiting...)
 	}
 	clear(waiting)
 	return waiting[:0]
+}
+
+func answer(waiting []chan<- error, err error) {
+	for _, c := range waiting {
+		c <- err
+	}
 }
 
 // add encodes items into the batch, writing it whenever it is full, and lets go of them. The error is that of the last
@@ -111,25 +124,44 @@ func (w *Writer) addOne(it *item) {
 	w.bytes.Store(w.batch.written)
 }
 
-// commit writes the batch, unless that failed and the disk has not been seen to be better since.
+// maxUnsynced is how many bytes may wait to be synced before no more are written.
+const maxUnsynced = 8 << 20
+
+// commit writes the batch and asks for a sync, unless that failed and the disk has not been seen to be better since.
 func (w *Writer) commit() error {
-	if w.halt.err != nil {
-		return w.halt.err
+	if err := w.settle(); err != nil || w.batch.empty() {
+		return err
 	}
-	if w.batch.empty() {
-		return nil
-	}
-	began := time.Now()
-	w.syncBegan.Store(began.UnixNano())
+	w.writing.start()
 	err := w.batch.commit(w.opts.commitFree())
-	took := time.Since(began)
-	w.longestSync.Store(max(w.longestSync.Load(), int64(took)))
-	w.syncBegan.Store(0)
+	w.writing.stop()
 	if err != nil {
 		return w.stop(err)
 	}
-	w.syncs.Add(1)
-	w.syncTime.Add(int64(took))
-	w.lastSync.Store(began.Add(took).UnixNano())
+	w.syncer.want(w.batch.at)
+	for err == nil && w.batch.unsyncedBytes() > maxUnsynced {
+		<-w.syncer.news
+		err = w.settle()
+	}
+	return err
+}
+
+// settle takes notice of what is synced, and of a sync that failed.
+func (w *Writer) settle() error {
+	if w.halt.err != nil {
+		return w.halt.err
+	}
+	batch, err := w.syncer.state()
+	w.batch.synced(batch)
+	if err != nil {
+		return w.stopUnsynced(err)
+	}
 	return nil
+}
+
+// sync waits until what was written is synced.
+func (w *Writer) sync() error {
+	synced := make(chan error, 1)
+	w.syncer.want(w.batch.at, synced)
+	return <-synced
 }

@@ -110,12 +110,15 @@ func (srv *Server) recorderMetrics(p *admin.Page) {
 	p.Counter("isotap_recorder_transactions_total", "Transactions written to the recording.", float64(s.Txns))
 	p.Counter("isotap_recorder_statements_total", "Statements written to the recording.", float64(s.Stmts))
 	p.Counter("isotap_recorder_bytes_total", "Bytes written to the recording.", float64(s.Bytes))
-	p.Counter("isotap_recorder_syncs_total", "Batches brought to the disk.", float64(s.Syncs))
-	p.Gauge("isotap_recorder_last_sync_seconds", "When the last batch was on disk, in Unix time; 0: none yet.",
+	p.Counter("isotap_recorder_syncs_total", "Syncs of the recording.", float64(s.Syncs))
+	p.Gauge("isotap_recorder_last_sync_seconds", "When the last sync ended, in Unix time; 0: none yet.",
 		unixSeconds(s.Synced))
-	p.Counter("isotap_recorder_sync_seconds_total", "How long that took, in sum.", s.Syncing.Seconds())
+	p.Counter("isotap_recorder_sync_seconds_total", "How long syncs took, in sum.", s.Syncing.Seconds())
 	p.Gauge("isotap_recorder_longest_sync_seconds",
 		"How long the longest took since the proxy began, the one under way included.", s.Longest.Seconds())
+	p.Gauge("isotap_recorder_longest_write_seconds",
+		"How long the longest write to the recording's files took, likewise: what ends meanwhile waits in memory.",
+		s.LongestWrite.Seconds())
 	p.Gauge("isotap_recorder_queue_length", "Transactions and sessions that wait to be written.", float64(s.Waiting))
 	p.Gauge("isotap_recorder_queue_bytes", "Memory that they take.", float64(s.Queued))
 	p.Gauge("isotap_recorder_halted", "1 while transactions that begin are not recorded, since the disk takes nothing.",
