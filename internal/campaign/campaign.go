@@ -52,7 +52,7 @@ var campaigns = []campaign{
 	{"kills", "kill -9 of the proxy, the server, or both, under load", true, true, runKills},
 	{"chaos", "networks that break, before the proxy and behind it", true, true, runChaos},
 	{"peers", "hostile clients and a hostile server, beside clients that must not notice", true, true, runPeers},
-	{"disk", "a disk that is full, stands still, or fails, and recovers (root)", true, true, runDisk},
+	{"disk", "a disk that is full, slow, stands still, or fails, and recovers (root)", true, true, runDisk},
 	{"crowd", "many idle clients, then clients that come and go", true, true, runCrowd},
 	{"fuzz", "the fuzz targets in turn, with a corpus that is kept", false, false, runFuzz},
 	{"mutate", "the fuzz targets in turn on changed inputs, without a look at the code they reach", false, false, runMutate},

@@ -20,9 +20,9 @@ import (
 // work. At the end memory, goroutines and descriptors are judged by how they grew.
 type crowd struct {
 	*job
-	site  *site
-	proxy *proxy
-	truth *truth
+	site    *site
+	proxies []*proxy // as many as the quiet ones need, for a process may have so many files open; the rest is the first's
+	truth   *truth
 }
 
 func runCrowd(ctx context.Context, j *job) (err error) {
@@ -36,7 +36,7 @@ func runCrowd(ctx context.Context, j *job) (err error) {
 	if err != nil {
 		return err
 	}
-	if most := int(files-others) / 2; clients > most {
+	if most := int(files - others); clients > most { // this process has one for each
 		j.row.note("no more than %d files may be open here", files)
 		clients = most
 	}
@@ -48,14 +48,13 @@ func runCrowd(ctx context.Context, j *job) (err error) {
 	if err := errors.Join(c.site.run(ctx, makeTokens), c.site.makeTables(ctx)); err != nil {
 		return err
 	}
-	recording, log := filepath.Join(j.dir, "recording"), filepath.Join(j.dir, "recording.log")
-	c.proxy, err = startProxy(ctx, j.isotap, log, "--upstream", j.family.upstream(c.site.Addr()), "--recording",
-		recording,
-		"--durability", j.durability.String(), "--log-level", "error")
-	if err != nil {
-		return err
+	most := int(files-others) / 2
+	for range (clients + most - 1) / most {
+		if err := c.startProxy(ctx); err != nil {
+			return err
+		}
+		defer c.proxies[len(c.proxies)-1].end(syscall.SIGKILL, patience)
 	}
-	defer c.proxy.end(syscall.SIGKILL, patience)
 	random, ok := j.next(ctx)
 	if !ok {
 		return nil
@@ -66,16 +65,38 @@ func runCrowd(ctx context.Context, j *job) (err error) {
 	if err := c.soak(ctx, random); err != nil {
 		return err
 	}
-	if err := c.proxy.stop(patience); err != nil {
-		j.wrong("the proxy at its end: %v", err)
+	for i, p := range c.proxies {
+		if err := p.stop(patience); err != nil {
+			j.wrong("the proxy at its end: %v", err)
+		}
+		found, err := panics(c.log(i))
+		j.count(func(r *row) { r.panics += found })
+		if err != nil || j.row.bad() {
+			return err
+		}
+		if err := j.findNothing(ctx, c.recording(i)); err != nil {
+			return err
+		}
 	}
-	found, err := panics(log)
-	j.count(func(r *row) { r.panics += found })
-	if err != nil || j.row.bad() {
+	return c.truth.compare(ctx, c.site)
+}
+
+// startProxy starts one more proxy, with a recording of its own.
+func (c *crowd) startProxy(ctx context.Context) error {
+	i := len(c.proxies)
+	p, err := startProxy(ctx, c.isotap, c.log(i), "--upstream", c.family.upstream(c.site.Addr()), "--recording",
+		c.recording(i), "--durability", c.durability.String(), "--log-level", "error")
+	if err != nil {
 		return err
 	}
-	return errors.Join(c.truth.compare(ctx, c.site), j.findNothing(ctx, recording))
+	c.proxies = append(c.proxies, p)
+	return nil
 }
+
+func (c *crowd) recording(proxy int) string {
+	return filepath.Join(c.dir, fmt.Sprintf("recording-%d", proxy))
+}
+func (c *crowd) log(proxy int) string { return c.recording(proxy) + ".log" }
 
 // raiseFiles lets this process, and those that it starts, have so many files open, and returns how many they may have
 // where the system does not allow as many.
@@ -95,47 +116,68 @@ func raiseFiles(n uint64) (uint64, error) {
 	return limit.Cur, nil
 }
 
-// gather has many clients connect, stay quiet, and ask once.
+// gather has many clients connect, the same number to each proxy, stay quiet, and ask once.
 func (c *crowd) gather(ctx context.Context, clients int) error {
-	if err := c.family.answers(ctx, c.proxy.address, patience); err != nil {
-		return err
+	pools := make([]*sql.DB, len(c.proxies))
+	before := make([]sample, len(c.proxies))
+	for i, p := range c.proxies {
+		if err := c.family.answers(ctx, p.address, patience); err != nil {
+			return err
+		}
+		var err error
+		if before[i], err = p.sample(ctx); err != nil {
+			return err
+		}
+		if pools[i], err = c.family.open(p.address, ""); err != nil {
+			return err
+		}
+		defer pools[i].Close()
 	}
-	before, err := c.proxy.sample(ctx)
-	if err != nil {
-		return err
-	}
-	db, err := c.family.open(c.proxy.address, "")
-	if err != nil {
-		return err
-	}
-	defer db.Close()
 	conns := make([]*sql.Conn, clients)
 	began := time.Now()
-	c.each(clients, func(i int) (err error) { conns[i], err = db.Conn(ctx); return err })
+	c.each(clients, func(i int) (err error) { conns[i], err = pools[i%len(pools)].Conn(ctx); return err })
 	if c.row.bad() {
 		return nil
 	}
-	connected := time.Since(began)
-	full, err := c.proxy.sample(ctx)
-	if err != nil {
+	if err := c.weigh(ctx, clients, time.Since(began), before); err != nil {
 		return err
 	}
-	if full.clients != int64(clients) {
-		c.wrong("the proxy has %d clients, not %d", full.clients, clients)
-	}
-	c.row.note("%s idle clients, connected in %s, %d KiB each", thousands(int64(clients)), spell(connected),
-		(full.private-before.private)>>10/int64(clients))
 	c.each(clients, func(i int) error {
 		asks := &client{c.truth, c.family, "token", fmt.Sprintf("mi%d", i), nil, patience}
 		return asks.echo(ctx, conns[i], asks.name)
 	})
 	c.each(clients, func(i int) error { return conns[i].Close() })
-	if err := db.Close(); err != nil {
-		return fmt.Errorf("close idle clients: %w", err)
+	for i, p := range c.proxies {
+		if err := pools[i].Close(); err != nil {
+			return fmt.Errorf("close idle clients: %w", err)
+		}
+		if err := p.returnsTo(ctx, before[i], 4, patience); err != nil {
+			c.wrong("%v", err)
+		}
 	}
-	if err := c.proxy.returnsTo(ctx, before, 4, patience); err != nil {
-		c.wrong("%v", err)
+	return nil
+}
+
+// weigh looks at the proxies while all clients are connected.
+func (c *crowd) weigh(ctx context.Context, clients int, connected time.Duration, before []sample) error {
+	var have, private int64
+	for i, p := range c.proxies {
+		full, err := p.sample(ctx)
+		if err != nil {
+			return err
+		}
+		have += full.clients
+		private += full.private - before[i].private
 	}
+	if have != int64(clients) {
+		c.wrong("the proxies have %d clients, not %d", have, clients)
+	}
+	over := ""
+	if n := len(c.proxies); n > 1 {
+		over = fmt.Sprintf(" over %d proxies, for no process may have more files open here,", n)
+	}
+	c.row.note("%s idle clients,%s connected in %s, %d KiB each", thousands(int64(clients)), over, spell(connected),
+		private>>10/int64(clients))
 	return nil
 }
 
@@ -179,7 +221,7 @@ func (c *crowd) soak(ctx context.Context, random *rand.Rand) error {
 		own := rand.New(rand.NewPCG(random.Uint64(), 0))
 		clients.Go(func() {
 			asks := &client{c.truth, c.family, "token", fmt.Sprintf("ms%d", i), own, patience}
-			if err := asks.askWhile(soaking, c.proxy.address, func() bool { return true }); err != nil &&
+			if err := asks.askWhile(soaking, c.proxies[0].address, func() bool { return true }); err != nil &&
 				soaking.Err() == nil {
 				c.wrong("a client that works: %v", err)
 			}
@@ -187,7 +229,7 @@ func (c *crowd) soak(ctx context.Context, random *rand.Rand) error {
 	}
 	var samples []sample
 	for soaking.Err() == nil {
-		s, err := c.proxy.sample(ctx)
+		s, err := c.proxies[0].sample(ctx)
 		if err != nil {
 			return err
 		}
@@ -215,7 +257,7 @@ func (c *crowd) comeAndGo(ctx context.Context, began time.Time, came *atomic.Int
 		case <-time.After(time.Until(due)):
 		}
 		asks := &client{c.truth, c.family, "token", fmt.Sprintf("mc%d", n), nil, patience}
-		if err := asks.visit(ctx, c.proxy.address); err != nil && ctx.Err() == nil {
+		if err := asks.visit(ctx, c.proxies[0].address); err != nil && ctx.Err() == nil {
 			c.wrong("client %d that comes and goes: %v", n, err)
 			return
 		}

@@ -31,11 +31,15 @@ type diskHarm int
 const (
 	diskFull  diskHarm = iota // less is free than isotap leaves, and then enough again
 	diskStill                 // nothing is written for a while, and then everything
+	diskSlow                  // it takes something for a fifth of the time only
 	diskFails                 // it turns read-only, as after an error of the device, and stays so
 	diskHarms
 )
 
-func (h diskHarm) String() string { return [...]string{"full", "still", "failed"}[h] }
+func (h diskHarm) String() string { return [...]string{"full", "still", "slow", "failed"}[h] }
+
+// late reports whether all is written, only later: no client is told anything then.
+func (h diskHarm) late() bool { return h == diskStill || h == diskSlow }
 
 // disks is the campaign whose recordings are on a disk of their own, an ext4 in a file, to which things happen.
 type disks struct {
@@ -70,8 +74,8 @@ func runDisk(ctx context.Context, j *job) (err error) {
 			return err
 		}
 	}
-	j.row.note("the disk was full %d times, stood still %d times, failed %d times; %s statements were refused in words",
-		d.harms[diskFull], d.harms[diskStill],
+	j.row.note("the disk was full %d times, stood still %d times, was slow %d times, failed %d times; "+
+		"%s statements were refused in words", d.harms[diskFull], d.harms[diskStill], d.harms[diskSlow],
 		d.harms[diskFails], thousands(int64(d.refused)))
 	return nil
 }
@@ -157,7 +161,7 @@ func (d *disks) round(ctx context.Context, random *rand.Rand) error {
 			// Later ones may have seen the disk as it was then.
 			return began.Sub(at) > recorder.RelaxedLoss+d.synced+d.slack
 		case at.After(began):
-			return !pass || h == diskStill
+			return !pass || h.late()
 		}
 		return true
 	}
@@ -224,11 +228,12 @@ func (d *disks) work(ctx context.Context, p *proxy, t *truth, random *rand.Rand,
 	lasts := time.Duration(500+random.IntN(2000)) * time.Millisecond
 	switch h {
 	case diskStill:
-		if err := command(ctx, "fsfreeze", "-f", d.mount); err != nil {
-			return began, err
+		err = d.stand(ctx, lasts)
+	case diskSlow:
+		for err == nil && time.Since(began) < lasts {
+			err = d.stand(ctx, 80*time.Millisecond)
+			time.Sleep(20 * time.Millisecond)
 		}
-		time.Sleep(lasts)
-		err = command(context.Background(), "fsfreeze", "-u", d.mount)
 	case diskFails:
 		err = d.fail()
 		d.last(lasts, refused, pass)
@@ -238,13 +243,22 @@ func (d *disks) work(ctx context.Context, p *proxy, t *truth, random *rand.Rand,
 	if err != nil {
 		return began, err
 	}
-	if h != diskStill && !pass && d.refusals() == refused {
+	if !h.late() && !pass && d.refusals() == refused {
 		d.wrong("the disk was %v for %v, and no statement was refused", h, time.Since(began))
 	}
 	if h != diskFails {
 		time.Sleep(300 * time.Millisecond)
 	}
 	return began, nil
+}
+
+// stand has the disk stand still for so long.
+func (d *disks) stand(ctx context.Context, lasts time.Duration) error {
+	if err := command(ctx, "fsfreeze", "-f", d.mount); err != nil {
+		return err
+	}
+	time.Sleep(lasts)
+	return command(context.Background(), "fsfreeze", "-u", d.mount)
 }
 
 // last lets what happened to the disk last so long, and where statements are refused then, until one was that had not
@@ -271,7 +285,7 @@ func (d *disks) met(ctx context.Context, err error, h diskHarm, pass bool) {
 		d.wrong("the disk is %v, when full passing is %t: a client was told nothing but: %v", h, pass, err)
 		return
 	}
-	if h == diskStill || pass {
+	if h.late() || pass {
 		d.wrong("the disk is %v, when full passing is %t: a client was refused: %v", h, pass, err)
 		return
 	}

@@ -46,9 +46,8 @@ type kills struct {
 	missing   int64         // transactions that it lost as it may
 	killed    [3]int
 	struck    map[int]victim // what was killed in which round
-	promised  time.Duration  // what was acknowledged so long before the kill, and the longest sync, is in the recording
-	synced    time.Duration  // the round's longest sync
-	longest   time.Duration  // of all rounds
+	promised  time.Duration  // what was acknowledged so long before the kill is in the recording
+	longest   time.Duration  // the longest sync of all rounds
 	// unseen says that sessions of the round went unobserved: the server needed too long to tell its tables. Nothing is
 	// then promised of what is recorded of them.
 	unseen       bool
@@ -196,12 +195,13 @@ func (k *kills) load(ctx context.Context, p *proxy, random *rand.Rand,
 		k.wrong("no transaction committed")
 	}
 	time.Sleep(time.Duration(random.Int64N(int64(k.loadFor()))))
-	if k.synced, err = p.longestSync(limited); err != nil {
+	synced, err := p.longestSync(limited)
+	if err != nil {
 		cancel()
 		clients.Wait()
 		return nil, killed, err
 	}
-	k.longest = max(k.longest, k.synced)
+	k.longest = max(k.longest, synced)
 	killed = time.Now()
 	if err = k.kill(ctx, p, random, v); err != nil {
 		cancel()
@@ -340,9 +340,9 @@ func (k *kills) checkLosses(acks []ack, recorded map[string]*history.Txn, server
 			continue
 		}
 		age := killed.Sub(a.at)
-		if k.durability == recorder.Commit || v == killServer || age > k.promised+k.synced {
-			k.lost("%s %s was acknowledged %v before the kill of %v, and is not in the recording; "+
-				"the longest sync took %v", a.work.name, a.marker, age, v, k.synced)
+		if k.durability == recorder.Commit || v == killServer || age > k.promised {
+			k.lost("%s %s was acknowledged %v before the kill of %v, and is not in the recording",
+				a.work.name, a.marker, age, v)
 			continue
 		}
 		k.missing++

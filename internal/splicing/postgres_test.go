@@ -58,7 +58,9 @@ func TestPostgreSQLTexts(t *testing.T) {
 		"CREATE FUNCTION splicing() RETURNS int LANGUAGE sql AS 'SELECT 1'")
 	first.Close() // a template must have no connections
 	// A copy has the oids of its template, which row descriptions show.
-	execAll(t, testdb.OpenPostgreSQL(t, ""), "CREATE DATABASE "+f.names[1]+" TEMPLATE "+f.names[0])
+	admin := testdb.OpenPostgreSQL(t, "")
+	execAll(t, admin, "CREATE DATABASE "+f.names[1]+" TEMPLATE "+f.names[0])
+	t.Cleanup(func() { execAll(t, admin, "DROP DATABASE "+f.names[1]+" WITH (FORCE)") })
 	target, err := dsn.Parse("postgres://postgres@" + f.relay.listener.Addr().String() + "/" + f.names[1])
 	if err != nil {
 		t.Fatal(err)
