@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/internal/private"
+	"github.com/isotap/isotap/internal/tempdb"
 	"github.com/isotap/isotap/scenario/oracle"
 	"github.com/isotap/isotap/scenario/runner"
 	"github.com/isotap/isotap/workload"
@@ -63,7 +64,8 @@ type Options struct {
 type fuzzer struct {
 	Options
 	runner *runner.Runner
-	mu     sync.Mutex // for tally, and what it holds
+	pool   *tempdb.Pool // of rounds' databases, on the runner's server
+	mu     sync.Mutex   // for tally, and what it holds
 	tally  *Tally
 	log    sync.Mutex    // for Log
 	over   atomic.Bool   // there is no server any more
@@ -82,7 +84,7 @@ type fuzzer struct {
 
 // Run looks for anomalies on a runner's server until the duration is over, the rounds are, the server is gone for good,
 // or ctx ends: all that is no error. Then it makes small what it found.
-func Run(ctx context.Context, s *runner.Runner, o Options) (*Tally, error) {
+func Run(ctx context.Context, s *runner.Runner, o Options) (_ *Tally, err error) {
 	if o.Log == nil {
 		o.Log = io.Discard
 	}
@@ -98,11 +100,14 @@ func Run(ctx context.Context, s *runner.Runner, o Options) (*Tally, error) {
 			return nil, fmt.Errorf("make the directory for what is found: %w", err)
 		}
 	}
-	s, err := quickly(ctx, s)
-	if err != nil {
+	if s, err = quickly(ctx, s); err != nil {
 		return nil, fmt.Errorf("see what the server lets be set: %w", err)
 	}
-	h := &fuzzer{Options: o, runner: s, tally: newTally(s.Server, o.Levels)}
+	h := &fuzzer{Options: o, tally: newTally(s.Server, o.Levels)}
+	if err := h.on(s); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, h.leave()) }()
 	h.tally.Isotap, h.tally.Seed, h.tally.Oracles = o.Version, o.Seed, o.Oracles
 	if err := h.open(); err != nil {
 		return nil, err
@@ -124,6 +129,24 @@ func Run(ctx context.Context, s *runner.Runner, o Options) (*Tally, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.tally, errors.Join(err, h.saveState())
+}
+
+// on has the rounds take place on a server.
+func (h *fuzzer) on(s *runner.Runner) error {
+	pool, err := tempdb.NewPool(s.Target(), database, h.Patience)
+	if err != nil {
+		return fmt.Errorf("connect to the server: %w", err)
+	}
+	h.runner, h.pool = s, pool
+	return nil
+}
+
+// leave drops what the rounds left for the next ones. Of a server that is gone nothing is there.
+func (h *fuzzer) leave() error {
+	if err := h.pool.Close(); err != nil && !h.over.Load() {
+		return err
+	}
+	return nil
 }
 
 // open goes on with the hunt that is asked for, or begins one.
@@ -194,8 +217,8 @@ func (h *fuzzer) restart(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start a server in the place of the one that is gone: %w", err)
 	}
-	h.runner = s
-	return nil
+	_ = h.leave() // it is gone
+	return h.on(s)
 }
 
 // rounds runs rounds until there are enough or the server is gone, as many at once as there are lanes.

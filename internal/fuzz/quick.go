@@ -12,10 +12,10 @@ import (
 	"github.com/isotap/isotap/scenario/runner"
 )
 
-// quickSettings are PostgreSQL's with which scripts take less time, as package random's sessions have them: tables that
-// were never analyzed are taken to be large, so that what reads their few rows is compiled, which takes up to a second;
-// and a deadlock is looked for after a second otherwise.
-var quickSettings = scenario.Settings{"jit": "off", "deadlock_timeout": "20ms"}
+// quickSettings are PostgreSQL's with which rounds take less time: tables that were never analyzed are taken to be
+// large, so that what reads their few rows is compiled, which takes up to a second; a deadlock is looked for after a
+// second otherwise, in which nobody gets on.
+var quickSettings = scenario.Settings{"jit": "off", "deadlock_timeout": "2ms"}
 
 // quickly returns a runner whose sessions have those of quickSettings that the server knows and lets its user make.
 func quickly(ctx context.Context, s *runner.Runner) (quick *runner.Runner, err error) {

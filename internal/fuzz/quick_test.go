@@ -28,7 +28,7 @@ func TestScriptsLoseNoTimeOnPostgreSQL(t *testing.T) {
 	for _, c := range []struct {
 		name, url string
 		want      []string
-	}{{"superuser", all.String(), []string{"off", "20ms"}}, {"another", few.String(), []string{"off", "1s"}}} {
+	}{{"superuser", all.String(), []string{"off", "2ms"}}, {"another", few.String(), []string{"off", "1s"}}} {
 		t.Run(c.name, func(t *testing.T) {
 			s, err := quickly(t.Context(), openStage(t, c.url))
 			if err != nil {

@@ -5,17 +5,20 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/internal/tempdb"
 	"github.com/isotap/isotap/workload"
 	"github.com/isotap/isotap/workload/random"
 )
 
-// database is where a round has its tables; several rounds at once have numbers behind it (see scratch.Options).
+// database is where a round has its tables; several rounds at once have numbers behind it (see tempdb.NewPool).
 const database = "isotap_fuzz"
 
 // A round is one random database at one level.
@@ -44,9 +47,9 @@ func (h *fuzzer) round(ctx context.Context, r *round) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	r.recording = filepath.Join(dir, "recording")
 	seen := h.runner.Options()
-	o := tempdb.Options{Database: database, Recording: r.recording, Patience: h.Patience,
+	o := tempdb.Options{Recording: r.recording,
 		Columns: seen.Columns, Predicates: seen.Predicates, ServerLog: seen.ServerLog, Version: h.Version}
-	if r.result, err = tempdb.Run(ctx, h.runner.Target(), o,
+	if r.result, err = h.pool.Run(ctx, o,
 		func(ctx context.Context, dsn string) error { return h.transact(ctx, r, dsn) }); err != nil {
 		if ctx.Err() != nil {
 			return err
@@ -79,12 +82,30 @@ func (h *fuzzer) transact(ctx context.Context, r *round, dsn string) error {
 	}
 	began := time.Now()
 	r.outcome, err = random.Run(ctx, r.generator, r.level.Level, h.Patience,
-		func(ctx context.Context, _ int) (*sql.Conn, error) { return db.Conn(ctx) })
+		func(ctx context.Context, _ int) (*sql.Conn, error) { return h.connect(ctx, db) })
 	r.worked = time.Since(began)
 	if err != nil {
 		return err
 	}
 	return h.execute(ctx, db, r.generator.Sweep())
+}
+
+// connect gives a session its connection, on PostgreSQL with the runner's settings.
+func (h *fuzzer) connect(ctx context.Context, db *sql.DB) (*sql.Conn, error) {
+	c, err := db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if h.runner.Server.Engine.Family() != dbms.PostgreSQLFamily {
+		return c, nil
+	}
+	settings := h.runner.Options().Settings
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		if _, err := c.ExecContext(ctx, "SET "+name+" = '"+settings[name]+"'"); err != nil {
+			return nil, errors.Join(fmt.Errorf("set %s: %w", name, err), c.Close())
+		}
+	}
+	return c, nil
 }
 
 // execute runs statements of the run's own, each with the time that the sessions' have.

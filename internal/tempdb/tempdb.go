@@ -1,6 +1,7 @@
 // Package tempdb has isotap's own clients work on a database that is made for them and dropped afterwards, through a
-// proxy with a recording, which is then analyzed: any client ([Run]), a known workload for `isotap workload`
-// ([RunWorkload]), and the shop of `isotap demo`, whose server is made for it as well ([RunDemo]).
+// proxy with a recording, which is then analyzed: any client ([Run]), one after the other ([Pool]), a known workload
+// for `isotap workload` ([RunWorkload]), and the shop of `isotap demo`, whose server is made for it as well
+// ([RunDemo]).
 package tempdb
 
 import (
@@ -46,7 +47,13 @@ type Options struct {
 // Run makes the database on the target's server, as a user who may, gives the data source of it through isotap to work,
 // drops it, and analyzes what was recorded.
 func Run(ctx context.Context, target dsn.Target, o Options,
-	work func(ctx context.Context, dsn string) error) (result *analyzer.Result, err error) {
+	work func(ctx context.Context, dsn string) error) (*analyzer.Result, error) {
+	return analyzed(ctx, o, func(o Options) (history.Run, error) { return record(ctx, target, o, work) })
+}
+
+// analyzed analyzes what a function records.
+func analyzed(ctx context.Context, o Options, record func(Options) (history.Run, error)) (result *analyzer.Result,
+	err error) {
 	if o.Recording == "" {
 		dir, err := os.MkdirTemp("", "isotap-scratch-")
 		if err != nil {
@@ -55,12 +62,15 @@ func Run(ctx context.Context, target dsn.Target, o Options,
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 		o.Recording = filepath.Join(dir, "recording")
 	}
-	run, err := record(ctx, target, o, work)
+	run, err := record(o)
 	if err != nil {
 		return nil, err
 	}
 	return analysis.AnalyzeRun(ctx, o.Recording, run, analyzer.Options{})
 }
+
+// defaultPatience is how long making and dropping a database may take where nothing else is said.
+const defaultPatience = time.Minute
 
 // drain is how long isotap may go on with sessions whose client has left: it may still be asking what a write did.
 const drain = 10 * time.Second
@@ -76,7 +86,7 @@ func record(ctx context.Context, target dsn.Target, o Options,
 		return run, err
 	}
 	defer admin.Close()
-	patience := cmp.Or(o.Patience, time.Minute)
+	patience := cmp.Or(o.Patience, defaultPatience)
 	making, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	database, err := create(making, admin, o.Database)
@@ -90,6 +100,12 @@ func record(ctx context.Context, target dsn.Target, o Options,
 			err = fmt.Errorf("drop the database %s: %w", database, dropErr)
 		}
 	}()
+	return through(ctx, target, database, o, work)
+}
+
+// through has the work done on a database through isotap.
+func through(ctx context.Context, target dsn.Target, database string, o Options,
+	work func(ctx context.Context, dsn string) error) (run history.Run, err error) {
 	target.Database = database
 	srv, err := proxyserver.Start(context.WithoutCancel(ctx),
 		proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: o.Recording, Args: true,

@@ -83,6 +83,8 @@ var carelessPostgreSQL = []string{
 	"-c", "shared_buffers=64MB",
 	"-c", "max_connections=200",
 	"-c", "max_prepared_transactions=64",
+	// Who reads the log to its end waits for what no COMMIT flushes: a ROLLBACK's record, say.
+	"-c", "wal_writer_delay=10ms",
 }
 
 // launchPostgreSQL starts the server and waits until it answers.

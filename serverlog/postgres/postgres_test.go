@@ -60,6 +60,31 @@ func rest(t *testing.T, s serverlog.Stream) (all []*history.LoggedTxn) {
 	}
 }
 
+// A reader that waits for a server which has nothing to say any more is told that it may end.
+func TestFinishDoesNotWaitForTheServersNextWord(t *testing.T) {
+	was := postgres.SetTick(time.Hour)
+	defer postgres.SetTick(was)
+	s, err := source(t, testdb.PostgreSQL(t).URL()).Open(t.Context())
+	require.NoError(t, err)
+	defer s.Close()
+	ended := make(chan error)
+	go func() {
+		var err error
+		for err == nil {
+			_, err = s.Next(t.Context())
+		}
+		ended <- err
+	}()
+	time.Sleep(200 * time.Millisecond) // it waits by now
+	require.NoError(t, s.Finish(t.Context()))
+	select {
+	case err := <-ended:
+		require.ErrorIs(t, err, io.EOF)
+	case <-time.After(5 * time.Second): // an idle server has something to say each 15 s
+		t.Error("it waits for what the server says next")
+	}
+}
+
 // A written version is what RETURNING says of one: the table that holds it, its place and its transaction.
 type written struct {
 	leaf uint32

@@ -37,14 +37,16 @@ type stream struct {
 	traffic bool
 
 	mu       sync.Mutex
-	finish   time.Time // zero: not asked for
-	inserted uint64    // where the log ended then
+	wake     context.CancelFunc // ends the wait that is under way; nil: none is
+	finish   time.Time          // zero: not asked for
+	inserted uint64             // where the log ended then
 	flushed  uint64
 }
 
+// tick is how long the server is waited for at once. A test has another.
+var tick = 100 * time.Millisecond
+
 const (
-	// tick is how long the server is waited for at once.
-	tick = 100 * time.Millisecond
 	// tellEvery is how often the server is told how far the log has been read while something comes, and idleEvery
 	// while nothing does: it ends connections that say nothing for wal_sender_timeout (a minute).
 	tellEvery = time.Second
@@ -79,7 +81,7 @@ func (st *stream) receive(ctx context.Context) error {
 	if err := st.tell(false); err != nil {
 		return err
 	}
-	waiting, cancel := context.WithTimeout(ctx, tick)
+	waiting, cancel := st.waiting(ctx)
 	defer cancel()
 	var m pgproto3.BackendMessage
 	err := guard.Call("pgx", func() (err error) {
@@ -89,7 +91,7 @@ func (st *stream) receive(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil && pgconn.Timeout(err):
+	case err != nil && (pgconn.Timeout(err) || errors.Is(err, context.Canceled)):
 		return nil
 	case err != nil:
 		return fmt.Errorf("read the write-ahead log: %w", err)
@@ -103,6 +105,15 @@ func (st *stream) receive(ctx context.Context) error {
 		return st.message(m.Data)
 	}
 	return nil
+}
+
+// waiting returns the context of one wait for the server, which Finish ends: there may be nothing more to come.
+func (st *stream) waiting(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, tick)
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.wake = cancel
+	return ctx, cancel
 }
 
 // The messages within the stream, and their sizes (see the protocol's page on streaming replication).
@@ -172,6 +183,9 @@ func (st *stream) Finish(ctx context.Context) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.finish, st.inserted, st.flushed = time.Now(), inserted, flushed
+	if st.wake != nil {
+		st.wake()
+	}
 	return nil
 }
 

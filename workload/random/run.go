@@ -91,12 +91,7 @@ func Run(ctx context.Context, g *Generator, level history.Level, patience time.D
 // session returns what a session begins with.
 func (e Engine) session(level history.Level) []string {
 	if e.postgresql() {
-		return []string{workload.PostgreSQL.SetLevel(level), "SET lock_timeout = '5s'",
-			// Tables that were never analyzed are taken to be large: compiling what reads their few rows takes 100 ms.
-			// PostgreSQL 10 does not know the setting.
-			"SELECT set_config('jit', 'off', false) FROM pg_settings WHERE name = 'jit'",
-			// A deadlock is looked for after a second otherwise, in which nobody gets on. Only a superuser may set it.
-			"SELECT set_config('deadlock_timeout', '20ms', false) FROM pg_user WHERE usename = current_user AND usesuper"}
+		return []string{workload.PostgreSQL.SetLevel(level), "SET lock_timeout = '5s'"}
 	}
 	return []string{workload.MySQL.SetLevel(level), "SET SESSION innodb_lock_wait_timeout = 5"}
 }
