@@ -1,37 +1,42 @@
 package analyzer
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/programname"
 )
 
 // describe makes findings of the groups.
 func (a *Analyzer) describe(c *collector) ([]*Finding, error) {
 	c.settle()
-	names := make(map[int32]*Program)
+	programs := newNamedPrograms(a)
 	var findings []*Finding
 	for _, g := range c.groups {
-		f, err := a.finding(c, g, names)
+		f, err := a.finding(c, g, programs)
 		if err != nil {
 			return nil, err
 		}
 		findings = append(findings, f)
 	}
+	slightLast(findings)
 	return findings, nil
 }
 
-func (a *Analyzer) finding(c *collector, g *group, names map[int32]*Program) (*Finding, error) {
+// slightLast has what is slight come last. The others stay in their order.
+func slightLast(findings []*Finding) {
+	slices.SortStableFunc(findings, func(x, y *Finding) int { return cmp.Compare(x.rank(), y.rank()) })
+}
+
+func (a *Analyzer) finding(c *collector, g *group, programs *namedPrograms) (*Finding, error) {
 	f := &Finding{ID: a.idOf(c, g), Anomaly: g.anomaly, Class: g.class, Count: g.count, First: g.first, Last: g.last,
 		Patterns: g.patterns, ProgramSets: len(g.programs), Tables: c.tablesOf(g), Covers: g.covered(),
 		Parts: a.partsOf(c, g), AtLeast: g.passedOver()}
-	for _, p := range a.inOrder(g) {
-		f.Programs = append(f.Programs, a.program(p, names))
-	}
 	loaded := make(map[int32]*history.Txn)
 	for _, d := range g.witness {
 		e, err := a.edgeOf(d, loaded)
@@ -41,12 +46,18 @@ func (a *Analyzer) finding(c *collector, g *group, names map[int32]*Program) (*F
 		f.Witness = append(f.Witness, e)
 	}
 	f.Family = a.family(f.Txns()...)
+	for _, p := range a.inOrder(g) {
+		f.Programs = append(f.Programs, programs.program(f.Family, p))
+	}
 	t := a.newExplainer(f, g)
 	t.loaded = loaded
 	f.Rule = t.rule()
 	f.Summary = t.summary()
 	f.Explanation = t.explanation()
 	var err error
+	if f.Lost, f.Slight, err = t.lost(); err != nil {
+		return nil, err
+	}
 	f.Advice, err = t.advice()
 	return f, err
 }
@@ -70,16 +81,28 @@ func (a *Analyzer) inOrder(g *group) []int32 {
 	return order
 }
 
-func (a *Analyzer) program(p int32, names map[int32]*Program) *Program {
-	if names[p] == nil {
-		names[p] = &Program{
-			Name:  fmt.Sprintf("P%d", len(names)+1),
-			Stmts: a.store.programs.stmts(p),
-			Level: a.store.programs.list[p].level,
-			Count: a.store.programs.list[p].count,
+// namedPrograms are those of a report's findings, by their numbers in the store.
+type namedPrograms struct {
+	a     *Analyzer
+	known map[int32]*Program
+	namer programname.Namer
+}
+
+func newNamedPrograms(a *Analyzer) *namedPrograms {
+	return &namedPrograms{a: a, known: make(map[int32]*Program)}
+}
+
+func (s *namedPrograms) program(family dbms.Family, p int32) *Program {
+	if s.known[p] == nil {
+		stmts := s.a.store.programs.stmts(p)
+		s.known[p] = &Program{
+			Name:  s.namer.Program(family, stmts),
+			Stmts: stmts,
+			Level: s.a.store.programs.list[p].level,
+			Count: s.a.store.programs.list[p].count,
 		}
 	}
-	return names[p]
+	return s.known[p]
 }
 
 // idOf makes a finding's identity of its anomaly, its class and its statements, in any order; of its

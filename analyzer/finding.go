@@ -114,7 +114,7 @@ func (e *Edge) beganAgain() *history.Txn {
 // A Program is a transaction's shape: what its statements are with the literals removed. Two runs
 // of the same code are one program when they took the same path.
 type Program struct {
-	Name  string   // "P1", "P2", ... in order of first appearance among the findings
+	Name  string   // what it writes first, "UPDATE stock" (package programname)
 	Stmts []string // shapes, in order, repetitions folded to one
 	Level history.Level
 	Count int // transactions of this program in the recording
@@ -122,13 +122,18 @@ type Program struct {
 
 // A Finding is one anomaly that one set of statements makes.
 type Finding struct {
-	ID       string // stable for the same statements and anomaly: for baselines and links
-	Anomaly  Anomaly
-	Class    Class
-	Family   dbms.Family // whose SQL its statements are
-	Rule     string      // why it is a violation or a hazard, with the document the engine table cites
-	Summary  string      // one sentence a tired developer understands
-	Programs []*Program  // those of the witness
+	ID      string // stable for the same statements and anomaly: for baselines and links
+	Anomaly Anomaly
+	Class   Class
+	Family  dbms.Family // whose SQL its statements are
+	Rule    string      // why it is a violation or a hazard, with the document the engine table cites
+	Summary string      // one sentence a tired developer understands
+	// Lost says of the witness, in values and keys, what came of it: "stock where id = 7: two transactions read it, and
+	// both set qty = 3. One of the two changes (-1) is gone." It is empty where the statements do not tell.
+	Lost string
+	// Slight says of a lost update that the two writes share no column, or only the time of the change.
+	Slight   bool
+	Programs []*Program // those of the witness
 	// ProgramSets is in how many combinations of programs it was seen, at most 10,000.
 	ProgramSets int
 	// Patterns is by how many sets of statements it was made: 1, unless these were too many to be
@@ -157,6 +162,17 @@ type Finding struct {
 	Advice      []string // what to change, the smallest fix first
 	Suggested   []string // the statements in Advice that no client sent
 	Known       bool     // a baseline accepts it (package baseline)
+}
+
+// rank is where a finding stands among others: violations, then hazards, then what is slight.
+func (f *Finding) rank() int {
+	switch {
+	case f.Class == Violation:
+		return 0
+	case !f.Slight:
+		return 1
+	}
+	return 2
 }
 
 // Txns returns the witness's transactions in the order of the cycle, each once.

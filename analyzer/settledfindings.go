@@ -62,7 +62,7 @@ func (p *phrase) improve(a *Analyzer, c *collector, g *group) (err error) {
 		return nil
 	}
 	p.programs, p.length = a.inOrder(g), g.length
-	p.finding, err = a.finding(c, g, make(map[int32]*Program))
+	p.finding, err = a.finding(c, g, newNamedPrograms(a))
 	return err
 }
 
@@ -227,7 +227,7 @@ func (b *settledFindings) findings(a *Analyzer, l *Live) []*Finding {
 	c.folded, c.tables = l.names.folded, l.names.byFolded
 	c.groups = b.groups()
 	c.settle()
-	names := make(map[int32]*Program)
+	programs := newNamedPrograms(a)
 	var findings []*Finding
 	for _, g := range c.groups {
 		said := &g.told.settled
@@ -236,9 +236,10 @@ func (b *settledFindings) findings(a *Analyzer, l *Live) []*Finding {
 		f.Patterns, f.ProgramSets, f.Tables, f.Programs = g.patterns, len(g.programs), c.tablesOf(g), nil
 		f.Covers, f.Parts, f.AtLeast = g.covered(), a.partsOf(c, g), g.passedOver()
 		for _, p := range said.programs {
-			f.Programs = append(f.Programs, a.program(p, names))
+			f.Programs = append(f.Programs, programs.program(f.Family, p))
 		}
 		findings = append(findings, &f)
 	}
+	slightLast(findings)
 	return findings
 }

@@ -98,8 +98,8 @@ func TestProgramIsKnownOverNumberedTables(t *testing.T) {
 	}
 	w := newWitness(f)
 	for _, txn := range w.txns {
-		if got := w.programName(txn); got != "P1" {
-			t.Errorf("%s ran program %q, want P1", w.name(txn), got)
+		if got := w.programName(txn); got != "UPDATE account" {
+			t.Errorf("%s ran program %q, want UPDATE account", w.name(txn), got)
 		}
 	}
 }

@@ -157,14 +157,16 @@ func lostUpdate() *analyzer.Result {
 		t.Stmts[1].Origin, t.Stmts[2].Origin = "app/transfer service.py:12", "app/transfer service.py:31"
 	}
 	row := history.Row{Table: "bank.account", ID: "k000001.1:6"}
-	p := &analyzer.Program{Name: "P1", Stmts: shapes(t1), Level: history.RepeatableRead, Count: 512}
+	p := &analyzer.Program{Name: "UPDATE account", Stmts: shapes(t1), Level: history.RepeatableRead, Count: 512}
 	return &analyzer.Result{
 		Runs: []history.Info{testInfo()}, Coverage: fullCoverage(), Levels: lostUpdateLevels(),
 		Findings: []*analyzer.Finding{{
 			ID: "lu-5f21c07a", Anomaly: analyzer.LostUpdate, Class: analyzer.Hazard,
 			Rule: "InnoDB's REPEATABLE READ does not detect lost updates: a write goes to the newest committed " +
 				"version, whatever the snapshot showed (MariaDB Knowledge Base, \"SET TRANSACTION\").",
-			Summary:  "Two transactions read the same row of bank.account, then each wrote it; the second write erased the first.",
+			Summary: "Two transactions read the same row of bank.account, then each wrote it; the second write erased the first.",
+			Lost: "account where id = 7, balance was 140: two transactions read it, and both set balance = 150. " +
+				"One of the two changes (+10) is gone.",
 			Programs: []*analyzer.Program{p}, Count: 17, First: 1200 * ms, Last: 39_400 * ms,
 			Witness: []analyzer.Edge{
 				{From: t2, To: t1, Kind: analyzer.RW, Row: row, FromStmt: &t2.Stmts[1], ToStmt: &t1.Stmts[2],

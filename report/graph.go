@@ -42,6 +42,7 @@ type graphEdge struct {
 // The measures of the drawing. rowRunes characters of the row's font fit the gap between two boxes.
 const (
 	nodeW, nodeH  = 124.0, 52.0
+	nodeRunes     = 16    // of its second line
 	pitchX        = 276.0 // from one box's middle to the next one's
 	pitchY        = 150.0
 	margin        = 6.0
@@ -149,10 +150,10 @@ func (w *witness) node(t *history.Txn, at point) graphNode {
 		n.Title, n.ID = "a transaction that is not in the recording", "unknown"
 		return n
 	}
+	n.ID = clipMiddle(t.ID.String(), nodeRunes)
 	if p := w.programName(t); p != "" {
-		n.Name += " · " + clip(printable(p), 8)
+		n.ID = clip(printable(p), nodeRunes) // the title has the id
 	}
-	n.ID = clipMiddle(t.ID.String(), 16)
 	n.Title = w.name(t) + " = " + txnTitle(w, t)
 	return n
 }

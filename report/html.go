@@ -217,7 +217,7 @@ func (p *page) findings(r *analyzer.Result) error {
 	for i, f := range r.Findings {
 		row := indexRow{
 			Class: string(f.Class), Anomaly: printable(string(f.Anomaly)), Programs: clip(programNames(f.Programs), 60),
-			Summary: clip(plain(prose(f.Summary, quotable(f), proseCodeBrief)), indexText), Count: number(f.Count),
+			Summary: firstSentence(f, indexText), Count: number(f.Count),
 			Known: f.Known,
 		}
 		if room > 0 {
@@ -310,6 +310,7 @@ type card struct {
 	Anchor, ID, Class, Anomaly, Gloss string
 	Seen, When                        string
 	Known                             bool
+	Lost                              string
 	Summary, Rule                     []fragment
 	Spread                            string
 	Graph                             *graph
@@ -338,7 +339,7 @@ func newCard(f *analyzer.Finding, i int, clock clock) *card {
 	statements := quotable(f)
 	c := &card{
 		Anchor: anchor(i), ID: printable(f.ID), Class: string(f.Class), Anomaly: printable(string(f.Anomaly)),
-		Gloss:   gloss(f.Anomaly),
+		Gloss: gloss(f.Anomaly), Lost: printable(f.Lost),
 		Summary: prose(f.Summary, statements, proseCode), Rule: prose(f.Rule, statements, proseCode), Seen: "seen " +
 			times(f.Count), Known: f.Known,
 		Spread: spread(f), Graph: w.drawing(), Timeline: w.timeline(clock),

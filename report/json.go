@@ -167,6 +167,8 @@ type (
 		Class        string        `json:"class"`
 		Rule         string        `json:"rule"`
 		Summary      string        `json:"summary"`
+		Lost         string        `json:"lost"`
+		Slight       bool          `json:"slight"`
 		Programs     []string      `json:"programs"`
 		Count        int           `json:"count"`
 		AtLeast      bool          `json:"at_least"`
@@ -357,7 +359,7 @@ func newJSONCoverage(c *analyzer.Coverage) jsonCoverage {
 func newJSONFinding(f *analyzer.Finding, clock clock) jsonFinding {
 	w := newWitness(f)
 	out := jsonFinding{
-		ID: f.ID, Anomaly: string(f.Anomaly), Class: string(f.Class), Rule: f.Rule, Summary: f.Summary,
+		ID: f.ID, Anomaly: string(f.Anomaly), Class: string(f.Class), Rule: f.Rule, Summary: f.Summary, Lost: f.Lost, Slight: f.Slight,
 		Programs: make([]string, 0, len(f.Programs)), Count: f.Count, AtLeast: f.AtLeast, FirstNS: f.First, LastNS: f.Last,
 		Explanation: list(f.Explanation), Advice: list(f.Advice),
 		Witness: make([]jsonEdge, 0, len(f.Witness)), Transactions: make([]jsonTxn, 0, len(w.txns)),

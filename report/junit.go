@@ -163,11 +163,14 @@ func newJUnitFailure(f *analyzer.Finding) *junitFailure {
 			b.WriteString("  " + plain(prose(s, statements, proseCode)) + "\n")
 		}
 	}
+	if f.Lost != "" {
+		b.WriteString("\n" + printable(f.Lost) + "\n")
+	}
 	b.WriteString("\n" + summary + "\nSeen " + times(f.Count) + ".\n")
 	section("How it happened", f.Explanation[:min(len(f.Explanation), sentencesMax)])
 	section("What to do", f.Advice)
 	if f.Rule != "" {
 		section("Why it is a "+string(f.Class), []string{f.Rule})
 	}
-	return &junitFailure{Message: summary, Type: string(f.Class) + ": " + oneLine(string(f.Anomaly)), Text: b.String()}
+	return &junitFailure{Message: firstSentence(f, proseWords), Type: string(f.Class) + ": " + oneLine(string(f.Anomaly)), Text: b.String()}
 }

@@ -99,6 +99,14 @@ func oneSpace(s string) string {
 	return text
 }
 
+// firstSentence is what came of a finding in values, or else what it is, on one line of so many characters.
+func firstSentence(f *analyzer.Finding, most int) string {
+	if f.Lost != "" {
+		return clip(printable(f.Lost), most)
+	}
+	return clip(plain(prose(f.Summary, quotable(f), proseCodeBrief)), most)
+}
+
 // plain puts a sentence together again, its quotations in backticks.
 func plain(fragments []fragment) string {
 	var b strings.Builder

@@ -159,7 +159,7 @@ func newSarifResult(f *analyzer.Finding, clock clock) sarifResult {
 	if f.Class == analyzer.Violation {
 		out.Level = "error"
 	}
-	lines := append([]string{f.Summary}, f.Explanation[:min(len(f.Explanation), sentencesMax)]...)
+	lines := append([]string{f.Lost, f.Summary}, f.Explanation[:min(len(f.Explanation), sentencesMax)]...)
 	lines = slices.DeleteFunc(append(lines, f.Advice...), func(s string) bool { return s == "" })
 	if len(lines) == 0 {
 		lines = []string{brief(f)}

@@ -348,6 +348,9 @@ func (t *terminal) finding(f *analyzer.Finding) {
 	t.line()
 	t.line(t.paint(tone, strings.ToUpper(string(f.Class))), "  ", name, t.paint(dim, "  seen "+times(f.Count)+"  id "+
 		oneLine(f.ID)))
+	if f.Lost != "" {
+		t.text("  ", printable(f.Lost), bold)
+	}
 	statements := quotable(f)
 	t.text("  ", plain(prose(f.Summary, statements, proseCode)), "")
 	if text := spread(f); text != "" {
@@ -380,7 +383,7 @@ func (t *terminal) section(label, text string) {
 
 func (t *terminal) programs(programs []*analyzer.Program) {
 	for _, p := range programs {
-		t.section(clip(oneLine(p.Name), 40), levelName(p.Level)+", ran "+times(p.Count))
+		t.text("  ", clip(oneLine(p.Name), 40)+": "+levelName(p.Level)+", ran "+times(p.Count), "")
 		for i, shape := range p.Stmts {
 			if i == terminalShapes && !t.opts.Verbose {
 				t.text("           ", fmt.Sprintf("… and %s", plural(len(p.Stmts)-i, "statement")), dim)
@@ -486,8 +489,7 @@ func Summary(w io.Writer, r *analyzer.Result, htmlPath string) error {
 			break
 		}
 		lines = append(lines, fmt.Sprintf("  %-9s  %s, %s, seen %s: %s", f.Class, oneLine(string(f.Anomaly)),
-			programNames(f.Programs), times(f.Count), clip(plain(prose(f.Summary, quotable(f), proseCodeBrief)),
-				summaryText)))
+			programNames(f.Programs), times(f.Count), firstSentence(f, summaryText)))
 	}
 	if htmlPath != "" {
 		lines = append(lines, "  report: "+oneLine(htmlPath))

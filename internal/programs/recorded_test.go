@@ -101,11 +101,11 @@ func TestWhatTheRecordingKeepsIsSaid(t *testing.T) {
 		{"all", history.Stmt{Shape: "UPDATE account SET n = n + ? WHERE id = ?", Affected: 1,
 			Accesses: []history.Access{row("7")}}, "statements by key use one row: kept"},
 		{"a row that is not there", history.Stmt{Shape: "UPDATE account SET n = n + ? WHERE id = ?"},
-			"statements by key find a row: NOT kept by P1 q1"},
+			"statements by key find a row: NOT kept by UPDATE account q1"},
 		{"several rows", history.Stmt{Shape: "UPDATE account SET n = n + ? WHERE id = ?", Affected: 2,
-			Accesses: []history.Access{row("7"), row("8")}}, "statements by key use one row: NOT kept by P1 q1"},
+			Accesses: []history.Access{row("7"), row("8")}}, "statements by key use one row: NOT kept by UPDATE account q1"},
 		{"a new key", history.Stmt{Shape: "UPDATE account SET id = ? WHERE id = ?", Affected: 1,
-			Accesses: []history.Access{row("7")}}, "primary keys are never updated: NOT kept by P1 q1"},
+			Accesses: []history.Access{row("7")}}, "primary keys are never updated: NOT kept by UPDATE account q1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.stmt.Num, c.stmt.Kind, c.stmt.Args = 1, history.Update, []string{"1", "7"}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/programname"
 	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/footprint"
 	"github.com/isotap/isotap/robust/program"
@@ -18,13 +19,14 @@ import (
 // build makes a workload of the programs.
 func (m *miner) build(clusters []*cluster) error {
 	b := program.NewBuilder("recording", m.o.Schema)
-	for i, c := range clusters {
+	var namer programname.Namer
+	for _, c := range clusters {
 		seen := Program{Calls: len(c.traces), Levels: map[history.Level]int{}}
 		for _, t := range c.traces {
 			seen.Levels[m.traces[t].level]++
 		}
 		leaves(c.nodes, func(n *node) { seen.Shapes = append(seen.Shapes, m.shapes[n.shape].shape) })
-		d := b.Program(fmt.Sprintf("P%d", i+1), "", seen.origin())
+		d := b.Program(namer.Program(m.o.Family, seen.Shapes), "", seen.origin())
 		d.Summary = m.summary(c.nodes)
 		u := usage{m: m, draft: d, found: map[*node][]traceOccurrence{}}
 		u.sight(c)

@@ -1,0 +1,398 @@
+package analyzer
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/isotap/isotap/dbms"
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/sqltoken"
+)
+
+// lost says in values and keys what came of the witness, and whether that is little: two updates that share no column,
+// or only the time of the change. Both are empty where the statements do not tell.
+func (t *explainer) lost() (sentence string, slight bool, err error) {
+	if len(t.f.Witness) != 2 {
+		return "", false, nil
+	}
+	switch t.f.Anomaly {
+	case LostUpdate:
+		return t.lostUpdate()
+	case WriteSkew, PhantomSkew:
+		return t.skewed(), false, nil
+	}
+	return "", false, nil
+}
+
+// lostUpdate tells of a row that one transaction read, another wrote, and the first wrote over.
+func (t *explainer) lostUpdate() (sentence string, slight bool, err error) {
+	last := &t.f.Witness[1]
+	first, second := deedOf(t.family, last.FromStmt), deedOf(t.family, last.ToStmt)
+	if first == nil || second == nil || second.where == "" {
+		return "", false, nil
+	}
+	row := second.table + " where " + second.where
+	if second.kind == history.Delete {
+		return fmt.Sprintf("%s: one transaction %s, and another, which had read the row before, deleted it.", row,
+			first.did()), false, nil
+	}
+	if first.kind != history.Update {
+		return "", false, nil
+	}
+	both := first.shared(second)
+	if len(both) == 0 {
+		return fmt.Sprintf("%s: one transaction set %s, and another, which had read the row before, set %s: "+
+			"no column of both, so that neither change is lost by itself.", row, first.columns(), second.columns()), true, nil
+	}
+	values := slices.DeleteFunc(slices.Clone(both), tellsTime)
+	if len(values) == 0 {
+		return fmt.Sprintf("%s: of what two transactions set, only %s collides.", row, strings.Join(both, ", ")), true, nil
+	}
+	before, err := t.before()
+	if err != nil {
+		return "", false, err
+	}
+	if was := before.was(values); was != "" {
+		row += ", " + was
+	}
+	return row + ": " + second.over(first, before, values), false, nil
+}
+
+// over says what it is to set columns that another transaction has set since they were read. Before is the deed that
+// left what was read; nil if it is not known.
+func (d *deed) over(first, before *deed, columns []string) string {
+	was, is := first.setting(columns), d.setting(columns)
+	computed := slices.ContainsFunc(columns, func(c string) bool { return d.settingOf(c).computed })
+	counted := slices.ContainsFunc(columns, func(c string) bool { return d.settingOf(c).amount() })
+	switch {
+	case computed:
+		return fmt.Sprintf("one transaction set %s; another had read the row before that, and by what it had read set %s.",
+			was, is)
+	case was != is:
+		return fmt.Sprintf("one transaction set %s, and another, which had read the row before that, set %s over it. "+
+			"The first change%s is gone.", was, is, first.change(before, columns))
+	case counted:
+		return fmt.Sprintf("two transactions read it, and both set %s. One of the two changes%s is gone.", is,
+			first.change(before, columns))
+	}
+	return fmt.Sprintf("two transactions read it, and both set %s. The second did not know of the first.", is)
+}
+
+// skewed tells of two transactions of which each read what the other was about to change.
+func (t *explainer) skewed() string {
+	var reads, deeds [2]*deed
+	for i := range t.f.Witness {
+		e := &t.f.Witness[i]
+		if e.Kind != RW || e.FromStmt == nil {
+			return ""
+		}
+		reads[i], deeds[1-i] = deedOf(t.family, e.FromStmt), deedOf(t.family, e.ToStmt)
+	}
+	for i := range reads {
+		if reads[i] == nil || reads[i].where == "" || deeds[i] == nil {
+			return ""
+		}
+	}
+	if reads[0].kind != history.Select || reads[1].kind != history.Select {
+		return ""
+	}
+	looked := [2]string{reads[0].table + " where " + reads[0].where, reads[1].table + " where " + reads[1].where}
+	if looked[0] != looked[1] {
+		return fmt.Sprintf("One transaction read %s and %s; another read %s and %s. Neither knew of the other's change.",
+			looked[0], deeds[0].did(), looked[1], deeds[1].did())
+	}
+	if a, b := deeds[0].did(), deeds[1].did(); a != b {
+		return fmt.Sprintf("Two transactions read %s; then one %s, and the other %s. Neither knew of the other's change.",
+			looked[0], a, b)
+	}
+	return fmt.Sprintf("Two transactions read %s; then both %s. Neither knew of the other's change.", looked[0],
+		deeds[0].did())
+}
+
+// change says by how much a number differs from what it was before; empty where that is not one number.
+func (d *deed) change(before *deed, columns []string) string {
+	if len(columns) != 1 || before.was(columns) == "" {
+		return ""
+	}
+	from, known := before.settingOf(columns[0]).number()
+	to, numeric := d.settingOf(columns[0]).number()
+	if !known || !numeric || from == to {
+		return ""
+	}
+	return fmt.Sprintf(" (%+.10g)", to-from)
+}
+
+// before returns the deed that left the row as the witness's first transaction read it; nil if it is not known.
+func (t *explainer) before() (*deed, error) {
+	tag := t.f.Witness[0].Version
+	compact, err := t.a.store.tag(tag)
+	if err != nil || tag.Initial() {
+		return nil, err
+	}
+	i := t.a.store.find(compact)
+	if i < 0 {
+		return nil, nil
+	}
+	writer, err := t.a.load(i)
+	if err != nil {
+		return nil, err
+	}
+	for k := range writer.Stmts {
+		if s := &writer.Stmts[k]; s.Num == tag.Stmt {
+			return deedOf(t.family, s), nil
+		}
+	}
+	return nil, nil
+}
+
+// A deed is what a statement did or looked at, in its own words.
+type deed struct {
+	family dbms.Family
+	kind   history.Kind
+	table  string // as the statement names it, and a # for no more than one
+	where  string // with its values; empty: it has none, or one too long to be told in a sentence
+	sets   []setting
+}
+
+// A setting is an assignment with its value.
+type setting struct {
+	column, value string
+	constant      bool // the value is a literal or a parameter
+	computed      bool // the value uses what the column holds
+}
+
+// amount reports whether the value is a number, and none that may be a truth value.
+func (s *setting) amount() bool {
+	n, ok := s.number()
+	return ok && n != 0 && n != 1
+}
+
+// number returns the value where it is a number. Drivers that send parameters as text quote it.
+func (s *setting) number() (float64, bool) {
+	value := strings.Trim(s.value, "'")
+	if !s.constant || strings.Trim(value, "+-.0123456789eE") != "" {
+		return 0, false // NaN, too, and what begins with 0x
+	}
+	n, err := strconv.ParseFloat(value, 64)
+	return n, err == nil
+}
+
+const (
+	maxWhere   = 100 // characters of a WHERE in a sentence
+	maxValue   = 40  // of a value
+	maxSetting = 3   // columns that are named
+)
+
+// deedOf returns what a statement did; nil where its text does not tell, or not all values of it are known.
+func deedOf(family dbms.Family, s *history.Stmt) *deed {
+	if s == nil || s.Unseen || s.Shape == "" {
+		return nil
+	}
+	f := filler{shape: s.Shape, places: sqltoken.Values(family, s.Shape), args: s.Args}
+	words := wordsOf(family, s.Shape)
+	table := tableOf(words, s.Kind)
+	if len(f.places) != len(f.args) || table == "" {
+		return nil
+	}
+	d := &deed{family: family, kind: s.Kind, table: table, where: f.where(words)}
+	if s.Kind == history.Update {
+		for _, a := range assignmentsOf(family, s.Shape) {
+			value := f.fill(a.value[0].at, endOf(s.Shape, words, a.value))
+			computed := slices.ContainsFunc(a.value, func(w word) bool { return w.name && strings.EqualFold(w.text, a.column) })
+			d.sets = append(d.sets, setting{a.column, clipValue(value), a.literal(), computed})
+		}
+	}
+	return d
+}
+
+// tableOf returns the table of an UPDATE, a DELETE, an INSERT or a SELECT of one table; empty for others.
+func tableOf(words []word, kind history.Kind) string {
+	before := map[history.Kind]string{history.Update: "UPDATE", history.Delete: "FROM", history.Insert: "INTO",
+		history.Select: "FROM"}[kind]
+	depth := 0
+	at := slices.IndexFunc(words, func(w word) bool { return nest(&depth, w) == 0 && before != "" && w.keyword(before) }) + 1
+	if at < len(words) && words[at].keyword("ONLY") {
+		at++
+	}
+	if at == 0 || at >= len(words) || !words[at].name {
+		return ""
+	}
+	if at+2 < len(words) && words[at+1].text == "." && words[at+2].name {
+		at += 2
+	}
+	depth = 0
+	if kind != history.Insert && slices.ContainsFunc(words[at+1:], func(w word) bool {
+		return nest(&depth, w) == 0 && (w.keyword("JOIN") || w.keyword("UNION") || w.keyword("GROUP"))
+	}) {
+		return ""
+	}
+	return words[at].text
+}
+
+// did says in the past tense what a writing statement did.
+func (d *deed) did() string {
+	switch {
+	case d.kind == history.Insert:
+		return "inserted into " + d.table
+	case d.kind == history.Delete && d.where != "":
+		return "deleted from " + d.table + " where " + d.where
+	case d.kind == history.Update && len(d.sets) > 0 && d.where != "":
+		return "set " + settings(d.sets) + " in " + d.table + " where " + d.where
+	case d.kind == history.Update:
+		return "updated " + d.table
+	}
+	return "wrote to " + d.table
+}
+
+// shared returns the columns that both set, in the first's order.
+func (d *deed) shared(other *deed) []string {
+	var columns []string
+	for _, s := range d.sets {
+		if other.settingOf(s.column) != nil {
+			columns = append(columns, s.column)
+		}
+	}
+	return columns
+}
+
+// settingOf returns the setting of a column; nil if it sets another.
+func (d *deed) settingOf(column string) *setting {
+	for i := range d.sets {
+		if strings.EqualFold(d.sets[i].column, column) {
+			return &d.sets[i]
+		}
+	}
+	return nil
+}
+
+func (d *deed) columns() string {
+	names := make([]string, 0, len(d.sets))
+	for _, s := range d.sets {
+		names = append(names, s.column)
+	}
+	return strings.Join(names, ", ")
+}
+
+// setting says what it sets of the columns.
+func (d *deed) setting(columns []string) string {
+	var sets []setting
+	for _, c := range columns {
+		sets = append(sets, *d.settingOf(c))
+	}
+	return settings(sets)
+}
+
+func settings(sets []setting) string {
+	var parts []string
+	for i, s := range sets {
+		if i == maxSetting && len(sets) > maxSetting+1 {
+			parts = append(parts, strconv.Itoa(len(sets)-i)+" more columns")
+			break
+		}
+		parts = append(parts, s.column+" = "+s.value)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// was says what it left in the columns, where it left constants in all of them.
+func (d *deed) was(columns []string) string {
+	if d == nil {
+		return ""
+	}
+	var parts []string
+	for _, c := range columns {
+		s := d.settingOf(c)
+		if s == nil || !s.constant {
+			return ""
+		}
+		parts = append(parts, s.column+" was "+s.value)
+	}
+	if len(parts) > maxSetting {
+		return ""
+	}
+	return strings.Join(parts, ", ")
+}
+
+// timed are names that columns have which tell when a row was changed.
+var timed = regexp.MustCompile(`(?i)^(date_?|last_?)*(updated?|modif(ied|y)|changed?|edit(ed)?|touched|mtime|seen|login)` +
+	`(_?(at|on|time|date|ts|timestamp))?$`)
+
+// tellsTime reports whether a column's name says that it tells when the row was changed.
+func tellsTime(column string) bool { return timed.MatchString(column) }
+
+// A filler puts arguments into parts of a shape.
+type filler struct {
+	shape  string
+	places []int
+	args   []string
+}
+
+// fill returns the shape from one place to another, with its values.
+func (f *filler) fill(from, to int) string {
+	first, _ := slices.BinarySearch(f.places, from)
+	end, _ := slices.BinarySearch(f.places, to)
+	places := make([]int, 0, end-first)
+	texts := make([]string, 0, end-first)
+	for i := first; i < end; i++ {
+		places, texts = append(places, f.places[i]-from), append(texts, clipValue(f.args[i]))
+	}
+	return strings.Join(strings.Fields(sqltoken.Fill(f.shape[from:to], places, texts)), " ")
+}
+
+// clipValue cuts a value that is too long for a sentence.
+func clipValue(value string) string {
+	if r := []rune(value); len(r) > maxValue {
+		return string(r[:maxValue-1]) + "…"
+	}
+	return value
+}
+
+// where returns the condition of a statement's own WHERE with its values; empty where it is long or has none.
+func (f *filler) where(words []word) string {
+	depth := 0
+	from := slices.IndexFunc(words, func(w word) bool { return nest(&depth, w) == 0 && w.keyword("WHERE") }) + 1
+	if from == 0 || from == len(words) {
+		return ""
+	}
+	depth = 0
+	length := slices.IndexFunc(words[from:], func(w word) bool {
+		return nest(&depth, w) == 0 && slices.ContainsFunc(behindWhere, w.keyword)
+	})
+	if length < 0 {
+		length = len(words) - from
+	}
+	if length == 0 {
+		return ""
+	}
+	condition := words[from : from+length]
+	text := f.fill(condition[0].start(f.shape), endOf(f.shape, words, condition))
+	if len(text) > maxWhere {
+		return ""
+	}
+	return text
+}
+
+// behindWhere are keywords that may stand behind a condition.
+var behindWhere = []string{"ORDER", "GROUP", "HAVING", "LIMIT", "OFFSET", "FETCH", "FOR", "LOCK", "RETURNING", "UNION",
+	"WINDOW"}
+
+// start is where a word begins in its shape, its quote included.
+func (w *word) start(shape string) int {
+	if w.quoted && w.at > 0 {
+		return w.at - 1
+	}
+	return w.at
+}
+
+// endOf is where the last of some of a shape's words ends.
+func endOf(shape string, words, part []word) int {
+	last := part[len(part)-1]
+	i := slices.IndexFunc(words, func(w word) bool { return w.at > last.at })
+	if i < 0 {
+		return len(strings.TrimRight(shape, " \t\n;"))
+	}
+	return words[i].start(shape)
+}
