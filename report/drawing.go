@@ -71,7 +71,7 @@ func (w *witness) label(e *analyzer.Edge) []string {
 	label := []string{strings.TrimSpace(string(e.Kind) + " " + clip(oneLine(rowName(e.Row)), drawnText))}
 	for _, s := range []*history.Stmt{e.FromStmt, e.ToStmt} {
 		if s != nil {
-			label = append(label, clip(oneLine(w.text(s)), drawnText))
+			label = append(label, clipStatement(w.text(s), drawnText))
 		}
 	}
 	return label

@@ -298,7 +298,7 @@ func newPrograms(programs []*analyzer.Program) []pageProgram {
 		view := pageProgram{Name: clip(oneLine(p.Name), 40), Level: levelName(p.Level), Count: times(p.Count),
 			Left: len(p.Stmts) - shown}
 		for _, s := range p.Stmts[:shown] {
-			view.Stmts = append(view.Stmts, clip(oneLine(s), statementMax))
+			view.Stmts = append(view.Stmts, clipStatement(s, statementMax))
 		}
 		out = append(out, view)
 	}
@@ -398,4 +398,4 @@ func placeText(s *history.Stmt) string {
 	return clip(at.String(), 200)
 }
 
-func (w *witness) edgeText(s *history.Stmt) string { return clip(oneLine(w.text(s)), statementMax) }
+func (w *witness) edgeText(s *history.Stmt) string { return clipStatement(w.text(s), statementMax) }

@@ -62,7 +62,7 @@ func prose(sentence string, statements []string, codeLimit int) []fragment {
 			return out
 		}
 		words(sentence[:start])
-		out = append(out, fragment{Text: clip(oneLine(sentence[start+1:end]), codeLimit), Code: true})
+		out = append(out, fragment{Text: clipStatement(sentence[start+1:end], codeLimit), Code: true})
 		sentence = sentence[end+1:]
 	}
 }

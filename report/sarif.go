@@ -217,7 +217,7 @@ func (w *witness) sarifFlows(c clock) []sarifThreadFlow {
 		for i := range t.Stmts {
 			s := &t.Stmts[i]
 			step := sarifFlowStep{ExecutionOrder: at[s],
-				Location: sarifLocation{Message: new(sarifText(clip(oneLine(w.text(s)), statementMax)))}}
+				Location: sarifLocation{Message: new(sarifText(clipStatement(w.text(s), statementMax)))}}
 			if origin, ok := originOf(s); ok {
 				step.Location.PhysicalLocation = newSarifPhysical(origin)
 			}

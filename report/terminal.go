@@ -389,7 +389,7 @@ func (t *terminal) programs(programs []*analyzer.Program) {
 				t.text("           ", fmt.Sprintf("… and %s", plural(len(p.Stmts)-i, "statement")), dim)
 				break
 			}
-			t.text("           ", clip(oneLine(shape), terminalText), dim)
+			t.text("           ", clipStatement(shape, terminalText), dim)
 		}
 	}
 }
@@ -428,7 +428,7 @@ func (t *terminal) witness(w *witness) {
 
 func (t *terminal) statement(w *witness, who string, s *history.Stmt) {
 	if s != nil {
-		text := clip(oneLine(w.text(s)), terminalText)
+		text := clipStatement(w.text(s), terminalText)
 		if sender, ok := originOf(s); ok {
 			text += " (sent by " + clip(sender.String(), 80) + ")"
 		}

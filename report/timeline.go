@@ -235,7 +235,7 @@ func (e *timelineEvent) describe(w *witness) {
 	if s == nil {
 		return
 	}
-	e.Text = clip(oneLine(w.text(s)), timelineText)
+	e.Text = clipStatement(w.text(s), timelineText)
 	if s.End > s.Start {
 		e.Took = duration(s.End - s.Start)
 	}

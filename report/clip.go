@@ -1,0 +1,51 @@
+package report
+
+import "strings"
+
+// minList is how many characters of a list of columns stay at least.
+const minList = 12
+
+// clipStatement returns a statement on one line of at most n characters. What is too long is cut in the list of columns
+// first, for FROM and WHERE say more than the columns do; what is still too long is cut at its end.
+func clipStatement(s string, n int) string {
+	s = oneLine(s)
+	runes := []rune(s)
+	if len(runes) <= n {
+		return s
+	}
+	from := listEnd(runes)
+	rest := len(runes) - from
+	if from < 0 || rest+minList+len("SELECT …") > n {
+		return clip(s, n)
+	}
+	return strings.TrimRight(string(runes[:n-rest-1]), " ,") + "…" + string(runes[from:])
+}
+
+// listEnd returns where the list of columns of a SELECT ends, or of what an INSERT or UPDATE sets before it: at the blank
+// before its own FROM or WHERE. -1: it has none.
+func listEnd(s []rune) int {
+	depth, quote := 0, rune(0)
+	for i, r := range s {
+		switch {
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			}
+		case r == '\'' || r == '"' || r == '`':
+			quote = r
+		case r == '(':
+			depth++
+		case r == ')':
+			depth--
+		case r == ' ' && depth == 0 && i > 0 && (keywordAt(s, i+1, "FROM") || keywordAt(s, i+1, "WHERE")):
+			return i
+		}
+	}
+	return -1
+}
+
+// keywordAt reports whether a keyword, and nothing longer, stands at a place.
+func keywordAt(s []rune, at int, keyword string) bool {
+	end := at + len(keyword)
+	return end < len(s) && s[end] == ' ' && strings.EqualFold(string(s[at:end]), keyword)
+}
