@@ -210,7 +210,7 @@ T6 committed RR | r b.1 0 | u b.1 0`, "hazard lost update x2", "hazard lost upda
 		t.Errorf("two findings have one id")
 	}
 	p := r.Findings[0].Programs
-	if len(p) != 2 || p[0].Name != "P1" || p[1].Name != "P2" || p[0].Count != 2 {
+	if len(p) != 2 || p[0].Name != "UPDATE a" || p[1].Name != "UPDATE a (2)" || p[0].Count != 2 {
 		t.Errorf("programs %+v, %+v", p[0], p[1])
 	}
 	again := expect(t, scriptInfo(), `

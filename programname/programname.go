@@ -1,5 +1,5 @@
-// Package programname gives programs the names by which people know them: what a program writes first, "UPDATE stock", or
-// what it reads first where it writes nothing. So it has the same name in every report.
+// Package programname gives programs the names by which people know them: what a program writes first, "UPDATE stock",
+// or what it reads first where it writes nothing. So it has the same name in every report.
 package programname
 
 import (

@@ -21,8 +21,8 @@ func clipStatement(s string, n int) string {
 	return strings.TrimRight(string(runes[:n-rest-1]), " ,") + "…" + string(runes[from:])
 }
 
-// listEnd returns where the list of columns of a SELECT ends, or of what an INSERT or UPDATE sets before it: at the blank
-// before its own FROM or WHERE. -1: it has none.
+// listEnd returns where the list of columns of a SELECT ends, or of what an UPDATE sets: at the blank before its own
+// FROM or WHERE. -1: it has none.
 func listEnd(s []rune) int {
 	depth, quote := 0, rune(0)
 	for i, r := range s {
