@@ -26,6 +26,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/recorder"
@@ -71,6 +72,8 @@ type Result struct {
 	// NotPlayed counts transactions without a twin, by why.
 	NotPlayed map[Reason]int
 	Took      time.Duration
+
+	family dbms.Family // whose SQL the races have
 }
 
 // A Reason is why a transaction was not played beside its twin.
@@ -97,7 +100,7 @@ func Explore(ctx context.Context, r *recorder.Reader, o Options) (*Result, error
 	if err != nil {
 		return nil, fmt.Errorf("read the recording: %w", err)
 	}
-	result := &Result{NotPlayed: make(map[Reason]int)}
+	result := &Result{NotPlayed: make(map[Reason]int), family: o.Was.Family}
 	ends := began.Add(cmp.Or(o.Time, DefaultTime))
 	for _, g := range o.groups(instances) {
 		if g.fresh == nil {

@@ -20,6 +20,9 @@ import (
 // calls.
 const playsPerProgram = 3
 
+// callsPerProgram is how many calls of a program are looked at for others that they meet.
+const callsPerProgram = 16
+
 // An explorer goes through the instances once for each copy: first beside twins of their own program, then beside those
 // of others. It belongs to one goroutine.
 type explorer struct {
@@ -27,21 +30,27 @@ type explorer struct {
 	fresh     func(context.Context) (dsn.Target, func() error, error) // makes what the run began with
 	copy      func(ctx context.Context, of dsn.Target) (dsn.Target, func() error, error)
 	ends      time.Time
-	calls     map[string][]*instance // that were played beside a twin, by their program
+	calls     map[string][]*instance // that may have a twin, by their program; the first of them had one of their own
 	programs  []string               // of calls, in their order
 	// neighbours are the calls that are still to be played beside one of another program, or with other values.
-	neighbours map[*instance][]*instance
+	neighbours map[*instance][]neighbour
 	// definitions are those of tables that the run used, by their names in lower case.
 	definitions map[string]history.Definition
 	creates     map[string]bool // tables that instances make
 	result      *Result
 }
 
+// A neighbour is a call that is to be played beside another one. Those of the lowest rank come first.
+type neighbour struct {
+	*instance
+	rank int
+}
+
 // passes plays until there is nothing more to play, or the time is over.
 func (x *explorer) passes(ctx context.Context) error {
 	for first := true; first || len(x.neighbours) > 0 && time.Now().Before(x.ends); first = false {
-		if _, err := x.pass(ctx, x.fresh, x.instances, &pass{explorer: x, first: first, seen: make(map[string]bool),
-			made: make(map[string]bool)}); err != nil {
+		if _, err := x.pass(ctx, x.fresh, x.instances, &pass{explorer: x, first: first, rank: x.lowest(),
+			seen: make(map[string]bool), made: make(map[string]bool)}); err != nil {
 			return err
 		}
 		if first {
@@ -51,19 +60,27 @@ func (x *explorer) passes(ctx context.Context) error {
 	return nil
 }
 
-// pair finds the calls that can race though they differ: each writes what the other uses. Those that meet in rows come
-// first. Where a suite makes its rows anew for each test, two that would meet in an application meet in tables alone.
+// meetings are how two calls can race though they differ, the most promising first: they write one row, or each writes
+// a row that the other uses. Where a suite makes its rows anew for each test, two that would meet in an application
+// meet in tables alone.
+var meetings = []func(in, beside *instance) bool{
+	(*instance).overwrites,
+	func(in, beside *instance) bool { return in.crosses(beside) && beside.crosses(in) },
+	func(in, beside *instance) bool { return in.crossesTables(beside) && beside.crossesTables(in) },
+}
+
+// pair finds the calls that are to be played beside others. One of each two programs comes before more of the same.
 func (x *explorer) pair() {
-	x.neighbours = make(map[*instance][]*instance)
+	x.neighbours = make(map[*instance][]neighbour)
 	for _, program := range x.programs {
 		for _, other := range x.programs {
 			pairs := 0
-			for _, meet := range []func(in, beside *instance) bool{(*instance).crosses, (*instance).crossesTables} {
+			for i, meet := range meetings {
 				for _, in := range x.calls[program] {
 					for _, beside := range x.calls[other] {
-						if pairs < playsPerProgram && in != beside && !in.sameValues(beside) && meet(in, beside) && meet(beside, in) &&
-							!slices.Contains(x.neighbours[in], beside) {
-							x.neighbours[in] = append(x.neighbours[in], beside)
+						if pairs < playsPerProgram && in != beside && !in.sameValues(beside) && meet(in, beside) &&
+							!slices.ContainsFunc(x.neighbours[in], func(n neighbour) bool { return n.instance == beside }) {
+							x.neighbours[in] = append(x.neighbours[in], neighbour{beside, i*playsPerProgram + pairs})
 							pairs++
 						}
 					}
@@ -71,6 +88,24 @@ func (x *explorer) pair() {
 			}
 		}
 	}
+	for _, all := range x.neighbours {
+		slices.SortStableFunc(all, func(a, b neighbour) int { return cmp.Compare(a.rank, b.rank) })
+	}
+}
+
+// lowest returns the lowest rank of what is still to be played beside another one.
+func (x *explorer) lowest() int {
+	rank := len(meetings) * playsPerProgram
+	for _, all := range x.neighbours {
+		rank = min(rank, all[0].rank)
+	}
+	return rank
+}
+
+// awaited reports whether a call is to be played beside another one in a pass through those up to a rank.
+func (p *pass) awaited(in *instance) bool {
+	all := p.neighbours[in]
+	return len(all) > 0 && all[0].rank <= p.rank
 }
 
 // pass plays instances in their order on a copy of a database that it has made, and returns where its counters stand
@@ -132,6 +167,7 @@ type pass struct {
 	forward *replay.Connection // for what is played without a twin; nil until something is
 	schema  *schema
 	first   bool
+	rank    int             // of the neighbours that are played, at most
 	seen    map[string]bool // values that instances so far brought
 	made    map[string]bool // tables that the copy got from their definitions
 }
@@ -175,7 +211,7 @@ func (p *pass) branch(ctx context.Context, in *instance) error {
 		return err
 	}
 	copied := func(ctx context.Context) (dsn.Target, func() error, error) { return p.copy(ctx, p.target) }
-	on := &pass{explorer: p.explorer, first: p.first, seen: p.seen, made: maps.Clone(p.made)}
+	on := &pass{explorer: p.explorer, first: p.first, rank: p.rank, seen: p.seen, made: maps.Clone(p.made)}
 	drawn, err := p.explorer.pass(ctx, copied, in.inner, on)
 	if err != nil {
 		return err
@@ -196,7 +232,7 @@ func (p *pass) wants(in *instance) bool {
 		case len(part.inner) > 0:
 			return p.wants(part)
 		case !p.first:
-			return len(p.neighbours[part]) > 0
+			return p.awaited(part)
 		}
 		return part.leaves() && p.refuses(part) == "" && len(p.calls[part.program()]) < playsPerProgram
 	})
@@ -244,7 +280,7 @@ func (p *pass) next(ctx context.Context, in *instance) error {
 		return p.redefined(in)
 	}
 	trace, err := p.runner.Run(ctx, p.server, play.scenario(), in.playsAt(),
-		replay.Options{Existing: true, Whoever: true, Fill: play.fill})
+		replay.Options{Existing: true, Whoever: true, Again: true, Fill: play.fill})
 	if err != nil {
 		return fmt.Errorf("play %s: %w", in.id, err)
 	}
@@ -325,26 +361,29 @@ func (p *pass) twinOf(in *instance) (twin *instance, why Reason) {
 		return nil, why
 	}
 	program := in.program()
-	switch len(p.calls[program]) {
-	case 0:
+	n := len(p.calls[program])
+	if n == 0 {
 		p.programs = append(p.programs, program)
-	case playsPerProgram:
+	}
+	if n < callsPerProgram {
+		p.calls[program] = append(p.calls[program], in)
+	}
+	if n >= playsPerProgram {
 		return nil, Enough
 	}
-	p.calls[program] = append(p.calls[program], in)
 	return in, ""
 }
 
 // neighbourOf takes the next call that is to be played beside an instance.
 func (p *pass) neighbourOf(in *instance) (twin *instance, why Reason) {
 	all := p.neighbours[in]
-	if len(all) == 0 {
+	if !p.awaited(in) {
 		return nil, p.refuses(in)
 	}
 	if p.neighbours[in] = all[1:]; len(all) == 1 {
 		delete(p.neighbours, in)
 	}
-	return all[0], ""
+	return all[0].instance, ""
 }
 
 // refuses returns why an instance has no twin; empty where it may have one.
@@ -392,7 +431,7 @@ func (p *pass) judge(play *play) {
 	if play.twin == nil || play.twin != play.in && !play.asRecorded(before) {
 		return
 	}
-	v := judge(play.twin, play.differences(racing), play.differences(serial), play.twin != play.in && !play.waited())
+	v := judge(p.schema, play.twin, play.differences(racing), play.differences(serial), play.twin != play.in && !play.waited())
 	if play.twin != play.in {
 		v.races = play.crossing(v.races)
 	}
@@ -412,7 +451,8 @@ func (p *play) crossing(races []Race) []Race {
 	for i := range races {
 		r := &races[i]
 		other := p.in.firstWrite()
-		r.Beside, r.Other, r.alike = p.in.name(), other.text, other.recorded.Shape == r.shapes[1]
+		r.Beside, r.Other, r.beside = p.in.name(p.schema), other.text, p.in.writings()
+		r.alike = other.recorded.Shape == r.shapes[1] || r.beside == r.writes
 		if !waited && r.Kind != DoubleInsert {
 			r.Kind = WriteSkew
 		}

@@ -31,6 +31,7 @@ type raceDocument struct {
 	Beside   string `json:"beside"`
 	Table    string `json:"table"`
 	Column   string `json:"column"`
+	Row      string `json:"row"`
 	Racing   string `json:"racing"`
 	Serial   string `json:"serial"`
 	Wrote    string `json:"wrote"`
@@ -49,7 +50,7 @@ func (r *Result) JSON(w io.Writer) error {
 		Seconds: r.Took.Seconds(), Races: make([]raceDocument, len(r.Races)), NotPlayed: r.NotPlayed}
 	for i := range r.Races {
 		x := &r.Races[i]
-		d.Races[i] = raceDocument{x.Kind, x.Proved, x.Program, x.Beside, x.Table, x.Column, x.Racing, x.Serial, x.Wrote, x.Other, x.Read,
+		d.Races[i] = raceDocument{x.Kind, x.Proved, x.Program, x.Beside, x.Table, x.Column, x.Row, x.Racing, x.Serial, x.Wrote, x.Other, x.Read,
 			x.Write, x.Sentence(), x.Txn, x.Times}
 	}
 	return jsondoc.Write(w, "the exploration", d)

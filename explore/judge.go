@@ -15,14 +15,14 @@ type Kind string
 
 // The kinds.
 const (
-	LostUpdate   Kind = "lost update"   // a number that both read is set by what each made of it
 	DoubleInsert Kind = "double insert" // both looked for a row, did not find it, and insert one
+	LostUpdate   Kind = "lost update"   // a number that both read is set by what each made of it
 	WriteSkew    Kind = "write skew"    // each read what the other writes, and both wrote something else by it
 	StaleChoice  Kind = "stale choice"  // both wrote by rows or values that the other's commit changes
 	SameAgain    Kind = "same again"    // both set a value that is no number: what the second sets is what the first did
 )
 
-var kinds = []Kind{LostUpdate, DoubleInsert, WriteSkew, StaleChoice, SameAgain}
+var kinds = []Kind{DoubleInsert, LostUpdate, WriteSkew, StaleChoice, SameAgain}
 
 // A Race is what two calls at once do, as the server has shown it.
 type Race struct {
@@ -36,6 +36,9 @@ type Race struct {
 	Read, Write string
 	// Column is what both set or go by, of Table; it is empty where rows came or went.
 	Table, Column string
+	// Row says which row both set, or what both looked for, by a column and its value: id 1. It is empty where the
+	// statements do not say.
+	Row string
 	// Other is what the other one writes, where it is another call.
 	Other string
 	// Racing is what the racing twin read, and Serial what it reads after the commit. Wrote is what both set.
@@ -47,7 +50,8 @@ type Race struct {
 	program string    // the shapes of its statements: two programs may have one name
 	shapes  [2]string // those of Read and Write
 	writes  string    // those of all statements that write
-	alike   bool      // Other has the shape of Write
+	alike   bool      // the other call writes the same, or begins with what has the shape of Write
+	beside  string    // the shapes of all statements of Beside that write
 }
 
 // A verdict is what one play of a program tells.
@@ -58,7 +62,7 @@ type verdict struct {
 
 // judge makes races of what the twins read otherwise than the transaction. Apart says that the two write different
 // rows.
-func judge(in *instance, racing, serial []difference, apart bool) verdict {
+func judge(s *schema, in *instance, racing, serial []difference, apart bool) verdict {
 	faithful := len(in.statements) // the racing twin's statements before it were answered as the transaction's
 	end := len(in.statements)      // from there on it wrote no more
 	v := verdict{}
@@ -77,8 +81,8 @@ func judge(in *instance, racing, serial []difference, apart bool) verdict {
 			continue
 		}
 		for at := d.at + 1; at < end; at++ {
-			if w := &in.statements[at]; w.writes() && !w.void && !d.readAnew(in, racing, at) {
-				v.races = append(v.races, races(in, d, at, at <= faithful, apart)...)
+			if w := &in.statements[at]; w.writes() && !w.void && !w.stamps(s) && !d.readAnew(in, racing, at) {
+				v.races = append(v.races, races(s, in, d, at, at <= faithful, apart)...)
 			}
 		}
 	}
@@ -103,11 +107,11 @@ func (d *difference) readAnew(in *instance, racing []difference, write int) bool
 }
 
 // races returns what a write by a stale read is.
-func races(in *instance, d difference, at int, proved, apart bool) []Race {
+func races(s *schema, in *instance, d difference, at int, proved, apart bool) []Race {
 	read, write := &in.statements[d.at], &in.statements[at]
-	race := Race{Program: in.name(), program: in.program(), Proved: proved, Read: read.text, Write: write.text,
+	race := Race{Program: in.name(s), program: in.program(), Proved: proved, Read: read.text, Write: write.text, Row: s.rowOf(write),
 		shapes: [2]string{read.recorded.Shape, write.recorded.Shape}, writes: in.writings(), Txn: in.id.String(), Times: 1}
-	absent := d.rows && slices.ContainsFunc(d.tables, func(t string) bool { return strings.EqualFold(t, write.target) })
+	absent := d.absent(write.target)
 	switch {
 	case write.upsert && absent && len(write.overwrites) > 0:
 		race.Kind, race.Table, race.Column = LostUpdate, write.target, write.overwrites[0]
@@ -115,7 +119,7 @@ func races(in *instance, d difference, at int, proved, apart bool) []Race {
 	case write.upsert && absent:
 		return nil // it looks for itself
 	case write.inserts() && absent:
-		race.Kind, race.Table = DoubleInsert, write.target
+		race.Kind, race.Table, race.Row = DoubleInsert, write.target, s.soughtBy(read, write.target)
 		return []Race{race}
 	}
 	var all []Race
@@ -138,9 +142,52 @@ func races(in *instance, d difference, at int, proved, apart bool) []Race {
 	race.Kind = StaleChoice
 	if race.Table = write.target; len(d.changed) > 0 {
 		c := d.changed[0]
+		race.Row = s.soughtBy(read, c.of.table)
 		race.Table, race.Column, race.Racing, race.Serial = c.of.table, c.of.name, c.was.String(), c.now.String()
 	}
 	return []Race{race}
+}
+
+// absent reports whether the twin found rows of a table that were not there before, or not so many: of an outer join,
+// a key that was NULL.
+func (d *difference) absent(table string) bool {
+	if d.rows {
+		return slices.ContainsFunc(d.tables, func(t string) bool { return strings.EqualFold(t, table) })
+	}
+	return slices.ContainsFunc(d.changed, func(c change) bool {
+		return c.key && c.was.Null && !c.now.Null && strings.EqualFold(c.of.table, table)
+	})
+}
+
+// rowOf names the row that a write changes, by the key in its condition.
+func (s *schema) rowOf(write *statement) string {
+	for i := range write.literals {
+		l := &write.literals[i]
+		if of, known := s.of(l); known && !l.assigned && s.unique[of] && strings.EqualFold(of.table, write.target) && !write.inserts() {
+			return of.name + " " + l.value
+		}
+	}
+	return ""
+}
+
+// soughtBy names what a read looks for in a table, by the first two columns that it compares with a value.
+func (s *schema) soughtBy(read *statement, table string) string {
+	var by []string
+	for i := range read.literals {
+		l := &read.literals[i]
+		of, known := s.of(l)
+		if !known || len(by) == 2 {
+			continue
+		}
+		name := of.String()
+		if strings.EqualFold(of.table, table) {
+			name = of.name
+		}
+		if name += " " + l.value; !slices.Contains(by, name) {
+			by = append(by, name)
+		}
+	}
+	return strings.Join(by, " and ")
 }
 
 // looksAgain reports whether a write goes by the columns that changed as they are when it comes: it calculates with

@@ -227,6 +227,29 @@ func (r *reader) columnBefore(at int) (columnName, bool) {
 	return c, true
 }
 
+// readAssigned returns the columns that an UPDATE sets, whatever to.
+func (r *reader) readAssigned() (all []string) {
+	depth, setting := 0, false
+	for i, t := range r.tokens {
+		switch {
+		case t.Is("("):
+			depth++
+		case t.Is(")"):
+			depth--
+		case depth > 0:
+		case t.Is("SET"):
+			setting = true
+		case t.Is("WHERE"), t.Is("FROM"), t.Is("RETURNING"), t.Is("ORDER"):
+			setting = false
+		case setting && r.is(i+1, "=") && (r.is(i-1, "SET") || r.is(i-1, ",") || r.is(i-1, ".")):
+			if name, ok := r.name(i); ok {
+				all = append(all, name)
+			}
+		}
+	}
+	return all
+}
+
 // readUpsert reports whether an INSERT has rows that are there take other values, and the columns that take those of
 // the new row: = excluded.column, = VALUES(column).
 func (r *reader) readUpsert() (upsert bool, overwrites []string) {

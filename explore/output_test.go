@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/isotap/isotap/dbms"
 )
 
 // told is a result with all that can be in one.
@@ -17,28 +19,33 @@ func told() *Result {
 		Races: []Race{
 			{Program: "UPDATE account", Kind: LostUpdate, Proved: true, Read: "SELECT balance FROM account WHERE id = 1",
 				Write: "UPDATE account SET balance = 90 WHERE id = 1", Table: "account", Column: "balance", Racing: "100", Serial: "90",
-				Wrote: "90", Times: 3},
+				Wrote: "90", Row: "id 1", Times: 3},
+			{Program: "UPDATE account", Kind: StaleChoice, Read: "SELECT state FROM account", Write: "INSERT INTO log (n) VALUES (1)",
+				Table: "account", Column: "state", Racing: "open", Serial: "closed"},
 			{Program: "UPDATE account", Beside: "UPDATE owner", Kind: LostUpdate, Read: "SELECT balance FROM account",
 				Write: "UPDATE account SET balance = 90 WHERE id = 1", Table: "account", Column: "balance", Racing: "100", Serial: "80", Wrote: "90",
 				Other: "UPDATE owner SET n = 1"},
 			{Program: "INSERT users", Kind: DoubleInsert, Proved: true, Read: "SELECT id FROM users WHERE email = 'a'",
-				Write: "INSERT INTO users (email) VALUES ('a')", Table: "users"},
+				Write: "INSERT INTO users (email) VALUES ('a')", Table: "users", Row: "email a"},
 			{Program: "UPDATE doctor", Beside: "UPDATE doctor", Kind: WriteSkew, Proved: true, Read: "SELECT count(*) FROM doctor",
 				Write: "UPDATE doctor SET on_call = false WHERE id = 1", Column: "count", Racing: "2", Serial: "1"},
 			{Program: "UPDATE job", Kind: StaleChoice, Proved: true, Read: "SELECT id FROM job LIMIT 1", Write: "UPDATE job SET state = 1", Table: "job"},
+			{Program: "UPDATE role", Kind: SameAgain, Proved: true, Read: "SELECT name FROM role WHERE id = 1", Table: "role", Column: "name",
+				Write: "UPDATE role SET name = 'b' WHERE id = 1", Racing: "a", Serial: "b", Wrote: "b", Row: "id 1"},
 		}}
 }
 
 const toldText = `Played on a copy: 9 writing transactions of 4 programs, 7 twins in 1.2s. 5 races are shown.
 
   1. lost update of account.balance: UPDATE account, twice at once
-     Both read 100 and both set 90; one after the other, the second reads 90.
+     Both read 100 and both set 90 (id 1); one after the other, the second reads 90, and sets 80 if it takes 10.
        read   SELECT balance FROM account WHERE id = 1
        write  UPDATE account SET balance = 90 WHERE id = 1
+       also   stale choice of account.state (open, then closed), if a client goes that way
      Read it with FOR UPDATE in the transaction that writes, or let the database calculate (SET n = n + 1), or ask for a version in WHERE.
 
   2. lost update of account.balance: UPDATE account beside UPDATE owner
-     It read 100 and set 90 over what the other had set; behind the other it reads 80.
+     It read 100 and set 90 over what the other had set; behind the other it reads 80, and sets 70 if it takes 10.
        read   SELECT balance FROM account
        write  UPDATE account SET balance = 90 WHERE id = 1
        other  UPDATE owner SET n = 1
@@ -46,7 +53,7 @@ const toldText = `Played on a copy: 9 writing transactions of 4 programs, 7 twin
      Read it with FOR UPDATE in the transaction that writes, or let the database calculate (SET n = n + 1), or ask for a version in WHERE.
 
   3. double insert in users: INSERT users, twice at once
-     Both looked and did not find it, and both inserted it; one after the other, the second finds it.
+     Both looked in users for email a, found none, and both inserted one; one after the other, the second finds it.
        read   SELECT id FROM users WHERE email = 'a'
        write  INSERT INTO users (email) VALUES ('a')
      A unique key refuses the second; ON CONFLICT or ON DUPLICATE KEY then says what to do.
@@ -62,6 +69,9 @@ const toldText = `Played on a copy: 9 writing transactions of 4 programs, 7 twin
        read   SELECT id FROM job LIMIT 1
        write  UPDATE job SET state = 1
      Lock the rows that the write hangs on (FOR UPDATE), or ask for them once more in the WHERE of the write.
+
+Twice at once these set the same, so that nothing is lost unless they set different values (then FOR UPDATE, or a version):
+     role.name (a, both set b): UPDATE role, twice at once
 
 The server refused 2 racing twins: it protects these programs.
 
@@ -82,6 +92,27 @@ func TestTextSaysWhatWasShown(t *testing.T) {
 	}
 	if b.String() != toldText {
 		t.Errorf("%s", b.String())
+	}
+}
+
+// TestStatementsAreShownBriefly: what rows are chosen from, and by, stays.
+func TestStatementsAreShownBriefly(t *testing.T) {
+	list := strings.Repeat(`"t"."c" AS "t_c", `, 9) + `"t"."d"`
+	joins := strings.Repeat(` LEFT JOIN u ON u.id = t.u_id AND u.kind IN ('a', 'b')`, 6)
+	for _, c := range []struct{ text, want string }{
+		{"SELECT n FROM t WHERE id = 1", "SELECT n FROM t WHERE id = 1"},
+		{"SELECT DISTINCT " + list + ` FROM "t" WHERE id = 1`, `SELECT DISTINCT ... FROM "t" WHERE id = 1`},
+		{"SELECT (SELECT max(n) FROM u), " + list + " FROM t", "SELECT ... FROM t"},
+		{"SELECT x FROM (SELECT " + list + " FROM t) d WHERE x = 1", "SELECT x FROM (SELECT ... FROM t) d WHERE x = 1"},
+		{"SELECT n FROM t" + joins + " WHERE t.id = 1 ORDER BY n", "SELECT n FROM t JOIN ... WHERE t.id = 1 ORDER BY n"},
+		{"SELECT n FROM (SELECT n FROM t" + joins + ") d LIMIT 1", "SELECT n FROM (SELECT n FROM t JOIN ...) d LIMIT 1"},
+		{"SELECT n FROM t" + joins, "SELECT n FROM t JOIN ..."},
+		{"INSERT INTO t VALUES ('" + strings.Repeat("x", 200) + "', 1)", "INSERT INTO t VALUES ('" + strings.Repeat("x", 79) + "...', 1)"},
+		{"SELECT 'it is not closed", "SELECT 'it is not closed"},
+	} {
+		if got := brief(dbms.PostgreSQLFamily, c.text); got != c.want {
+			t.Errorf("%s:\n%s, want\n%s", c.text, got, c.want)
+		}
 	}
 }
 
@@ -106,7 +137,7 @@ func TestJSONIsDocumentedAndReadBack(t *testing.T) {
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Races) != 5 || got.Races[0].Sentence != told().Races[0].Sentence() || got.NotPlayed[Serializable] != 2 {
+	if len(got.Races) != 7 || got.Races[0].Sentence != told().Races[0].Sentence() || got.NotPlayed[Serializable] != 2 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -37,6 +37,7 @@ type instance struct {
 	// inner are what a test wrapped in the transaction, which it rolled back: they are played as if each had been by
 	// itself. Nil: it is none of a test's.
 	inner []*instance
+	rows  map[history.Row]bool // see touched
 }
 
 // program is what instances of one program have in common: the shapes of their statements.
@@ -240,28 +241,43 @@ func (in *instance) playsAt() history.Level {
 }
 
 // name returns what people may call the program: what it writes first.
-func (in *instance) name() string {
+func (in *instance) name(of *schema) string {
 	for i := range in.statements {
-		if s := &in.statements[i]; s.writes() && s.target != "" {
+		if s := &in.statements[i]; s.writes() && s.target != "" && !s.stamps(of) {
 			return strings.ToUpper(s.recorded.Kind.String()) + " " + s.target
 		}
 	}
 	return in.id.String()
 }
 
-// crosses reports whether the instance writes a row that the other one uses.
-func (in *instance) crosses(other *instance) bool {
-	rows := make(map[history.Row]bool)
-	for i := range other.statements {
-		for _, a := range other.statements[i].recorded.Accesses {
-			rows[a.Row] = true
+// touched returns the rows that the instance uses, and whether it writes them.
+func (in *instance) touched() map[history.Row]bool {
+	if in.rows == nil {
+		in.rows = make(map[history.Row]bool)
+		for i := range in.statements {
+			for _, a := range in.statements[i].recorded.Accesses {
+				in.rows[a.Row] = in.rows[a.Row] || a.Op != history.Read
+			}
 		}
 	}
-	for i := range in.statements {
-		for _, a := range in.statements[i].recorded.Accesses {
-			if a.Op != history.Read && rows[a.Row] {
-				return true
-			}
+	return in.rows
+}
+
+// overwrites reports whether both write one row.
+func (in *instance) overwrites(other *instance) bool {
+	for row, written := range in.touched() {
+		if written && other.touched()[row] {
+			return true
+		}
+	}
+	return false
+}
+
+// crosses reports whether the instance writes a row that the other one uses.
+func (in *instance) crosses(other *instance) bool {
+	for row, written := range in.touched() {
+		if _, used := other.touched()[row]; written && used {
+			return true
 		}
 	}
 	return false

@@ -26,12 +26,14 @@ type schema struct {
 	unique    map[column]bool      // parts of primary and unique keys
 	counts    map[string]string    // MySQL's family: the AUTO_INCREMENT column of a table
 	places    map[[2]uint32]column // PostgreSQL: by the table's OID and the number of the column
+	moments   map[column]bool      // those of moments
 }
 
-// The questions of each family: columns (table, column, OID, number, whether it counts), foreign keys, unique columns.
+// The questions of each family: columns (table, column, OID, number, whether it counts, whether it is of moments),
+// foreign keys, unique columns.
 var questions = map[dbms.Family][3]string{
 	dbms.PostgreSQLFamily: {
-		`SELECT c.relname, a.attname, c.oid, a.attnum, false FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+		`SELECT c.relname, a.attname, c.oid, a.attnum, false, a.atttypid IN (1083, 1114, 1184, 1266) FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
 			JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v', 'm') AND a.attnum > 0
 			AND NOT a.attisdropped AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast') ORDER BY c.oid, a.attnum`,
 		`SELECT c.relname, a.attname, d.relname, b.attname FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
@@ -42,7 +44,8 @@ var questions = map[dbms.Family][3]string{
 			JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY (i.indkey) WHERE i.indisunique AND c.oid >= 16384`,
 	},
 	dbms.MySQLFamily: {
-		`SELECT table_name, column_name, 0, 0, extra LIKE '%auto_increment%' FROM information_schema.columns
+		`SELECT table_name, column_name, 0, 0, extra LIKE '%auto_increment%', data_type IN ('time', 'datetime', 'timestamp')
+			FROM information_schema.columns
 			WHERE table_schema = DATABASE() ORDER BY table_name, ordinal_position`,
 		`SELECT table_name, column_name, referenced_table_name, referenced_column_name FROM information_schema.key_column_usage
 			WHERE table_schema = DATABASE() AND referenced_table_name IS NOT NULL`,
@@ -55,7 +58,8 @@ var questions = map[dbms.Family][3]string{
 func readSchema(c *replay.Connection, family dbms.Family) (*schema, error) {
 	s := &schema{family: family, databases: make(map[string]bool), columns: make(map[string][]column),
 		refers: make(map[column]column),
-		unique: make(map[column]bool), counts: make(map[string]string), places: make(map[[2]uint32]column)}
+		unique: make(map[column]bool), counts: make(map[string]string), places: make(map[[2]uint32]column),
+		moments: make(map[column]bool)}
 	var rows [3][][]replay.Value
 	for i, question := range questions[family] {
 		r, err := ask(c, question)
@@ -82,6 +86,7 @@ func readSchema(c *replay.Connection, family dbms.Family) (*schema, error) {
 		oid, _ := strconv.ParseUint(row[2].Text, 10, 32)
 		number, _ := strconv.ParseUint(row[3].Text, 10, 16)
 		s.places[[2]uint32{uint32(oid), uint32(number)}] = of
+		s.moments[of] = row[5].Text == "t" || row[5].Text == "1"
 		if row[4].Text == "1" {
 			s.counts[of.table] = of.name
 		}

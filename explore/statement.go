@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/isotap/isotap/dbms"
@@ -17,6 +18,7 @@ type statement struct {
 	literals []literal
 	target   string            // the table that it writes; empty: none is known
 	sets     map[string]string // the columns that it assigns a value to, and the value; of an INSERT none
+	assigned []string          // the columns that an UPDATE sets, whatever to
 	named    []string          // the tables that it names
 	// An upsert is an INSERT that changes the row that is there. Its overwrites are the columns that take the new row's
 	// value, whatever the old one was.
@@ -42,6 +44,7 @@ func newStatement(family dbms.Family, recorded *history.Stmt, text string) state
 	s.literals, s.target, s.named = r.literals, r.target, r.tables
 	s.upsert, s.overwrites = r.readUpsert()
 	if recorded.Kind == history.Update {
+		s.assigned = r.readAssigned()
 		for i := range s.literals {
 			if l := &s.literals[i]; l.assigned {
 				s.sets[l.column.name] = l.value
@@ -58,6 +61,14 @@ func (s *statement) writes() bool {
 		return true
 	}
 	return false
+}
+
+// stamps reports whether all that the statement does is to note when: an UPDATE that sets columns of moments alone.
+func (s *statement) stamps(of *schema) bool {
+	return len(s.assigned) > 0 && !slices.ContainsFunc(s.assigned, func(name string) bool {
+		c, known := of.named(s.target, name)
+		return !known || !of.moments[c]
+	})
 }
 
 // changed returns how many rows a write changed when it was recorded. Of one that showed them, MariaDB says nothing

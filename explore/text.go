@@ -1,10 +1,12 @@
 package explore
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -14,17 +16,19 @@ func (r *Result) Text(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Played on a copy: %s of %s, %s in %v. ", counted(r.Transactions, "writing transaction"),
 		counted(r.Programs, "program"), counted(r.Plays, "twin"), r.Took.Round(100*time.Millisecond))
-	switch len(r.Races) {
+	found, again := r.pairs()
+	switch len(found) {
 	case 0:
 		b.WriteString(r.silence())
 	case 1:
 		b.WriteString("One race is shown.\n")
 	default:
-		fmt.Fprintf(&b, "%d races are shown.\n", len(r.Races))
+		fmt.Fprintf(&b, "%d races are shown.\n", len(found))
 	}
-	for i := range r.Races {
-		r.Races[i].text(&b, i+1)
+	for i, races := range found {
+		r.pair(&b, i+1, races)
 	}
+	r.again(&b, again)
 	r.rest(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -59,18 +63,85 @@ func (r *Result) silence() string {
 	return "No two of them at once race.\n"
 }
 
-// text writes one race.
-func (r *Race) text(b *strings.Builder, n int) {
-	fmt.Fprintf(b, "\n%3d. %s%s: %s\n", n, r.Kind, r.of(), r.who())
-	fmt.Fprintf(b, "     %s\n", r.Sentence())
-	fmt.Fprintf(b, "       read   %s\n       write  %s\n", r.Read, r.Write)
-	if r.Other != "" {
-		fmt.Fprintf(b, "       other  %s\n", r.Other)
+// pairs returns the races by what races: a request with itself or with another one, the surest race of each first.
+// Those of which nothing else is known than that both set the same are by themselves.
+func (r *Result) pairs() (found [][]*Race, again []*Race) {
+	for i := range r.Races {
+		race := &r.Races[i]
+		at := slices.IndexFunc(found, func(of []*Race) bool {
+			of0 := of[0]
+			return of0.Program == race.Program && of0.Beside == race.Beside && of0.writes == race.writes && of0.beside == race.beside
+		})
+		switch {
+		case at >= 0:
+			found[at] = append(found[at], race)
+		case race.Kind == SameAgain:
+			again = append(again, race)
+		default:
+			found = append(found, []*Race{race})
+		}
 	}
-	if !r.Proved {
+	return found, again
+}
+
+// sameRequests reports whether two races are of the same requests: those that write the same, whatever they read.
+func (r *Race) sameRequests(other *Race) bool {
+	return r.Program == other.Program && r.Beside == other.Beside && r.writes == other.writes && r.beside == other.beside
+}
+
+// pair writes the races of one request with itself, or with another one: the surest, and what others there are.
+func (r *Result) pair(b *strings.Builder, n int, races []*Race) {
+	first := races[0]
+	fmt.Fprintf(b, "\n%3d. %s%s: %s\n", n, first.Kind, first.of(), first.who())
+	fmt.Fprintf(b, "     %s\n", first.Sentence())
+	fmt.Fprintf(b, "       read   %s\n       write  %s\n", brief(r.family, first.Read), brief(r.family, first.Write))
+	if first.Other != "" {
+		fmt.Fprintf(b, "       other  %s\n", brief(r.family, first.Other))
+	}
+	for i, other := range races[1:] {
+		label := "       also   "
+		if i > 0 {
+			label = "              "
+		}
+		proof := ""
+		if !other.Proved && first.Proved {
+			proof = ", if a client goes that way"
+		}
+		fmt.Fprintf(b, "%s%s%s%s%s\n", label, other.Kind, other.of(), other.values(), proof)
+	}
+	if !first.Proved {
 		b.WriteString("     Before the write it was answered otherwise than alone: a real client may have gone another way.\n")
 	}
-	fmt.Fprintf(b, "     %s\n", advice[r.Kind])
+	fmt.Fprintf(b, "     %s\n", advice[first.Kind])
+}
+
+// again writes what two calls set to the same.
+func (r *Result) again(b *strings.Builder, races []*Race) {
+	for i, race := range races {
+		if i == 0 {
+			b.WriteString("\nTwice at once these set the same, so that nothing is lost unless they set different values (then FOR UPDATE, or a version):\n")
+		}
+		fmt.Fprintf(b, "     %s%s: %s\n", strings.TrimPrefix(race.of(), " of "), race.values(), race.who())
+	}
+}
+
+// values says what was read and written, where that is known.
+func (r *Race) values() string {
+	switch {
+	case r.Wrote != "" && r.Racing != "":
+		return fmt.Sprintf(" (%s, both set %s)", short(r.Racing), short(r.Wrote))
+	case r.Racing != "":
+		return fmt.Sprintf(" (%s, then %s)", short(r.Racing), short(r.Serial))
+	}
+	return ""
+}
+
+// short cuts a value that is long.
+func short(value string) string {
+	if len(value) <= maxList {
+		return value
+	}
+	return strings.ToValidUTF8(value[:maxList], "") + "..."
 }
 
 // of names what the race is about.
@@ -96,17 +167,50 @@ func (r *Race) who() string {
 func (r *Race) Sentence() string {
 	switch {
 	case r.Kind == DoubleInsert:
-		return "Both looked and did not find it, and both inserted it; one after the other, the second finds it."
+		return "Both looked in " + r.Table + r.sought() + ", found none, and both inserted one; one after the other, the second finds it."
 	case r.Kind == LostUpdate && r.Racing == "":
-		return "Both looked and did not find it, and the second wrote over what the first had put there."
+		return "Both looked in " + r.Table + r.sought() + ", found none, and the second wrote over what the first had put there."
 	case r.Wrote != "" && r.Beside == "":
-		return fmt.Sprintf("Both read %s and both set %s; one after the other, the second reads %s.", r.Racing, r.Wrote, r.Serial)
+		return fmt.Sprintf("Both read %s and both set %s%s; one after the other, the second reads %s%s.", short(r.Racing), short(r.Wrote),
+			r.where(), short(r.Serial), r.sum())
 	case r.Wrote != "":
-		return fmt.Sprintf("It read %s and set %s over what the other had set; behind the other it reads %s.", r.Racing, r.Wrote, r.Serial)
+		return fmt.Sprintf("It read %s and set %s%s over what the other had set; behind the other it reads %s%s.", short(r.Racing),
+			short(r.Wrote), r.where(), short(r.Serial), r.sum())
 	case r.Racing != "":
-		return fmt.Sprintf("It read %s and went by that; one after the other, the second reads %s.", r.Racing, r.Serial)
+		return fmt.Sprintf("It read %s%s and went by that; one after the other, the second reads %s.", short(r.Racing), r.where(), short(r.Serial))
 	}
 	return "It went by rows that are others once the first has committed."
+}
+
+// sought says what both looked for.
+func (r *Race) sought() string {
+	if r.Row == "" {
+		return ""
+	}
+	return " for " + short(r.Row)
+}
+
+// where says which row it is about.
+func (r *Race) where() string {
+	if r.Row == "" {
+		return ""
+	}
+	return " (" + short(r.Row) + ")"
+}
+
+// sum says what a number would be if each call added to it, or took from it, as the first one did.
+func (r *Race) sum() string {
+	was, err := strconv.ParseInt(r.Racing, 10, 64)
+	set, err2 := strconv.ParseInt(r.Wrote, 10, 64)
+	now, err3 := strconv.ParseInt(r.Serial, 10, 64)
+	if errors.Join(err, err2, err3) != nil || r.Kind != LostUpdate || set == was {
+		return ""
+	}
+	does, by := "adds", set-was
+	if by < 0 {
+		does, by = "takes", -by
+	}
+	return fmt.Sprintf(", and sets %d if it %s %d", now+set-was, does, by)
 }
 
 // advice is what helps, by kind.

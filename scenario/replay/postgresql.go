@@ -100,6 +100,9 @@ func (postgresqlDialect) enter(c conn, schema string) error {
 	own.mu.Lock()
 	own.told = nil
 	own.mu.Unlock()
+	if schema == "" { // the database's own
+		return nil
+	}
 	return run(c, "SET search_path = "+schema)
 }
 
