@@ -23,6 +23,10 @@ const playsPerProgram = 3
 // callsPerProgram is how many calls of a program are looked at for others that they meet.
 const callsPerProgram = 16
 
+// grace is how long a statement of a play has before the server is asked whether it waits. Statements of applications
+// often take longer than those of scenarios, and servers of the MySQL family take long to answer.
+var grace = map[dbms.Family]time.Duration{dbms.PostgreSQLFamily: 10 * time.Millisecond, dbms.MySQLFamily: 50 * time.Millisecond}
+
 // An explorer goes through the instances once for each copy: first beside twins of their own program, then beside those
 // of others. It belongs to one goroutine.
 type explorer struct {
@@ -280,7 +284,8 @@ func (p *pass) next(ctx context.Context, in *instance) error {
 		return p.redefined(in)
 	}
 	trace, err := p.runner.Run(ctx, p.server, play.scenario(), in.playsAt(),
-		replay.Options{Existing: true, Whoever: true, Again: true, Fill: play.fill})
+		replay.Options{Existing: true, Whoever: true, Again: true, Grace: grace[p.schema.family],
+			Fill: play.fill})
 	if err != nil {
 		return fmt.Errorf("play %s: %w", in.id, err)
 	}
@@ -453,8 +458,11 @@ func (p *play) crossing(races []Race) []Race {
 		other := p.in.firstWrite()
 		r.Beside, r.Other, r.beside = p.in.name(p.schema), other.text, p.in.writings()
 		r.alike = other.recorded.Shape == r.shapes[1] || r.beside == r.writes
-		if !waited && r.Kind != DoubleInsert {
+		switch {
+		case !waited && r.Kind != DoubleInsert:
 			r.Kind = WriteSkew
+		case r.Kind == StaleChoice && p.apart(r.Write):
+			r.Kind = OtherColumns
 		}
 	}
 	return surest(races)

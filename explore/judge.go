@@ -20,9 +20,13 @@ const (
 	WriteSkew    Kind = "write skew"    // each read what the other writes, and both wrote something else by it
 	StaleChoice  Kind = "stale choice"  // both wrote by rows or values that the other's commit changes
 	SameAgain    Kind = "same again"    // both set a value that is no number: what the second sets is what the first did
+	OtherColumns Kind = "other columns" // two requests write one row, each other columns of it, and read all of it
 )
 
-var kinds = []Kind{DoubleInsert, LostUpdate, WriteSkew, StaleChoice, SameAgain}
+var kinds = []Kind{DoubleInsert, LostUpdate, WriteSkew, StaleChoice, SameAgain, OtherColumns}
+
+// Idle reports whether nothing may be lost by races of the kind: they are told last.
+func (k Kind) Idle() bool { return k == SameAgain || k == OtherColumns }
 
 // A Race is what two calls at once do, as the server has shown it.
 type Race struct {

@@ -22,6 +22,8 @@ func told() *Result {
 				Wrote: "90", Row: "id 1", Times: 3},
 			{Program: "UPDATE account", Kind: StaleChoice, Read: "SELECT state FROM account", Write: "INSERT INTO log (n) VALUES (1)",
 				Table: "account", Column: "state", Racing: "open", Serial: "closed"},
+			{Program: "UPDATE account", Kind: StaleChoice, Read: "SELECT state FROM account", Write: "INSERT INTO log (n) VALUES (2)",
+				Table: "account", Column: "state", Racing: "open", Serial: "closed"},
 			{Program: "UPDATE account", Beside: "UPDATE owner", Kind: LostUpdate, Read: "SELECT balance FROM account",
 				Write: "UPDATE account SET balance = 90 WHERE id = 1", Table: "account", Column: "balance", Racing: "100", Serial: "80", Wrote: "90",
 				Other: "UPDATE owner SET n = 1"},
@@ -70,7 +72,7 @@ const toldText = `Played on a copy: 9 writing transactions of 4 programs, 7 twin
        write  UPDATE job SET state = 1
      Lock the rows that the write hangs on (FOR UPDATE), or ask for them once more in the WHERE of the write.
 
-Twice at once these set the same, so that nothing is lost unless they set different values (then FOR UPDATE, or a version):
+Both set the same, so that nothing is lost unless they set different values (then FOR UPDATE, or a version):
      role.name (a, both set b): UPDATE role, twice at once
 
 The server refused 2 racing twins: it protects these programs.
@@ -137,7 +139,7 @@ func TestJSONIsDocumentedAndReadBack(t *testing.T) {
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Races) != 7 || got.Races[0].Sentence != told().Races[0].Sentence() || got.NotPlayed[Serializable] != 2 {
+	if len(got.Races) != 8 || got.Races[0].Sentence != told().Races[0].Sentence() || got.NotPlayed[Serializable] != 2 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -211,6 +211,23 @@ func (p *play) waited() bool {
 	return false
 }
 
+// apart reports whether a write of the twin's and those of the transaction set other columns of a table.
+func (p *play) apart(text string) bool {
+	at := slices.IndexFunc(p.twin.statements, func(s statement) bool { return s.text == text && s.writes() })
+	if at < 0 {
+		return false
+	}
+	w := &p.twin.statements[at]
+	return !slices.ContainsFunc(p.in.statements, func(s statement) bool {
+		return s.writes() && strings.EqualFold(s.target, w.target) && (len(s.assigned) == 0 || len(w.assigned) == 0 ||
+			slices.ContainsFunc(s.assigned, func(name string) bool {
+				c, known := p.schema.named(s.target, name)
+				return !(known && p.schema.moments[c]) &&
+					slices.ContainsFunc(w.assigned, func(other string) bool { return strings.EqualFold(name, other) })
+			}))
+	})
+}
+
 // writesTo reports whether the instance writes a table.
 func (in *instance) writesTo(table string) bool {
 	return slices.ContainsFunc(in.statements, func(s statement) bool { return s.writes() && strings.EqualFold(s.target, table) })

@@ -16,7 +16,7 @@ func (r *Result) Text(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Played on a copy: %s of %s, %s in %v. ", counted(r.Transactions, "writing transaction"),
 		counted(r.Programs, "program"), counted(r.Plays, "twin"), r.Took.Round(100*time.Millisecond))
-	found, again := r.pairs()
+	found, idle := r.pairs()
 	switch len(found) {
 	case 0:
 		b.WriteString(r.silence())
@@ -28,7 +28,7 @@ func (r *Result) Text(w io.Writer) error {
 	for i, races := range found {
 		r.pair(&b, i+1, races)
 	}
-	r.again(&b, again)
+	r.idle(&b, idle)
 	r.rest(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -64,29 +64,34 @@ func (r *Result) silence() string {
 }
 
 // pairs returns the races by what races: a request with itself or with another one, the surest race of each first.
-// Those of which nothing else is known than that both set the same are by themselves.
-func (r *Result) pairs() (found [][]*Race, again []*Race) {
+// Those of which nothing worse is known than an idle kind are by themselves.
+func (r *Result) pairs() (found [][]*Race, idle []*Race) {
 	for i := range r.Races {
 		race := &r.Races[i]
 		at := slices.IndexFunc(found, func(of []*Race) bool {
-			of0 := of[0]
-			return of0.Program == race.Program && of0.Beside == race.Beside && of0.writes == race.writes && of0.beside == race.beside
+			return of[0].sameLook(race) || slices.ContainsFunc(of, race.sameRequests)
 		})
 		switch {
 		case at >= 0:
 			found[at] = append(found[at], race)
-		case race.Kind == SameAgain:
-			again = append(again, race)
+		case race.Kind.Idle():
+			idle = append(idle, race)
 		default:
 			found = append(found, []*Race{race})
 		}
 	}
-	return found, again
+	return found, idle
 }
 
 // sameRequests reports whether two races are of the same requests: those that write the same, whatever they read.
 func (r *Race) sameRequests(other *Race) bool {
 	return r.Program == other.Program && r.Beside == other.Beside && r.writes == other.writes && r.beside == other.beside
+}
+
+// sameLook reports whether two races are of requests of one name that read and write in one way what races: their
+// programs differ in something else.
+func (r *Race) sameLook(other *Race) bool {
+	return r.Program == other.Program && r.Beside == other.Beside && r.Kind == other.Kind && r.shapes == other.shapes
 }
 
 // pair writes the races of one request with itself, or with another one: the surest, and what others there are.
@@ -98,16 +103,17 @@ func (r *Result) pair(b *strings.Builder, n int, races []*Race) {
 	if first.Other != "" {
 		fmt.Fprintf(b, "       other  %s\n", brief(r.family, first.Other))
 	}
-	for i, other := range races[1:] {
-		label := "       also   "
-		if i > 0 {
-			label = "              "
+	label := "       also   "
+	for i, other := range races {
+		if slices.ContainsFunc(races[:i], func(r *Race) bool { return r.Kind == other.Kind && r.of() == other.of() }) || i == 0 {
+			continue
 		}
 		proof := ""
 		if !other.Proved && first.Proved {
 			proof = ", if a client goes that way"
 		}
 		fmt.Fprintf(b, "%s%s%s%s%s\n", label, other.Kind, other.of(), other.values(), proof)
+		label = "              "
 	}
 	if !first.Proved {
 		b.WriteString("     Before the write it was answered otherwise than alone: a real client may have gone another way.\n")
@@ -115,14 +121,20 @@ func (r *Result) pair(b *strings.Builder, n int, races []*Race) {
 	fmt.Fprintf(b, "     %s\n", advice[first.Kind])
 }
 
-// again writes what two calls set to the same.
-func (r *Result) again(b *strings.Builder, races []*Race) {
+// idle writes the races in which nothing may be lost.
+func (r *Result) idle(b *strings.Builder, races []*Race) {
 	for i, race := range races {
-		if i == 0 {
-			b.WriteString("\nTwice at once these set the same, so that nothing is lost unless they set different values (then FOR UPDATE, or a version):\n")
+		if i == 0 || race.Kind != races[i-1].Kind {
+			fmt.Fprintf(b, "\n%s\n", idleWords[race.Kind])
 		}
 		fmt.Fprintf(b, "     %s%s: %s\n", strings.TrimPrefix(race.of(), " of "), race.values(), race.who())
 	}
+}
+
+// idleWords begin the lists of these kinds.
+var idleWords = map[Kind]string{
+	SameAgain:    "Both set the same, so that nothing is lost unless they set different values (then FOR UPDATE, or a version):",
+	OtherColumns: "Both write one row, each other columns of it: nothing is lost unless one goes by what the other sets.",
 }
 
 // values says what was read and written, where that is known.
@@ -221,7 +233,6 @@ var advice = map[Kind]string{
 	WriteSkew: "Lock the rows that the decision hangs on (FOR UPDATE; of a count, the rows that it counts, or one that all lock), " +
 		"or run both at SERIALIZABLE and try again when refused.",
 	StaleChoice: "Lock the rows that the write hangs on (FOR UPDATE), or ask for them once more in the WHERE of the write.",
-	SameAgain:   "Both set the same, so that nothing is lost unless they set different values: then FOR UPDATE, or a version.",
 }
 
 // rest says what was not played.

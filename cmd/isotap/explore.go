@@ -94,7 +94,7 @@ func (o *exploring) run(c *cobra.Command) error {
 	if err := print(c.OutOrStdout()); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(result.Races, func(r explore.Race) bool { return r.Kind != explore.SameAgain }) {
+	if slices.ContainsFunc(result.Races, func(r explore.Race) bool { return !r.Kind.Idle() }) {
 		return exitStatus(statusFound)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -184,7 +185,7 @@ func (p *play) settle(ctx context.Context, s *session) (done bool, err error) {
 func (p *play) reply(ctx context.Context, s *session) (replied bool, err error) {
 	begin := time.Now()
 	for since := begin; time.Since(begin) < stepTimeout; {
-		if replied, err := s.receive(ctx, grace); replied || err != nil {
+		if replied, err := s.receive(ctx, cmp.Or(p.options.Grace, grace)); replied || err != nil {
 			return replied, err
 		}
 		waits, known, err := p.runner.watcher.waits(ctx, s.conn.id(), p.connections(), since)

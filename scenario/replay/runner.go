@@ -38,6 +38,9 @@ type Options struct {
 	// Again has sessions begin on connections that earlier ones left, where the family can clear these: a session of
 	// PostgreSQL is a process.
 	Again bool
+	// Grace is how long a statement has for its reply before the server is asked whether it waits; 0: 5 ms. On MariaDB
+	// and MySQL the answer takes as long as twenty of these.
+	Grace time.Duration
 	// Session holds statements that each session runs after that.
 	Session []string
 	// SetUpDirect runs the set-up on the control server instead of the target.
