@@ -15,7 +15,9 @@
 //   - schema.go asks the server for columns and keys, counts.go for counters; definitions.go makes tables that the run
 //     made itself;
 //   - explorer.go goes through the programs, and says which of them are played beside which;
-//   - play.go plays, by package scenario/replay; values.go maps the values that a server or a client makes anew;
+//   - play.go plays, by package scenario/replay; later.go leaves a transaction out until the place of another one, so
+//     that two meet which a suite runs one after the other;
+//   - brief.go shortens statements; values.go maps the values that a server or a client makes anew;
 //   - difference.go compares what two plays read, judge.go makes races of it; text.go and json.go print them.
 package explore
 

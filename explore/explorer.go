@@ -44,10 +44,13 @@ type explorer struct {
 	result      *Result
 }
 
-// A neighbour is a call that is to be played beside another one. Those of the lowest rank come first.
+// A neighbour is a call that is to be played beside another one, at the other's place. Those of the lowest rank come
+// first.
 type neighbour struct {
 	*instance
 	rank int
+	// later says that it is not possible before its own place: the other one is left out until then.
+	later bool
 }
 
 // passes plays until there is nothing more to play, or the time is over.
@@ -65,26 +68,35 @@ func (x *explorer) passes(ctx context.Context) error {
 }
 
 // meetings are how two calls can race though they differ, the most promising first: they write one row, or each writes
-// a row that the other uses. Where a suite makes its rows anew for each test, two that would meet in an application
-// meet in tables alone.
+// a row that the other uses, which is another mistake. Where a suite makes its rows anew for each test, two that would
+// meet in an application meet in tables alone.
 var meetings = []func(in, beside *instance) bool{
 	(*instance).overwrites,
-	func(in, beside *instance) bool { return in.crosses(beside) && beside.crosses(in) },
+	func(in, beside *instance) bool {
+		return in.crosses(beside) && beside.crosses(in) && !in.overwrites(beside)
+	},
 	func(in, beside *instance) bool { return in.crossesTables(beside) && beside.crossesTables(in) },
 }
 
 // pair finds the calls that are to be played beside others. One of each two programs comes before more of the same.
 func (x *explorer) pair() {
 	x.neighbours = make(map[*instance][]neighbour)
+	for i, in := range x.instances {
+		in.place = i + 1
+	}
 	for _, program := range x.programs {
 		for _, other := range x.programs {
-			pairs := 0
 			for i, meet := range meetings {
+				pairs := 0
 				for _, in := range x.calls[program] {
 					for _, beside := range x.calls[other] {
 						if pairs < playsPerProgram && in != beside && !in.sameValues(beside) && meet(in, beside) &&
 							!slices.ContainsFunc(x.neighbours[in], func(n neighbour) bool { return n.instance == beside }) {
-							x.neighbours[in] = append(x.neighbours[in], neighbour{beside, i*playsPerProgram + pairs})
+							later, possible := x.beside(in, beside)
+							if !possible {
+								continue
+							}
+							x.neighbours[in] = append(x.neighbours[in], neighbour{beside, rankOf(i, program == other, pairs), later})
 							pairs++
 						}
 					}
@@ -97,9 +109,18 @@ func (x *explorer) pair() {
 	}
 }
 
+// rankOf returns the rank of a pair: by how the two meet, then those of one program, then those that are the first of
+// two programs.
+func rankOf(meets int, same bool, pairs int) int {
+	if !same {
+		pairs += playsPerProgram
+	}
+	return 2*playsPerProgram*meets + pairs
+}
+
 // lowest returns the lowest rank of what is still to be played beside another one.
 func (x *explorer) lowest() int {
-	rank := len(meetings) * playsPerProgram
+	rank := rankOf(len(meetings), true, 0)
 	for _, all := range x.neighbours {
 		rank = min(rank, all[0].rank)
 	}
@@ -109,7 +130,7 @@ func (x *explorer) lowest() int {
 // awaited reports whether a call is to be played beside another one in a pass through those up to a rank.
 func (p *pass) awaited(in *instance) bool {
 	all := p.neighbours[in]
-	return len(all) > 0 && all[0].rank <= p.rank
+	return len(all) > 0 && all[0].rank <= p.rank && !all[0].later
 }
 
 // pass plays instances in their order on a copy of a database that it has made, and returns where its counters stand
@@ -126,6 +147,7 @@ func (x *explorer) pass(ctx context.Context, fresh func(context.Context) (dsn.Ta
 	if err := p.enter(ctx); err != nil {
 		return nil, err
 	}
+	p.choose(instances)
 	if err := p.all(ctx, instances); err != nil {
 		return nil, err
 	}
@@ -171,9 +193,11 @@ type pass struct {
 	forward *replay.Connection // for what is played without a twin; nil until something is
 	schema  *schema
 	first   bool
-	rank    int             // of the neighbours that are played, at most
-	seen    map[string]bool // values that instances so far brought
-	made    map[string]bool // tables that the copy got from their definitions
+	rank    int                    // of the neighbours that are played, at most
+	seen    map[string]bool        // values that instances so far brought
+	made    map[string]bool        // tables that the copy got from their definitions
+	left    map[*instance]*leftOut // by what is left out until another's place
+	due     map[*instance]*leftOut // and by that other one
 }
 
 // enter connects to the copy.
@@ -263,6 +287,14 @@ func (p *pass) next(ctx context.Context, in *instance) error {
 	if p.wants(in) {
 		return p.branch(ctx, in)
 	}
+	if left := p.left[in]; left != nil {
+		return p.leaveOut(ctx, left)
+	}
+	if left := p.due[in]; left != nil {
+		if err := p.catchUp(ctx, left); err != nil {
+			return err
+		}
+	}
 	twin, why := p.twinOf(in)
 	if p.first {
 		p.result.count(in, func(part *instance) Reason {
@@ -275,7 +307,14 @@ func (p *pass) next(ctx context.Context, in *instance) error {
 	if why == CutValues || why == ReachesOut {
 		return nil // what it wrote is missing from here on: who depends on it does otherwise than recorded
 	}
-	play := newPlay(p.schema, in, twin, p.seen)
+	var from beginning
+	if twin != nil && twin != in {
+		var err error
+		if from.start, err = p.counts(); err != nil {
+			return err
+		}
+	}
+	play := newPlay(p.schema, in, twin, from, p.seen)
 	if twin == nil {
 		if err := p.alone(ctx, play); err != nil {
 			return fmt.Errorf("play %s: %w", in.id, err)
@@ -283,19 +322,7 @@ func (p *pass) next(ctx context.Context, in *instance) error {
 		p.judge(play)
 		return p.redefined(in)
 	}
-	trace, err := p.runner.Run(ctx, p.server, play.scenario(), in.playsAt(),
-		replay.Options{Existing: true, Whoever: true, Again: true, Grace: grace[p.schema.family],
-			Fill: play.fill})
-	if err != nil {
-		return fmt.Errorf("play %s: %w", in.id, err)
-	}
-	play.take(trace.Results)
-	p.result.Plays++
-	if err := p.restore(play.drawn); err != nil {
-		return err
-	}
-	p.judge(play)
-	return nil
+	return p.run(ctx, play, nil)
 }
 
 // count counts an instance, and why it has no twin; empty: it has one. Of one that a test wrapped around others those
@@ -440,6 +467,11 @@ func (p *pass) judge(play *play) {
 	if play.twin != play.in {
 		v.races = play.crossing(v.races)
 	}
+	if play.left != nil {
+		for i := range v.races {
+			v.races[i].Wrote, v.races[i].Serial = "", "" // they hang on what it read at its own place
+		}
+	}
 	if v.refused && len(v.races) == 0 {
 		p.result.Refused++
 	}
@@ -453,6 +485,7 @@ func (p *play) crossing(races []Race) []Race {
 	if !waited && !p.turned() {
 		return nil
 	}
+	apart := p.apart()
 	for i := range races {
 		r := &races[i]
 		other := p.in.firstWrite()
@@ -461,7 +494,7 @@ func (p *play) crossing(races []Race) []Race {
 		switch {
 		case !waited && r.Kind != DoubleInsert:
 			r.Kind = WriteSkew
-		case r.Kind == StaleChoice && p.apart(r.Write):
+		case r.Kind == StaleChoice && apart:
 			r.Kind = OtherColumns
 		}
 	}

@@ -47,10 +47,17 @@ type play struct {
 	replies [roles][]*replay.Result
 	drawn   counts          // where the counters stood when the transaction had drawn its keys, and no twin had
 	seen    map[string]bool // values that instances so far brought
+	beginning
 }
 
-func newPlay(s *schema, in, twin *instance, seen map[string]bool) *play {
-	p := &play{schema: s, in: in, twin: twin, seen: seen}
+// A beginning is where a play of two different calls begins.
+type beginning struct {
+	left  *leftOut // that the transaction was, until now; nil: it was not
+	start counts   // where the counters stand
+}
+
+func newPlay(s *schema, in, twin *instance, from beginning, seen map[string]bool) *play {
+	p := &play{schema: s, in: in, twin: twin, beginning: from, seen: seen}
 	for r := range p.mapped {
 		p.mapped[r] = newMapping()
 		if of := p.of(role(r)); of != nil {
@@ -65,14 +72,19 @@ func newPlay(s *schema, in, twin *instance, seen map[string]bool) *play {
 	}
 	if twin != nil && twin != in {
 		p.statements(before)
+		if p.left != nil {
+			p.drawsAsRecorded()
+		}
 		p.statements(reverse)
 		p.end(before, "ROLLBACK")
+		p.drawsAsRecorded()
 	}
 	p.statements(own)
 	if twin != nil {
 		for _, sql := range countsQuestions[s.family] {
 			p.end(counting, sql)
 		}
+		p.drawsNow()
 		p.statements(racing)
 	}
 	if in.commits {
@@ -82,6 +94,7 @@ func newPlay(s *schema, in, twin *instance, seen map[string]bool) *play {
 	}
 	if twin != nil {
 		p.end(racing, "ROLLBACK")
+		p.drawsNow()
 		p.statements(serial)
 		p.end(serial, "ROLLBACK")
 	}
@@ -119,6 +132,7 @@ func (p *play) statements(r role) {
 		if at == begin && r != reverse {
 			p.end(r, "BEGIN")
 		}
+		p.numbered(r, at)
 		p.steps = append(p.steps, step{r, at, in.statements[at].text})
 	}
 	if (r == racing || r == serial) && p.schema.family == dbms.PostgreSQLFamily {
@@ -211,20 +225,31 @@ func (p *play) waited() bool {
 	return false
 }
 
-// apart reports whether a write of the twin's and those of the transaction set other columns of a table.
-func (p *play) apart(text string) bool {
-	at := slices.IndexFunc(p.twin.statements, func(s statement) bool { return s.text == text && s.writes() })
-	if at < 0 {
-		return false
+// apart reports whether the two change rows of some table, and each other columns of them: then neither writes over
+// what the other one set.
+func (p *play) apart() bool {
+	common := false
+	for i := range p.twin.statements {
+		w := &p.twin.statements[i]
+		for j := range p.in.statements {
+			s := &p.in.statements[j]
+			if !w.writes() || !s.writes() || w.inserts() || s.inserts() || !strings.EqualFold(s.target, w.target) {
+				continue
+			}
+			if common = true; len(w.assigned) == 0 || len(s.assigned) == 0 || p.schema.setSame(w, s) {
+				return false
+			}
+		}
 	}
-	w := &p.twin.statements[at]
-	return !slices.ContainsFunc(p.in.statements, func(s statement) bool {
-		return s.writes() && strings.EqualFold(s.target, w.target) && (len(s.assigned) == 0 || len(w.assigned) == 0 ||
-			slices.ContainsFunc(s.assigned, func(name string) bool {
-				c, known := p.schema.named(s.target, name)
-				return !(known && p.schema.moments[c]) &&
-					slices.ContainsFunc(w.assigned, func(other string) bool { return strings.EqualFold(name, other) })
-			}))
+	return common
+}
+
+// setSame reports whether two UPDATEs of a table set a column that is not of moments.
+func (s *schema) setSame(a, b *statement) bool {
+	return slices.ContainsFunc(a.assigned, func(name string) bool {
+		c, known := s.named(a.target, name)
+		return !(known && s.moments[c]) &&
+			slices.ContainsFunc(b.assigned, func(other string) bool { return strings.EqualFold(name, other) })
 	})
 }
 

@@ -38,6 +38,9 @@ type instance struct {
 	// itself. Nil: it is none of a test's.
 	inner []*instance
 	rows  map[history.Row]bool // see touched
+	made  map[history.Row]bool // those that it inserts, likewise
+	uses  map[history.Row]bool // those that it reads, changes or deletes, likewise
+	place int                  // among all of them, from 1; 0: it is a part of another one
 }
 
 // program is what instances of one program have in common: the shapes of their statements.
@@ -253,14 +256,37 @@ func (in *instance) name(of *schema) string {
 // touched returns the rows that the instance uses, and whether it writes them.
 func (in *instance) touched() map[history.Row]bool {
 	if in.rows == nil {
-		in.rows = make(map[history.Row]bool)
+		in.rows, in.made, in.uses = make(map[history.Row]bool), make(map[history.Row]bool), make(map[history.Row]bool)
 		for i := range in.statements {
 			for _, a := range in.statements[i].recorded.Accesses {
 				in.rows[a.Row] = in.rows[a.Row] || a.Op != history.Read
+				if a.Op == history.InsertRow {
+					in.made[a.Row] = true
+				} else {
+					in.uses[a.Row] = true
+				}
 			}
 		}
 	}
 	return in.rows
+}
+
+// inserts reports whether the instance inserts rows.
+func (in *instance) inserts() bool {
+	in.touched()
+	return len(in.made) > 0
+}
+
+// hangsOn reports whether the instance uses rows that another one inserted.
+func (in *instance) hangsOn(other *instance) bool {
+	in.touched()
+	other.touched()
+	for row := range other.made {
+		if in.uses[row] {
+			return true
+		}
+	}
+	return false
 }
 
 // overwrites reports whether both write one row.

@@ -188,6 +188,10 @@ func (r *Race) Sentence() string {
 	case r.Wrote != "":
 		return fmt.Sprintf("It read %s and set %s%s over what the other had set; behind the other it reads %s%s.", short(r.Racing),
 			short(r.Wrote), r.where(), short(r.Serial), r.sum())
+	case r.Kind == LostUpdate:
+		return fmt.Sprintf("Both read %s and both set it%s, whatever the other made of it: what one of them set is lost.", short(r.Racing), r.where())
+	case r.Racing != "" && r.Serial == "":
+		return fmt.Sprintf("It read %s%s and went by that; behind the other it reads something else.", short(r.Racing), r.where())
 	case r.Racing != "":
 		return fmt.Sprintf("It read %s%s and went by that; one after the other, the second reads %s.", short(r.Racing), r.where(), short(r.Serial))
 	}
