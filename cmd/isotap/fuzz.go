@@ -30,7 +30,8 @@ A seed gives the same databases and transactions each time; how the sessions' st
 each other is the server's.
 
 The server is a throw-away one of --engine, or the one at --upstream, where it makes and drops databases
-named isotap_fuzz, isotap_fuzz_2 and so on: those names that are free when a round begins.
+whose names begin with isotap_fuzz_ and eight letters that are drawn. What a hunt that was killed left there the next one
+drops that begins in its directory, or goes on with it.
 
 With --oracle alone there is nobody beside a transaction: what it answers has to be what its statements answer in
 autocommit, in a fresh database like its own. It is played on the server itself. With --oracle serial concurrent

@@ -64,7 +64,7 @@ const trxAge = 150 * time.Millisecond
 // more than two: a run's set-up and isotap have a connection each in transactions, before the sessions are connected.
 func atWork(t *testing.T, admin *sql.DB) []string {
 	const sessions = "SELECT trx_mysql_thread_id FROM information_schema.INNODB_TRX " +
-		"JOIN information_schema.PROCESSLIST ON id = trx_mysql_thread_id WHERE db = 'isotap_fuzz'"
+		"JOIN information_schema.PROCESSLIST ON id = trx_mysql_thread_id WHERE db LIKE 'isotap\\_fuzz\\_%'"
 	for end := time.Now().Add(testdb.Patience); time.Now().Before(end); time.Sleep(trxAge) {
 		var all []string
 		rows, err := admin.Query(sessions)

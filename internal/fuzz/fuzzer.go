@@ -65,13 +65,16 @@ type fuzzer struct {
 	Options
 	runner *runner.Runner
 	pool   *tempdb.Pool // of rounds' databases, on the runner's server
-	mu     sync.Mutex   // for tally, and what it holds
-	tally  *Tally
-	log    sync.Mutex    // for Log
-	over   atomic.Bool   // there is no server any more
-	until  time.Time     // when there is no time any more to make findings small; zero: never
-	began  time.Time     // when this run's rounds began; zero: they did not, or are over
-	before time.Duration // how long those of earlier runs took
+	// database is where a round has its tables; several rounds at once have numbers behind it.
+	database string
+	made     []place    // where databases of runs may be left
+	mu       sync.Mutex // for tally, and what it holds
+	tally    *Tally
+	log      sync.Mutex    // for Log
+	over     atomic.Bool   // there is no server any more
+	until    time.Time     // when there is no time any more to make findings small; zero: never
+	began    time.Time     // when this run's rounds began; zero: they did not, or are over
+	before   time.Duration // how long those of earlier runs took
 	// next is how many rounds have begun, left are those that an earlier run began, and underway are those that this
 	// one did, each with the oracle that it is at. All are mu's.
 	next     int
@@ -103,14 +106,24 @@ func Run(ctx context.Context, s *runner.Runner, o Options) (_ *Tally, err error)
 	if s, err = quickly(ctx, s); err != nil {
 		return nil, fmt.Errorf("see what the server lets be set: %w", err)
 	}
-	h := &fuzzer{Options: o, tally: newTally(s.Server, o.Levels)}
+	if o.Dir != "" {
+		leave, err := hold(o.Dir)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = leave() }()
+	}
+	h := &fuzzer{Options: o, database: newDatabase(), tally: newTally(s.Server, o.Levels)}
 	if err := h.on(s); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, h.leave()) }()
 	h.tally.Isotap, h.tally.Seed, h.tally.Oracles = o.Version, o.Seed, o.Oracles
-	if err := h.open(); err != nil {
-		return nil, err
+	err = h.open()
+	if err == nil {
+		err = h.tidy(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, h.leave())
 	}
 	err = h.run(ctx)
 	h.tally.End = h.end(ctx, err)
@@ -126,6 +139,11 @@ func Run(ctx context.Context, s *runner.Runner, o Options) (_ *Tally, err error)
 	case err != nil:
 		h.tally.End = Failed
 	}
+	if left := h.leave(); left != nil {
+		err = errors.Join(err, left)
+	} else {
+		h.tidied()
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.tally, errors.Join(err, h.saveState())
@@ -133,7 +151,7 @@ func Run(ctx context.Context, s *runner.Runner, o Options) (_ *Tally, err error)
 
 // on has the rounds take place on a server.
 func (h *fuzzer) on(s *runner.Runner) error {
-	pool, err := tempdb.NewPool(s.Target(), database, h.Patience)
+	pool, err := tempdb.NewPool(s.Target(), h.database, h.Patience)
 	if err != nil {
 		return fmt.Errorf("connect to the server: %w", err)
 	}
@@ -163,6 +181,7 @@ func (h *fuzzer) open() error {
 		return fmt.Errorf("a hunt cannot begin in %s: %w", h.Dir, err)
 	default:
 		h.say("%s: a hunt of %d rounds was there, and cannot be gone on with any more", h.Dir, s.next)
+		h.made = s.made
 	}
 	return h.saveState()
 }

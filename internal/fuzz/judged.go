@@ -79,7 +79,7 @@ type Judge struct {
 func (j *Judge) Verdict(ctx context.Context, by Oracle, s oracle.Script, level history.Level) (*oracle.Verdict, error) {
 	play, record := j.Play, j.Record
 	if play == nil {
-		play = j.Runner.Direct
+		play = j.Runner.Replies
 	}
 	if record == nil && j.Runner != nil {
 		record = j.Runner.Record

@@ -18,9 +18,6 @@ import (
 	"github.com/isotap/isotap/workload/random"
 )
 
-// database is where a round has its tables; several rounds at once have numbers behind it (see tempdb.NewPool).
-const database = "isotap_fuzz"
-
 // A round is one random database at one level.
 type round struct {
 	generator *random.Generator

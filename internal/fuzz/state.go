@@ -36,6 +36,7 @@ type State struct {
 	tally   *Tally
 	next    int   // how many rounds have begun
 	left    []job // those of them that did not end
+	made    []place
 }
 
 // A job is what is left of a round: its oracles from one on.
@@ -51,6 +52,7 @@ type jsonState struct {
 	Profile random.Profile    `json:"profile"`
 	Next    int               `json:"next"`
 	Left    []job             `json:"left"`
+	Made    []place           `json:"made,omitempty"`
 	Hunt    jsonHunt          `json:"hunt"`
 }
 
@@ -94,7 +96,7 @@ func ReadState(dir string) (*State, error) {
 			return nil, fmt.Errorf("%s is damaged: there is no oracle %d of round %d", name, j.Oracle, j.Round)
 		}
 	}
-	return &State{Asked: s.Asked, Profile: s.Profile, tally: tally, next: s.Next, left: s.Left}, nil
+	return &State{Asked: s.Asked, Profile: s.Profile, tally: tally, next: s.Next, left: s.Left, made: s.Made}, nil
 }
 
 // resume goes on with a hunt.
@@ -108,7 +110,7 @@ func (h *fuzzer) resume(s *State) error {
 			return fmt.Errorf("the hunt in %s has no level %s", h.Dir, level)
 		}
 	}
-	h.tally, h.next, h.left = s.tally, s.next, slices.Clone(s.left)
+	h.tally, h.next, h.left, h.made = s.tally, s.next, slices.Clone(s.left), s.made
 	h.tally.End = ""
 	for _, c := range h.tally.Catches {
 		if !c.Reduction.isFinal() {
@@ -162,7 +164,7 @@ func (h *fuzzer) saveState() error {
 	if !h.began.IsZero() {
 		h.tally.Hunted = h.before + time.Since(h.began)
 	}
-	s := jsonState{Schema: stateSchema, Asked: h.Asked, Profile: h.Profile, Next: h.next, Left: h.unended(), Hunt: h.tally.json()}
+	s := jsonState{Schema: stateSchema, Asked: h.Asked, Profile: h.Profile, Next: h.next, Left: h.unended(), Made: h.made, Hunt: h.tally.json()}
 	err := replace(filepath.Join(h.Dir, stateName), func(w io.Writer) error { return jsondoc.Write(w, "the hunt's state", s) })
 	if err != nil {
 		return fmt.Errorf("write how far the hunt has come: %w", err)

@@ -101,6 +101,9 @@ func NewRunner(ctx context.Context, control Server) (*Runner, error) {
 	return r, nil
 }
 
+// Names are what the names of the runs' databases (PostgreSQL: schemas) begin with, drawn at random.
+func (r *Runner) Names() string { return r.prefix }
+
 // Close ends the Runner's connections. No run may be under way.
 func (r *Runner) Close() error {
 	for _, c := range r.idle.conns {

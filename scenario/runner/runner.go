@@ -93,6 +93,9 @@ func Server(target dsn.Target) (replay.Server, error) {
 // Target is the server's address.
 func (s *Runner) Target() dsn.Target { return s.target }
 
+// Names are what the names of its databases (PostgreSQL: schemas) begin with.
+func (s *Runner) Names() string { return s.runner.Names() }
+
 // Facts are what the server says of itself, and what sessions on it begin with.
 func (s *Runner) Facts() engine.Facts { return s.facts }
 
@@ -148,11 +151,15 @@ func (s *Runner) Play(ctx context.Context, sc *scenario.Scenario, level history.
 	return p, nil
 }
 
-// Witness plays a scenario at a level on the server itself, whatever the Options say, for what its replies tell: for
-// whom steps wait is not asked.
+// Replies plays a scenario at a level on the server itself, whatever the Options say, for what its replies tell: for
+// whom steps wait is not asked, and sessions begin on connections that others left where these can be cleared.
+func (s *Runner) Replies(ctx context.Context, sc *scenario.Scenario, level history.Level) (replay.Trace, error) {
+	return s.runner.Run(ctx, s.direct, sc, level, replay.Options{Settings: s.options.Settings, Whoever: true, Again: true})
+}
+
+// Witness is Replies with what else a result has.
 func (s *Runner) Witness(ctx context.Context, sc *scenario.Scenario, level history.Level) (*Result, error) {
-	t, err := s.runner.Run(ctx, s.direct, sc, level, replay.Options{Settings: s.options.Settings, Whoever: true,
-		Again: true})
+	t, err := s.Replies(ctx, sc, level)
 	if err != nil {
 		return nil, err
 	}
