@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -29,8 +30,8 @@ const turnPatience = 20 * time.Second
 type monitor struct {
 	mu      sync.Mutex
 	conn    *client.Conn
-	polls   int
-	last    time.Time // when INNODB_TRX was last read
+	polls   int       // of INNODB_TRX
+	last    time.Time // when it was last read
 	asked   time.Time // when the poll that found waiting was sent
 	waiting []uint32  // connection ids
 	tidb    bool      // the server is TiDB, which has a list of its own
@@ -56,17 +57,94 @@ func newMonitor(conn *client.Conn) (*monitor, error) {
 	return &monitor{conn: conn}, nil
 }
 
-// waits takes up to cacheAge, and as long again for each other monitor on the server.
+// waits asks for InnoDB's report, which is of the moment. Only where that has left something out it reads INNODB_TRX:
+// this takes up to cacheAge, and as long again for each other monitor on the server.
 func (m *monitor) waits(ctx context.Context, connection uint32, _ []uint32,
 	after time.Time) (waits, known bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.asked.After(after) {
-		if err := m.inTurn(func() error { return m.refresh(ctx, after) }); err != nil {
+		known, err := m.report()
+		if err == nil && !known {
+			err = m.inTurn(func() error { return m.refresh(ctx, after) })
+		}
+		if err != nil {
 			return false, false, fmt.Errorf("ask the server who waits for a lock: %w", err)
 		}
 	}
 	return slices.Contains(m.waiting, connection), m.asked.After(after), nil
+}
+
+// report learns who waits by InnoDB's report and the process list. It is false where the report is not whole, and for
+// TiDB, whose own list is as quick.
+func (m *monitor) report() (known bool, err error) {
+	if m.tidb {
+		return false, nil
+	}
+	asked := time.Now()
+	r, err := m.conn.Execute("SHOW ENGINE INNODB STATUS")
+	if err != nil {
+		return false, err
+	}
+	const status = 2 // its column
+	if len(r.Values) != 1 || len(r.Values[0]) <= status {
+		return false, nil
+	}
+	waiting, known := lockWaiters(string(r.Values[0][status].AsString()))
+	if !known {
+		return false, nil
+	}
+	others, err := m.waitersInProcessList()
+	if err != nil {
+		return false, err
+	}
+	m.asked, m.waiting = asked, append(waiting, others...)
+	return true, nil
+}
+
+// lockWaiters returns the connections whose transactions wait for a lock, by InnoDB's report. It is false where the
+// report has left out transactions, as it does beyond a size. Of a transaction's lines those up to its thread's are
+// InnoDB's own; what the client sent comes behind.
+func lockWaiters(report string) (waiting []uint32, whole bool) {
+	const omission = "... truncated..."
+	_, list, ok := strings.Cut(report, "\nLIST OF TRANSACTIONS FOR EACH SESSION:\n")
+	if !ok || strings.Contains(report, omission) {
+		return nil, false
+	}
+	own, waits := false, false
+	for line := range strings.Lines(list) {
+		_, thread, isThread := strings.Cut(line, " thread id ")
+		switch {
+		case strings.HasPrefix(line, "---TRANSACTION "):
+			own, waits = true, false
+		case own && strings.HasPrefix(line, "LOCK WAIT "):
+			waits = true
+		case own && isThread:
+			number, _, _ := strings.Cut(thread, ",")
+			id, err := strconv.ParseUint(number, 10, 32)
+			if err != nil {
+				return nil, false
+			}
+			if own = false; waits {
+				waiting = append(waiting, uint32(id))
+			}
+		}
+	}
+	return waiting, true
+}
+
+// waitersInProcessList returns the connections that wait for metadata, tables and named locks: row locks are InnoDB's.
+// The list is not cached.
+func (m *monitor) waitersInProcessList() (waiting []uint32, err error) {
+	r, err := m.conn.Execute("SELECT ID FROM information_schema.PROCESSLIST" +
+		" WHERE STATE LIKE 'Waiting for%lock' OR STATE = 'User lock'")
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range r.Values {
+		waiting = append(waiting, connectionID(row[0]))
+	}
+	return waiting, nil
 }
 
 // refresh polls once or, where somebody else has read INNODB_TRX less than cacheAge ago, twice.
@@ -110,8 +188,7 @@ func (m *monitor) pause(ctx context.Context) error {
 	}
 }
 
-// poll reads the list of waiting connections and keeps it if it is fresh. Row locks are InnoDB's;
-// metadata, table and user-level locks show only in the process list, which is not cached.
+// poll reads the list of waiting connections and keeps it if it is fresh.
 func (m *monitor) poll() error {
 	asked := time.Now()
 	if m.tidb {
@@ -125,12 +202,10 @@ func (m *monitor) poll() error {
 	if err != nil {
 		return err
 	}
-	processes, err := m.conn.Execute("SELECT ID FROM information_schema.PROCESSLIST" +
-		" WHERE STATE LIKE 'Waiting for%lock' OR STATE = 'User lock'")
+	waiting, err := m.waitersInProcessList()
 	if err != nil {
 		return err
 	}
-	var waiting []uint32
 	fresh := false
 	for _, row := range transactions.Values {
 		if strings.Contains(string(row[2].AsString()), mark) {
@@ -143,15 +218,12 @@ func (m *monitor) poll() error {
 	if !fresh {
 		return nil
 	}
-	for _, row := range processes.Values {
-		waiting = append(waiting, connectionID(row[0]))
-	}
 	m.asked, m.waiting = asked, waiting
 	return nil
 }
 
 // The lists of who waits for whom by row locks. That of information_schema comes out of the same cache as INNODB_TRX,
-// so that it is of the same moment; MySQL has it in sys from version 8 on.
+// so that it is as fresh; MySQL has it in sys from version 8 on.
 const (
 	lockWaits = `SELECT r.TRX_MYSQL_THREAD_ID, b.TRX_MYSQL_THREAD_ID FROM information_schema.INNODB_LOCK_WAITS w
 		JOIN information_schema.INNODB_TRX r ON r.TRX_ID = w.REQUESTING_TRX_ID
@@ -163,7 +235,7 @@ const (
 )
 
 // blockers knows of row locks only.
-func (m *monitor) blockers(_ context.Context, connection uint32) ([]uint32, error) {
+func (m *monitor) blockers(ctx context.Context, connection uint32) ([]uint32, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	query, version := lockWaits, m.conn.GetServerVersion()
@@ -175,6 +247,11 @@ func (m *monitor) blockers(_ context.Context, connection uint32) ([]uint32, erro
 	}
 	var r *mysql.Result
 	err := m.inTurn(func() (err error) {
+		if query == lockWaits {
+			if err := m.refresh(ctx, time.Now()); err != nil {
+				return err
+			}
+		}
 		r, err = m.conn.Execute(query)
 		m.last = time.Now()
 		return err

@@ -372,6 +372,66 @@ func leftBehind(t *testing.T, server Server) (n int) {
 	return n
 }
 
+// The list of who waits is an old one for 0.1 s. InnoDB's report is not, so it is what is read.
+func TestWaitsAreSeenWithoutTheListOfWaits(t *testing.T) {
+	r, server := newRunner(t, dbms.MySQLFamily)
+	c := script("A: BEGIN", "A: UPDATE t SET v = 11 WHERE id = 1", "B: UPDATE t SET v = 12 WHERE id = 1", "A: SELECT SLEEP(0.1)",
+		"A: COMMIT")
+	trace, err := r.Run(t.Context(), server, c, history.ReadCommitted, Options{Whoever: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := outline(trace), "ok ok ok+blocked@5 ok ok"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if n := r.watcher.(*monitor).polls; n > 0 {
+		t.Errorf("the list was read %d times", n)
+	}
+}
+
+func TestLockWaitersAreThoseOfTheReport(t *testing.T) {
+	const head = "=====\nTRANSACTIONS\n------------\nTrx id counter 24737\nLIST OF TRANSACTIONS FOR EACH SESSION:\n"
+	const waits = "---TRANSACTION 9, ACTIVE 0 sec starting index read\nmysql tables in use 1, locked 1\n" +
+		"LOCK WAIT 2 lock struct(s), heap size 1128, 1 row lock(s)\n" +
+		"MariaDB thread id 1996, OS thread handle 140, query id 8 127.0.0.1 root Updating\nDELETE FROM t\n" +
+		"------- TRX HAS BEEN WAITING 0 SEC FOR THIS LOCK TO BE GRANTED:\nRECORD LOCKS space id 1\n"
+	const works = "---TRANSACTION 8, ACTIVE 0 sec\n3 lock struct(s), heap size 1128, 1 row lock(s)\n" +
+		"MySQL thread id 7, OS thread handle 131, query id 9 127.0.0.1 root\nSELECT '\nLOCK WAIT 1\nMySQL thread id 5, '\n"
+	const idle = "---TRANSACTION (0x7f7893404e80), not started\n0 lock struct(s), heap size 1128, 0 row lock(s)\n"
+	for what, c := range map[string]struct {
+		report string
+		want   []uint32
+		whole  bool
+	}{
+		"some wait":             {head + idle + works + waits + works, []uint32{1996}, true},
+		"nobody waits":          {head + idle + works, nil, true},
+		"there is no list":      {"=====\nTRANSACTIONS\n" + waits, nil, false},
+		"the report was cut":    {head + works + "... truncated...\n" + waits, nil, false},
+		"there is another form": {head + strings.Replace(waits, "1996", "x", 1), nil, false},
+	} {
+		if got, whole := lockWaiters(c.report); !slices.Equal(got, c.want) || whole != c.whole {
+			t.Errorf("%s: %v, %v", what, got, whole)
+		}
+	}
+}
+
+// The report has waits for InnoDB's own locks, and no others.
+func TestWaitsForOtherThanRowsAreSeen(t *testing.T) {
+	r, server := newRunner(t, dbms.MySQLFamily)
+	for what, c := range map[string]*scenario.Scenario{
+		"metadata": script("A: BEGIN", "A: SELECT v FROM t WHERE id = 1", "B: ALTER TABLE t ADD COLUMN w INT", "A: COMMIT"),
+		"a name":   script("A: DO 1", "A: SELECT GET_LOCK('isotap_test', 1)", "B: SELECT GET_LOCK('isotap_test', 9)", "A: DO RELEASE_LOCK('isotap_test')"),
+	} {
+		trace, err := r.Run(t.Context(), server, c, history.ReadCommitted, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := outline(trace), "ok ok ok+blocked@4 ok"; got != want {
+			t.Errorf("%s: got %s, want %s", what, got, want)
+		}
+	}
+}
+
 // Several processes may play scenarios on a server. InnoDB fills the list of waits anew only when nobody has read it
 // for a while, so readers that do not take turns learn nothing.
 func TestRunnersAtOnceLearnOfWaits(t *testing.T) {
