@@ -16,6 +16,8 @@ CAMPAIGN ?=
 # Where the random tests begin: the same each time, for a failure to be of the change that it shows with. SEED=0 begins elsewhere
 # each time.
 SEED ?= 1
+# How many lies "make lies" tells.
+LIES ?= 1000
 # One set of flags for what is built, vetted and run from source: Go compiles all of it once.
 STATIC := CGO_ENABLED=0 GOFLAGS='$(strip $(GOFLAGS) -trimpath)'
 LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION))
@@ -36,7 +38,7 @@ TIDB_SOURCE := internal/testdb/tidb
 BENCH_TOOLS := sysbench haproxy pgbouncer
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo screenshot test check test-engines mutants campaign bench lint vuln mariadb postgresql tidb
+.PHONY: help build demo screenshot test check test-engines mutants lies campaign bench lint vuln mariadb postgresql tidb
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +67,9 @@ mutants: ## take out each rule of the analyzer, of its foreign and pglog and of 
 	$(GO) test ./analyzer/foreign -run TestEveryRuleIsTested -timeout 2h -mutants
 	$(GO) test ./analyzer/pglog -run TestEveryRuleIsTested -timeout 2h -mutants
 	$(GO) test ./robust -run TestEveryConditionIsTested -timeout 2h -mutants
+
+lies: mariadb ## tell the oracle serial 1,000 lies of a server, each of which it must tell (LIES=..., SEED=...; half an hour)
+	$(GO) test ./internal/fuzz -run TestLiesAboutConcurrentTransactionsAreTold -v -timeout 4h -serial.lies $(LIES) -serial.seed $(SEED)
 
 campaign: mariadb postgresql ## break things under load for hours (CAMPAIGN="-run kills -times 1000"): docs/reliability.md
 	$(GO) run ./internal/campaign $(CAMPAIGN)

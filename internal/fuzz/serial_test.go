@@ -166,13 +166,13 @@ func TestLiesAboutConcurrentTransactionsAreTold(t *testing.T) {
 			continue
 		}
 		whole := withTables(script)
-		trace, err := s.Direct(t.Context(), whole, level.Level)
+		trace, err := s.Replies(t.Context(), whole, level.Level)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, l := range liesAbout(script.Scenario, &trace, seed) {
 			h.play = func(ctx context.Context, sc *scenario.Scenario, level history.Level) (replay.Trace, error) {
-				return l.told(func(sc *scenario.Scenario) (replay.Trace, error) { return s.Direct(ctx, sc, level) }, sc)
+				return l.told(func(sc *scenario.Scenario) (replay.Trace, error) { return s.Replies(ctx, sc, level) }, sc)
 			}
 			h.record = func(ctx context.Context, sc *scenario.Scenario, level history.Level) (_ replay.Trace, txns []*history.Txn, _ error) {
 				trace, err := l.told(func(sc *scenario.Scenario) (trace replay.Trace, err error) {

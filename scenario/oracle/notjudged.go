@@ -22,6 +22,7 @@ const (
 	readUndone                       // they went by what was undone
 	unplaced                         // the order of a row's versions could not be told
 	newestWritten                    // by the engine's design they wrote what their transaction did not see
+	committedRead                    // by the engine's design they went by committed versions, beside others that are seen
 	inCycle                          // they depend on each other: no order has all of them
 	failsInOneForm                   // they fail, or one of their forms does
 	notUndone                        // they stand behind a form that was not undone
@@ -42,6 +43,7 @@ var reasonsNotJudged = [numNotJudged]string{
 	"they went by what was undone",
 	"the order of a row's versions could not be told",
 	"by the engine's design they go by newer versions than their transactions see",
+	"by the engine's design they go by committed versions, where reads of their transactions see others",
 	"they depend on each other: no order has all of them",
 	"they fail, or one of their forms does: which part of a condition the server comes to first is its own",
 	"behind a form that was not undone, since the transaction had ended",
@@ -67,6 +69,14 @@ type newestRule struct {
 	engine dbms.Engine
 	level  history.Level
 	source string
+}
+
+// committing are the levels at which an UPDATE leaves out rows that another transaction has just made, and does not
+// wait for them, though a read sees them: it goes by committed versions (a semi-consistent read).
+var committing = []newestRule{
+	{dbms.MariaDB, history.ReadUncommitted, "as MySQL: the code is InnoDB's"},
+	{dbms.MySQL, history.ReadUncommitted, "MySQL's manual, 17.7.2.1: semi-consistent reads at READ COMMITTED; READ UNCOMMITTED works " +
+		"like that beside its plain reads"},
 }
 
 // A disguise is an error by which an engine tells that it ended a transaction for what others did, and that says

@@ -288,6 +288,9 @@ func (t *serial) graph() (*sdg.Graph, *replay.Trace, error) {
 	if plain == nil || err != nil {
 		return nil, nil, err
 	}
+	if out := t.besideUncommitted(); len(out) > 0 {
+		return nil, nil, t.leaveOut(committedRead, out...)
+	}
 	h, err := t.observe(plain)
 	if h == nil || err != nil {
 		return nil, nil, err
@@ -337,6 +340,31 @@ func (t *serial) leaveOutStale(g *sdg.Graph) (left bool, err error) {
 		return false, nil
 	}
 	return true, t.leaveOut(newestWritten, out...)
+}
+
+// besideUncommitted returns UPDATEs that, as their engine has it, went by committed versions of a table that another
+// transaction had written and not committed.
+func (t *serial) besideUncommitted() (out []int) {
+	if !slices.ContainsFunc(committing, func(r newestRule) bool { return r.engine == t.Server.Engine && r.level == t.level }) {
+		return nil
+	}
+	open := make(map[int][]string) // tables by the transaction that wrote them
+	for n, i := range t.steps {
+		own, written := t.transactionOf(i), t.looks[i].writes
+		if strings.EqualFold(firstWord(t.script.Steps[i].SQL), "UPDATE") {
+			for other, tables := range open {
+				if other != own && slices.ContainsFunc(written, func(table string) bool { return slices.Contains(tables, table) }) {
+					out = append(out, i)
+					break
+				}
+			}
+		}
+		open[own] = append(open[own], written...)
+		if last := !slices.ContainsFunc(t.steps[n+1:], func(i int) bool { return t.transactionOf(i) == own }); last {
+			delete(open, own)
+		}
+	}
+	return out
 }
 
 // schedule plays what is left of the script, and puts its steps into the order in which they end, until none waits for

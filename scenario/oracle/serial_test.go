@@ -98,6 +98,8 @@ func TestWhatIsNotJudgedIsSaid(t *testing.T) {
 			"b: UPDATE t SET v = 5 WHERE id = 2", "a: COMMIT", "b: COMMIT"}, history.ReadCommitted, 1, "they depend on each other"},
 		{"write of what the snapshot lacks", []string{"a: BEGIN", "a: SELECT * FROM t", "b: UPDATE t SET v = 5 WHERE id = 1",
 			"a: UPDATE t SET v = 6 WHERE v = 5", "a: COMMIT"}, history.RepeatableRead, 2, "by the engine's design"},
+		{"update that leaves out what is not committed", []string{"a: BEGIN", "a: INSERT INTO t VALUES (8, 14)",
+			"b: UPDATE t SET v = 5 WHERE v >= 10", "a: COMMIT"}, history.ReadUncommitted, 1, "committed versions"},
 		{"dirty read", []string{"a: BEGIN", "a: UPDATE t SET v = 5 WHERE id = 1", "b: SELECT * FROM t", "a: ROLLBACK"},
 			history.ReadUncommitted, 0, "what was undone"},
 		{"deadlock", []string{"a: BEGIN", "b: BEGIN", "a: UPDATE t SET v = 5 WHERE id = 1", "b: UPDATE t SET v = 5 WHERE id = 2",
