@@ -173,7 +173,8 @@ func drawWritesOfSubqueries(t *rapid.T) string {
 	switch kind := rapid.IntRange(0, 5).Draw(t, "kind"); {
 	case kind == 5:
 		row := one("(c, id, b) VALUES ("+value+", 11, 'q')", "SET b = 'long', a = "+value, "(a, b) VALUES (31, "+value+")",
-			"(a, c) VALUES (ABS("+value+"), "+inner("MAX(v)")+")")
+			"(a, c) VALUES (ABS("+value+"), "+inner("MAX(v)")+")", "(id, a, b) VALUES (11, "+value+", 'p'), (15, 4, "+value+")",
+			"(id, a, b) VALUES (15, "+value+", 'p'), (16, REPEAT('long', 3), 'q'), (17, 1, NULL)")
 		return one("INSERT INTO ", "INSERT IGNORE INTO ", "REPLACE INTO ") + "t1 " + strings.NewReplacer("t1.id", "11", "t1.a", "3").Replace(row)
 	case kind > 2:
 		list := one("c = ", "a = ", "b = ") + one(value, "COALESCE("+value+", 7)", "CONCAT("+value+", 'x')") +

@@ -92,7 +92,7 @@ func (pl *planner) insertSet(n *ast.InsertStmt, t *Table) error {
 	}
 	pos, gap := pl.after(end - 1)
 	pl.insertAt(pos, slices.Concat([]Piece{text(", " + rewrite.RowIDColumn + " = "), {Hole: RowIDHole},
-		text(", " + rewrite.WListColumn + " = ")}, pl.firstVersion(n, t), []Piece{text(gap)})...)
+		text(", " + rewrite.WListColumn + " = ")}, pl.showing(n, t, pl.imageInsert(n, t)), []Piece{text(gap)})...)
 	pl.plan.Writes.Inserts = 1
 	return nil
 }
@@ -123,18 +123,18 @@ func (pl *planner) insertValues(n *ast.InsertStmt, t *Table) error {
 	if !pl.extendList(at.columns) {
 		pl.insertAt(at.columns, text(columnList(columns, values, at.list)))
 	}
-	return pl.insertRows(at.rows, n.Lists, pl.firstVersion(n, t))
+	first := pl.imageInsert(n, t)
+	return pl.insertRows(at.rows, n.Lists, first, pl.showing(n, t, first))
 }
 
-// firstVersion returns the pieces of a list's last value, the tag: they collect what the row's subqueries read, and
-// images.
-func (pl *planner) firstVersion(n *ast.InsertStmt, t *Table) []Piece {
-	tag := pl.imageInsert(n, t)
+// showing returns the pieces of the tag of an INSERT's last row, those of first: they collect what the subqueries of
+// all rows read.
+func (pl *planner) showing(n *ast.InsertStmt, t *Table, first []Piece) []Piece {
 	if !inspectWrite(n).subquery || !pl.lookIntoValues(n, t) {
-		return tag
+		return first
 	}
 	pl.plan.Writes.Captured = true
-	return slices.Concat([]Piece{text("CONCAT(")}, pl.collectingBesides(pl.besides), []Piece{text(", ")}, tag,
+	return slices.Concat([]Piece{text("CONCAT(")}, pl.collectingBesides(pl.besides), []Piece{text(", ")}, first,
 		[]Piece{text(")")})
 }
 
@@ -195,8 +195,8 @@ func (pl *planner) insertLayout() insertLayout {
 }
 
 // insertRows appends the values of the two columns to each row behind the token VALUES. first are the pieces of its
-// first version, the tag.
-func (pl *planner) insertRows(values int, rows [][]ast.ExprNode, first []Piece) error {
+// first version, the tag, and last those of the last row's.
+func (pl *planner) insertRows(values int, rows [][]ast.ExprNode, first, last []Piece) error {
 	st := pl.st
 	i := values + 1
 	for ordinal, row := range rows {
@@ -207,6 +207,9 @@ func (pl *planner) insertRows(values int, rows [][]ast.ExprNode, first []Piece) 
 		comma := ", "
 		if len(row) == 0 {
 			comma = ""
+		}
+		if ordinal == len(rows)-1 {
+			first = last
 		}
 		pl.insertAt(st.Tokens[end].Start, append([]Piece{text(comma), {Hole: RowIDHole, Ordinal: ordinal},
 			text(", ")}, first...)...)

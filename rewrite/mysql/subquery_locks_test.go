@@ -159,7 +159,8 @@ func drawWrite(t *rapid.T) string {
 			return one("9", scalar(), from("COUNT(*)"), "ABS("+scalar()+")", "EXISTS "+from("1"), "NOT EXISTS "+from("*"),
 				"COALESCE("+scalar()+", 1)", scalar()+" + 1", "7 - "+scalar())
 		}
-		row := one("(id, v, w) VALUES (1000, %s, %s)", "VALUE (1, %s, %s)", "SET id = 1000, v = %s, w = %s")
+		row := one("(id, v, w) VALUES (1000, %s, %s)", "VALUE (1, %s, %s)", "SET id = 1000, v = %s, w = %s",
+			"VALUES (1, 2, 3), (1000, %s, 5), (1001, 7, %s)", "VALUES (1000, %s, %s), (1001, 5, 5)")
 		return strings.ReplaceAll(one("INSERT", "REPLACE")+" INTO r "+fmt.Sprintf(row, value(), value()), "o.", "i.")
 	case 0:
 		return "INSERT INTO r (id, v, w) SELECT o.id + 100, " + one("o.v", scalar(), "EXISTS "+from("1")) + ", o.w FROM o" + where

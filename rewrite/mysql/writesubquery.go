@@ -30,18 +30,24 @@ func (pl *planner) lookIntoDelete(n *ast.DeleteStmt) bool {
 	return pl.plan.Upstream.LocksReads
 }
 
-// lookIntoValues finds what shows what the subqueries of an INSERT's only row of values read. It reports whether that
-// is so for all of them. The server locks what these read at every level. At READ COMMITTED a copy could read what was
-// committed meanwhile.
+// lookIntoValues finds what shows what the subqueries of an INSERT's rows of values read, all of it with the last row:
+// behind that one's values the server says nothing more of a row by its number. It reports whether that is so for all
+// of them. The server locks what these read at every level. At READ COMMITTED a copy could read what was committed
+// meanwhile.
 func (pl *planner) lookIntoValues(n *ast.InsertStmt, t *Table) bool {
-	if pl.session.WriteReads != ReadLocked || pl.session.Dialect == TiDB || !pl.copiesInWrites() || len(n.Lists) != 1 ||
+	if pl.session.WriteReads != ReadLocked || pl.session.Dialect == TiDB || !pl.copiesInWrites() ||
 		n.IgnoreErr || len(n.OnDuplicate) > 0 || !pl.beyond.returning.empty() || t.InsertTrigger ||
 		pl.computesBehind(t, true, insertedColumns(n, t)) || pl.collectable(t) != nil {
 		return false
 	}
+	if len(n.Lists) > 1 && n.IsReplace && (t.DeleteTrigger || t.CascadesDelete || len(t.CascadesUpdate) > 0) {
+		return false // what a row replaces may change what is read with the last one
+	}
 	var values []*ast.Assignment
-	for _, e := range n.Lists[0] {
-		values = append(values, &ast.Assignment{Expr: e})
+	for _, row := range n.Lists {
+		for _, e := range row {
+			values = append(values, &ast.Assignment{Expr: e})
+		}
 	}
 	found, ok := pl.lookIntoAssignments(values, &block{dialect: pl.session.Dialect}, nil, true)
 	name, err := onlyTable(n.Table, history.ReasonUnparsable)
