@@ -141,7 +141,8 @@ func drawSubqueries(t *rapid.T) string {
 		order = one("", " ORDER BY t1.id", " ORDER BY 1, t1.id", " ORDER BY t1.b DESC, t1.a + 0", " ORDER BY t1.a, t1.id LIMIT 2",
 			" ORDER BY t1.id DESC LIMIT 1, 3")
 	}
-	return "SELECT " + shown + " FROM " + from + " WHERE " + test() + one("", " AND "+test(), " AND t1.id < 14", " OR t1.b = 'one'", " OR "+test(), " OR "+test()+" OR t1.id = 3") + order +
+	return "SELECT " + shown + " FROM " + from + " WHERE " + test() + one("", " AND "+test(), " AND t1.id < 14", " OR t1.b = 'one'",
+		" OR "+test(), " OR "+test()+" OR t1.id = 3", " AND (t1.a > 11 OR "+test()+") AND ("+test()+" OR t1.b = 'q')") + order +
 		one("", "", "", " FOR UPDATE", " LOCK IN SHARE MODE")
 }
 

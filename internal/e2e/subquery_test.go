@@ -194,7 +194,11 @@ func TestArmsOrdersAndGroupsAreObserved(t *testing.T) {
 			"exact, 4 reads"}, // the second is not read where the first holds
 		{"SELECT k FROM doc WHERE id IN (SELECT doc FROM note WHERE note.id < 1) OR k = 7 OR id IN (SELECT p.n FROM part p WHERE p.w > 6)", "exact, 4 reads"},
 		{"SELECT k FROM doc WHERE NOT EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id) OR EXISTS (SELECT 1 FROM part p WHERE p.n = doc.id)",
-			"inexact (subquery), 2 reads"},
+			"inexact (subquery), 70 reads"}, // of the hundred notes of the second
+		{"SELECT k FROM doc WHERE NOT EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id AND n.id < 3) OR EXISTS (SELECT 1 FROM part p WHERE p.n = doc.id)",
+			"exact, 8 reads"},
+		{"SELECT k FROM doc WHERE (k = 9 OR EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id AND n.id < 3)) AND (doc.id = 1 OR doc.id IN (SELECT p.n FROM part p))",
+			"exact, 7 reads"},
 		{"SELECT k, (SELECT n.doc FROM note n WHERE n.doc = doc.id ORDER BY n.doc, n.id DESC LIMIT 1) AS latest FROM doc", "exact, 4 reads"},
 		{"SELECT k FROM doc WHERE (SELECT p.w FROM part p WHERE p.n = doc.id ORDER BY id LIMIT 1) > 4", "exact, 4 reads"},
 		{"SELECT k, (SELECT p.w FROM part p WHERE p.n = 9 ORDER BY id LIMIT 1) FROM doc", "exact, 2 reads"},

@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
@@ -10,7 +9,6 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/test_driver"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
@@ -18,56 +16,6 @@ import (
 // statement and so in the same snapshot, if its reads are of one (ADR 62). Such a column is an array: of the rows that
 // satisfy the subquery's own WHERE, for the row of the result beside which it stands. The subquery's text is the
 // client's, but for its select list.
-
-const (
-	// MaxBeside is how many identities one subquery may show beside a row.
-	MaxBeside = 64
-	// maxBesideColumns is how many columns of this kind a statement gets.
-	maxBesideColumns = 6
-	// besideFor is how long a statement runs subqueries again, from its beginning on, in microseconds.
-	besideFor = 500_000
-	// maxBesideBytes is how long an array may be on MySQL. A longer one is cut, and so is no array. Of rows with a
-	// column of over 64 KiB the server sorts the ids, and keeps them in a temporary table before, which shows in the
-	// flags of the client's columns.
-	maxBesideBytes = 16_000
-	// Lacking stands in the place of identities that were not collected.
-	Lacking = "*"
-)
-
-// A besides is a hidden column that shows what a subquery read of one table.
-type besides struct {
-	of    *source
-	node  *ast.SelectStmt
-	equal ast.ExprNode // what its rows are equal to, by isotap's condition; nil: they need not be
-	query []Piece      // the subquery's FROM and WHERE
-	// decided is a condition under which the row does not hang on the subquery; nil where it does in any case.
-	decided []Piece
-	// whole says that it reads the same for all rows of the result.
-	whole bool
-	limit int // of its identities; 0: MaxBeside
-	// all says that it reads all rows, whatever their number, as the client's subquery does.
-	all bool
-	// first says that it shows the first row alone, where the server stops there.
-	first bool
-	// gated says that a ShownHole decides whether it shows anything.
-	gated bool
-	// gathers says that it collects its rows one by one; see gathering.
-	gathers bool
-	// none says that it has read nothing where there is a row.
-	none bool
-}
-
-// A link is a subquery where it stands. Matched says that a row is left out unless the subquery finds one that is equal
-// to this expression, or, where that is missing, any.
-type link struct {
-	query   *ast.SelectStmt
-	equal   ast.ExprNode
-	exists  bool
-	matched bool
-	set     bool // something is compared with all its rows, until one decides
-	// operands are columns in the same expression: where one is NULL, so is that.
-	operands []*ast.ColumnName
-}
 
 // lookInto finds out how the subqueries of the statement's only block can be run again, and reports whether that is so
 // for all of them.
@@ -95,13 +43,12 @@ func (pl *planner) lookInto(b *block) bool {
 		return false
 	}
 	var arms []alternative
-	shown := len(links)
-	if n.Where != nil && !conjuncts(n.Where, &links) {
-		var ok bool
-		if arms, ok = pl.alternatives(n, b); !ok {
+	if n.Where != nil {
+		where, behindOr, ok := pl.hanging(n.Where, pl.conditionOf(n, b), b)
+		if !ok {
 			return false
 		}
-		links = links[:shown]
+		links, arms = append(links, where...), behindOr
 	}
 	var found []*besides
 	for i := range links {
@@ -133,273 +80,6 @@ func missing(n ast.Node) bool {
 		return n == nil
 	}
 	return n == nil
-}
-
-// hasSubquery reports whether an expression holds a subquery.
-func hasSubquery(e ast.Node) bool {
-	u := &usage{}
-	e.Accept(u)
-	return u.subquery
-}
-
-// subqueryOf returns the query that an expression is.
-func subqueryOf(e ast.ExprNode) (*ast.SelectStmt, bool) {
-	for {
-		p, ok := e.(*ast.ParenthesesExpr)
-		if !ok {
-			break
-		}
-		e = p.Expr
-	}
-	s, ok := e.(*ast.SubqueryExpr)
-	if !ok {
-		return nil, false
-	}
-	n, ok := s.Query.(*ast.SelectStmt)
-	return n, ok
-}
-
-// shownSubqueries collects the subqueries of an item of the select list that are evaluated for each row. It reports
-// whether there are no others.
-func shownSubqueries(e ast.ExprNode, links *[]link) bool {
-	if n, ok := subqueryOf(e); ok {
-		*links = append(*links, link{query: n})
-		return true
-	}
-	switch e := e.(type) {
-	case *ast.ParenthesesExpr:
-		return shownSubqueries(e.Expr, links)
-	case *ast.ExistsSubqueryExpr:
-		n, ok := subqueryOf(e.Sel)
-		*links = append(*links, link{query: n, exists: true})
-		return ok
-	case *ast.UnaryOperationExpr:
-		return shownSubqueries(e.V, links)
-	case *ast.IsNullExpr:
-		return shownSubqueries(e.Expr, links)
-	case *ast.FuncCallExpr:
-		if name := e.FnName.L; (name == "coalesce" || name == "ifnull") && len(e.Args) > 0 &&
-			!slices.ContainsFunc(e.Args[1:], func(a ast.ExprNode) bool { return hasSubquery(a) }) {
-			return shownSubqueries(e.Args[0], links)
-		}
-	}
-	return !hasSubquery(e)
-}
-
-// conjuncts collects the subqueries of a condition whose parts are all true of a row that it lets pass. It reports
-// whether the row hangs on all that there are.
-func conjuncts(e ast.ExprNode, links *[]link) bool {
-	switch e := e.(type) {
-	case *ast.ParenthesesExpr:
-		return conjuncts(e.Expr, links)
-	case *ast.BinaryOperationExpr:
-		if e.Op == opcode.LogicAnd {
-			return conjuncts(e.L, links) && conjuncts(e.R, links)
-		}
-	case *ast.ExistsSubqueryExpr:
-		n, ok := subqueryOf(e.Sel)
-		*links = append(*links, link{query: n, exists: true, matched: !e.Not})
-		return ok
-	case *ast.PatternInExpr:
-		if e.Sel != nil && !e.Not {
-			n, ok := subqueryOf(e.Sel)
-			*links = append(*links, link{query: n, equal: e.Expr, matched: true})
-			return ok && compared(e.Expr, links)
-		}
-	}
-	return compared(e, links)
-}
-
-// compared collects the subqueries of an expression that cannot be true unless they were evaluated. It reports whether
-// there are no others.
-func compared(e ast.ExprNode, links *[]link) bool {
-	if n, ok := subqueryOf(e); ok {
-		*links = append(*links, link{query: n})
-		return true
-	}
-	switch e := e.(type) {
-	case *ast.ParenthesesExpr:
-		return compared(e.Expr, links)
-	case *ast.BinaryOperationExpr:
-		switch e.Op {
-		case opcode.EQ, opcode.NE, opcode.LT, opcode.LE, opcode.GT, opcode.GE, opcode.Plus, opcode.Minus, opcode.Mul,
-			opcode.Div, opcode.Mod:
-			return compared(e.L, links) && compared(e.R, links)
-		}
-	case *ast.UnaryOperationExpr:
-		return compared(e.V, links)
-	case *ast.ExistsSubqueryExpr:
-		n, ok := subqueryOf(e.Sel)
-		*links = append(*links, link{query: n, exists: true})
-		return ok
-	case *ast.PatternInExpr:
-		if e.Sel != nil {
-			n, ok := subqueryOf(e.Sel)
-			*links = append(*links, link{query: n, set: true})
-			return ok && compared(e.Expr, links)
-		}
-	case *ast.CompareSubqueryExpr:
-		n, ok := subqueryOf(e.R)
-		*links = append(*links, link{query: n, set: true})
-		return ok && compared(e.L, links)
-	case *ast.FuncCallExpr:
-		if name := e.FnName.L; (name == "coalesce" || name == "ifnull") && len(e.Args) > 0 &&
-			!slices.ContainsFunc(e.Args[1:], func(a ast.ExprNode) bool { return hasSubquery(a) }) {
-			return compared(e.Args[0], links)
-		}
-	}
-	return !hasSubquery(e)
-}
-
-// An alternative is a subquery behind OR, and the condition under which a row does not hang on it.
-type alternative struct {
-	link
-	decided []Piece
-}
-
-// alternatives finds the subqueries of a query's condition, EXISTS or IN, on which a row need not hang.
-func (pl *planner) alternatives(n *ast.SelectStmt, b *block) ([]alternative, bool) {
-	if b.grouped || n != pl.alone || !pl.st.is(0, "SELECT") || len(b.srcs) == 0 {
-		return nil, false
-	}
-	at, ok := pl.clauseSpans(n, 0, pl.st.last()+1)
-	if !ok || at.where < 0 {
-		return nil, false
-	}
-	return pl.alternativesIn(n.Where, span{at.where + 1, at.end}, b)
-}
-
-// alternativesIn finds the subqueries of a condition of ANDs, ORs and NOTs, which has these tokens: one, or several
-// that are arms of one OR. A row does not hang on one if the condition is true with NULL in its place and in those
-// behind it: it is then true whatever they find. The server evaluates arms in the order of the text.
-func (pl *planner) alternativesIn(where ast.ExprNode, at span, b *block) (found []alternative, ok bool) {
-	var links []link
-	l := listener{srcs: b.srcs, bodies: pl.nesting.bodies}
-	if !pl.logic(where, &l, &links) || len(links) == 0 || len(links) > 1 && !armsOfOne(where, len(links)) {
-		return nil, false
-	}
-	places := make([]span, len(links))
-	for i := range links {
-		if places[i], ok = pl.placeOf(&links[i], at); !ok {
-			return nil, false
-		}
-	}
-	for i := range links {
-		found = append(found, alternative{links[i], pl.nulled(at, places[i:])})
-	}
-	return found, true
-}
-
-// placeOf returns the tokens of a subquery within those of a condition: from EXISTS on, or its parentheses.
-func (pl *planner) placeOf(of *link, within span) (at span, ok bool) {
-	if of.query == nil {
-		return at, false
-	}
-	verb := pl.verbOf(of.query)
-	if verb < 1 {
-		return at, false
-	}
-	at = span{verb - 1, pl.st.group(verb-1) + 1}
-	if of.exists {
-		at.from--
-	}
-	return at, at.from >= within.from && at.to <= within.to && (!of.exists || pl.st.is(at.from, "EXISTS"))
-}
-
-// nulled returns the text of a condition with NULL in the place of some of its tokens.
-func (pl *planner) nulled(at span, places []span) (pieces []Piece) {
-	pos := at.from
-	for _, p := range places {
-		if p.from > pos {
-			pieces = append(append(pieces, pl.copied(pos, p.from)...), text(" "))
-		}
-		pieces = append(pieces, text("(NULL)"))
-		if pos = p.to; pos < at.to {
-			pieces = append(pieces, text(" "))
-		}
-	}
-	if pos < at.to {
-		pieces = append(pieces, pl.copied(pos, at.to)...)
-	}
-	return pieces
-}
-
-// armsOfOne reports whether so many subqueries of a condition are arms of one OR: EXISTS and IN, none behind NOT.
-func armsOfOne(where ast.ExprNode, subqueries int) bool {
-	return slices.ContainsFunc(parts(where, nil), func(part ast.ExprNode) bool {
-		count := 0
-		return countArms(part, &count) && count == subqueries
-	})
-}
-
-// countArms counts the subqueries that are arms of ORs. It reports whether there are no others.
-func countArms(e ast.ExprNode, count *int) bool {
-	switch e := e.(type) {
-	case *ast.ParenthesesExpr:
-		return countArms(e.Expr, count)
-	case *ast.BinaryOperationExpr:
-		if e.Op == opcode.LogicOr {
-			return countArms(e.L, count) && countArms(e.R, count)
-		}
-	}
-	if at, ok := existence(e); ok && at.matched {
-		*count++
-		return true
-	}
-	return !hasSubquery(e)
-}
-
-// lookIntoArms returns the columns that show what subqueries read on which a row need not hang.
-func (pl *planner) lookIntoArms(arms []alternative, b *block, locks bool) (found []*besides, ok bool) {
-	for i := range arms {
-		columns, ok := pl.lookFrom(&arms[i].link, b, locks)
-		if !ok {
-			return nil, false
-		}
-		for _, c := range columns {
-			if c.decided = arms[i].decided; c.whole {
-				return nil, false // whether it ran for a row that is left out is not known
-			}
-		}
-		found = append(found, columns...)
-	}
-	return found, true
-}
-
-// logic collects the subqueries of a condition of ANDs, ORs and NOTs. It reports whether all else in it may be
-// evaluated once more.
-func (pl *planner) logic(e ast.ExprNode, l *listener, links *[]link) bool {
-	switch e := e.(type) {
-	case *ast.ParenthesesExpr:
-		return pl.logic(e.Expr, l, links)
-	case *ast.BinaryOperationExpr:
-		if e.Op == opcode.LogicAnd || e.Op == opcode.LogicOr {
-			return pl.logic(e.L, l, links) && pl.logic(e.R, l, links)
-		}
-	case *ast.UnaryOperationExpr:
-		if e.Op == opcode.Not || e.Op == opcode.Not2 {
-			from := len(*links)
-			ok := pl.logic(e.V, l, links)
-			for i := range (*links)[from:] {
-				(*links)[from+i].matched = false
-			}
-			return ok
-		}
-	case *ast.ExistsSubqueryExpr:
-		n, ok := subqueryOf(e.Sel)
-		*links = append(*links, link{query: n, exists: true})
-		return ok
-	case *ast.PatternInExpr:
-		if e.Sel != nil {
-			_, column := e.Expr.(*ast.ColumnNameExpr)
-			n, ok := subqueryOf(e.Sel)
-			*links = append(*links, link{query: n, equal: e.Expr, matched: !e.Not})
-			return ok && column && l.kind(e.Expr) != noisy
-		}
-	}
-	var p pure
-	e.Accept(&p)
-	return !p.other && l.truth(e) && pl.copyParams(e, l)
 }
 
 // look returns the columns that show what a subquery of a block reads.
@@ -679,77 +359,6 @@ func (ss sources) owner(n *ast.ColumnName) (c *Column, as string, ok bool) {
 		}
 	}
 	return c, as, c != nil
-}
-
-// spell returns the column's expression. The server runs a whole one once. A query in FROM reads no more rows than it
-// shows; MySQL's may name the row around it, MariaDB's may not.
-func (c *besides) spell(d Dialect) []Piece {
-	rowID, wList := quoted(c.of.name)+"."+rewrite.RowIDColumn, quoted(c.of.name)+"."+rewrite.WListColumn
-	limit := c.most()
-	head := "(SELECT JSON_ARRAYAGG(isotap_row) FROM (SELECT " + d.element(rowID, wList, c.of.outer) + " AS isotap_row "
-	tail := " LIMIT " + strconv.Itoa(limit) + ") AS isotap_rows)"
-	cast, end := "CAST(", " AS BINARY)"
-	if d == MySQL && limit == MaxBeside {
-		cast, end = "LEFT("+cast, end+", "+strconv.Itoa(maxBesideBytes)+")"
-	}
-	if c.first {
-		head = "(SELECT CONCAT(_latin1'[\"', " + d.element(rowID, wList, c.of.outer) + ", _latin1'\"]') "
-		tail = " LIMIT 1)"
-	}
-	if c.all {
-		head, tail = "(SELECT "+d.array(rowID, wList, limit, c.of.outer)+" ", ")"
-	}
-	switch {
-	case c.whole && c.gated:
-		return slices.Concat([]Piece{text(cast + "IF("), {Hole: ShownHole}, text(", " + head)}, c.query,
-			[]Piece{text(tail + ", _latin1'" + Lacking + "')" + end)})
-	case c.whole:
-		return slices.Concat([]Piece{text(cast + head)}, c.query, []Piece{text(tail + end)})
-	case d == MariaDB && !c.first && !c.all:
-		head, tail = "(SELECT "+d.array(rowID, wList, limit, c.of.outer)+" ", ")"
-	}
-	if c.decided != nil {
-		head, tail = ", NULL, "+head, tail+")"
-	}
-	begin := []Piece{text(cast + "IF(")}
-	if c.gated {
-		begin = append(begin, Piece{Hole: ShownHole}, text(" AND "))
-	}
-	begin = append(begin, text("SYSDATE(6) < NOW(6) + INTERVAL "+strconv.Itoa(besideFor)+" MICROSECOND, "))
-	if c.decided != nil {
-		begin = slices.Concat(begin, []Piece{text("IF((")}, c.decided, []Piece{text(") IS TRUE")})
-	}
-	return slices.Concat(begin, []Piece{text(head)}, c.query, []Piece{text(tail + ", _latin1'" + Lacking + "')" + end)})
-}
-
-// source says what the column carries.
-func (c *besides) source() Source {
-	return Source{Table: c.of.table.Name, Array: true, Limit: c.most(), Beside: true, Whole: c.whole}
-}
-
-// most returns how many identities the column shows at most.
-func (c *besides) most() int {
-	if c.limit > 0 {
-		return c.limit
-	}
-	return MaxBeside
-}
-
-// appendBesides puts the columns that show what subqueries read behind all others.
-func (pl *planner) appendBesides(b *block) error {
-	var items []Piece
-	for _, c := range pl.besides {
-		if err := pl.checkSpelling(c.of.name); err != nil {
-			return err
-		}
-		items = append(append(items, text(", ")), c.spell(pl.session.Dialect)...)
-		pl.plan.Result.Sources = append(pl.plan.Result.Sources, c.source())
-	}
-	pos, gap := pl.after(b.list[len(b.list)-1].last)
-	pl.insertAt(pos, append(items, text(gap))...)
-	pl.plan.Upstream.Copies = append(pl.plan.Upstream.Copies, pl.parameters...)
-	pl.plan.Result.Reply, pl.plan.Upstream.Repeats = rewrite.Trimmed, true
-	return nil
 }
 
 // selectSubqueries plans a SELECT without a table that has subqueries.

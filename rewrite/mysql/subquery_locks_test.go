@@ -151,7 +151,8 @@ func drawWrite(t *rapid.T) string {
 		return one("o.id < 4", "o.v > 1", "o.id "+one("=", "<", ">")+" "+scalar(), "EXISTS "+from("1"), "NOT EXISTS "+from("*"),
 			"o."+one("id", "v", "w")+" IN "+from(one("i.id", "i.v", "i.w")))
 	}
-	where := " WHERE " + one(condition(), condition()+" AND "+condition(), condition()+" OR "+condition())
+	where := " WHERE " + one(condition(), condition()+" AND "+condition(), condition()+" OR "+condition(),
+		"("+condition()+" OR "+condition()+") AND ("+condition()+" OR "+condition()+")")
 	kind := rapid.IntRange(0, 5).Draw(t, "kind")
 	switch kind {
 	case 5:

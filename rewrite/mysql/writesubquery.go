@@ -133,17 +133,9 @@ func (pl *planner) lookIntoCondition(where ast.ExprNode, b *block, locks bool) (
 	if where == nil {
 		return nil, true
 	}
-	var links []link
-	if !conjuncts(where, &links) {
-		at, ok := pl.conditionSpan()
-		if !ok {
-			return nil, false
-		}
-		arms, ok := pl.alternativesIn(where, at, b)
-		if !ok || locks && len(arms) > 1 {
-			return nil, false
-		}
-		return pl.lookIntoArms(arms, b, locks)
+	links, arms, ok := pl.hanging(where, pl.conditionSpan(), b)
+	if !ok || locks && slices.ContainsFunc(arms, func(a alternative) bool { return a.copies }) {
+		return nil, false
 	}
 	for i := range links {
 		columns, ok := pl.lookFrom(&links[i], b, locks)
@@ -152,7 +144,8 @@ func (pl *planner) lookIntoCondition(where ast.ExprNode, b *block, locks bool) (
 		}
 		found = append(found, columns...)
 	}
-	return found, true
+	behindOr, ok := pl.lookIntoArms(arms, b, locks)
+	return append(found, behindOr...), ok
 }
 
 // lookFrom returns the columns that show what a subquery of a write reads. If that locks, they lock no more.
@@ -260,16 +253,16 @@ func comparesColumns(e ast.ExprNode) bool {
 }
 
 // conditionSpan finds the condition of an UPDATE or a DELETE, or of an INSERT ... SELECT.
-func (pl *planner) conditionSpan() (at span, ok bool) {
+func (pl *planner) conditionSpan() span {
 	st, end := pl.st, pl.st.last()+1
 	where := st.find(1, end, 0, "WHERE")
 	if where < 0 {
-		return at, false
+		return span{}
 	}
 	if clause := st.find(where+1, end, 0, "ORDER", "LIMIT", "RETURNING"); clause >= 0 {
 		end = clause
 	}
-	return span{where + 1, end}, where+1 < end
+	return span{where + 1, end}
 }
 
 // collectingBesides returns an expression that collects what subqueries read, what is the same for all rows once, and

@@ -1,0 +1,119 @@
+package mysql
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
+)
+
+const (
+	// MaxBeside is how many identities one subquery may show beside a row.
+	MaxBeside = 64
+	// maxBesideColumns is how many columns of this kind a statement gets.
+	maxBesideColumns = 6
+	// besideFor is how long a statement runs subqueries again, from its beginning on, in microseconds.
+	besideFor = 500_000
+	// maxBesideBytes is how long an array may be on MySQL. A longer one is cut, and so is no array. Of rows with a
+	// column of over 64 KiB the server sorts the ids, and keeps them in a temporary table before, which shows in the
+	// flags of the client's columns.
+	maxBesideBytes = 16_000
+	// Lacking stands in the place of identities that were not collected.
+	Lacking = "*"
+)
+
+// A besides is a hidden column that shows what a subquery read of one table.
+type besides struct {
+	of    *source
+	node  *ast.SelectStmt
+	equal ast.ExprNode // what its rows are equal to, by isotap's condition; nil: they need not be
+	query []Piece      // the subquery's FROM and WHERE
+	// decided is a condition under which the row does not hang on the subquery; nil where it does in any case.
+	decided []Piece
+	// whole says that it reads the same for all rows of the result.
+	whole bool
+	limit int // of its identities; 0: MaxBeside
+	// all says that it reads all rows, whatever their number, as the client's subquery does.
+	all bool
+	// first says that it shows the first row alone, where the server stops there.
+	first bool
+	// gated says that a ShownHole decides whether it shows anything.
+	gated bool
+	// gathers says that it collects its rows one by one; see gathering.
+	gathers bool
+	// none says that it has read nothing where there is a row.
+	none bool
+}
+
+// spell returns the column's expression. The server runs a whole one once. A query in FROM reads no more rows than it
+// shows; MySQL's may name the row around it, MariaDB's may not.
+func (c *besides) spell(d Dialect) []Piece {
+	rowID, wList := quoted(c.of.name)+"."+rewrite.RowIDColumn, quoted(c.of.name)+"."+rewrite.WListColumn
+	limit := c.most()
+	head := "(SELECT JSON_ARRAYAGG(isotap_row) FROM (SELECT " + d.element(rowID, wList, c.of.outer) + " AS isotap_row "
+	tail := " LIMIT " + strconv.Itoa(limit) + ") AS isotap_rows)"
+	cast, end := "CAST(", " AS BINARY)"
+	if d == MySQL && limit == MaxBeside {
+		cast, end = "LEFT("+cast, end+", "+strconv.Itoa(maxBesideBytes)+")"
+	}
+	if c.first {
+		head = "(SELECT CONCAT(_latin1'[\"', " + d.element(rowID, wList, c.of.outer) + ", _latin1'\"]') "
+		tail = " LIMIT 1)"
+	}
+	if c.all {
+		head, tail = "(SELECT "+d.array(rowID, wList, limit, c.of.outer)+" ", ")"
+	}
+	switch {
+	case c.whole && c.gated:
+		return slices.Concat([]Piece{text(cast + "IF("), {Hole: ShownHole}, text(", " + head)}, c.query,
+			[]Piece{text(tail + ", _latin1'" + Lacking + "')" + end)})
+	case c.whole:
+		return slices.Concat([]Piece{text(cast + head)}, c.query, []Piece{text(tail + end)})
+	case d == MariaDB && !c.first && !c.all:
+		head, tail = "(SELECT "+d.array(rowID, wList, limit, c.of.outer)+" ", ")"
+	}
+	if c.decided != nil {
+		head, tail = ", NULL, "+head, tail+")"
+	}
+	begin := []Piece{text(cast + "IF(")}
+	if c.gated {
+		begin = append(begin, Piece{Hole: ShownHole}, text(" AND "))
+	}
+	begin = append(begin, text("SYSDATE(6) < NOW(6) + INTERVAL "+strconv.Itoa(besideFor)+" MICROSECOND, "))
+	if c.decided != nil {
+		begin = slices.Concat(begin, []Piece{text("IF((")}, c.decided, []Piece{text(") IS TRUE")})
+	}
+	return slices.Concat(begin, []Piece{text(head)}, c.query, []Piece{text(tail + ", _latin1'" + Lacking + "')" + end)})
+}
+
+// source says what the column carries.
+func (c *besides) source() Source {
+	return Source{Table: c.of.table.Name, Array: true, Limit: c.most(), Beside: true, Whole: c.whole}
+}
+
+// most returns how many identities the column shows at most.
+func (c *besides) most() int {
+	if c.limit > 0 {
+		return c.limit
+	}
+	return MaxBeside
+}
+
+// appendBesides puts the columns that show what subqueries read behind all others.
+func (pl *planner) appendBesides(b *block) error {
+	var items []Piece
+	for _, c := range pl.besides {
+		if err := pl.checkSpelling(c.of.name); err != nil {
+			return err
+		}
+		items = append(append(items, text(", ")), c.spell(pl.session.Dialect)...)
+		pl.plan.Result.Sources = append(pl.plan.Result.Sources, c.source())
+	}
+	pos, gap := pl.after(b.list[len(b.list)-1].last)
+	pl.insertAt(pos, append(items, text(gap))...)
+	pl.plan.Upstream.Copies = append(pl.plan.Upstream.Copies, pl.parameters...)
+	pl.plan.Result.Reply, pl.plan.Upstream.Repeats = rewrite.Trimmed, true
+	return nil
+}

@@ -1,0 +1,138 @@
+package mysql
+
+import (
+	"slices"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+	"github.com/pingcap/tidb/pkg/parser/opcode"
+)
+
+// Links are the subqueries of an expression by what they mean for the row that it is evaluated for.
+
+// A link is a subquery where it stands. Matched says that a row is left out unless the subquery finds one that is equal
+// to this expression, or, where that is missing, any.
+type link struct {
+	query   *ast.SelectStmt
+	equal   ast.ExprNode
+	exists  bool
+	matched bool
+	set     bool // something is compared with all its rows, until one decides
+	// operands are columns in the same expression: where one is NULL, so is that.
+	operands []*ast.ColumnName
+}
+
+// hasSubquery reports whether an expression holds a subquery.
+func hasSubquery(e ast.Node) bool {
+	u := &usage{}
+	e.Accept(u)
+	return u.subquery
+}
+
+// subqueryOf returns the query that an expression is.
+func subqueryOf(e ast.ExprNode) (*ast.SelectStmt, bool) {
+	for {
+		p, ok := e.(*ast.ParenthesesExpr)
+		if !ok {
+			break
+		}
+		e = p.Expr
+	}
+	s, ok := e.(*ast.SubqueryExpr)
+	if !ok {
+		return nil, false
+	}
+	n, ok := s.Query.(*ast.SelectStmt)
+	return n, ok
+}
+
+// shownSubqueries collects the subqueries of an item of the select list that are evaluated for each row. It reports
+// whether there are no others.
+func shownSubqueries(e ast.ExprNode, links *[]link) bool {
+	if n, ok := subqueryOf(e); ok {
+		*links = append(*links, link{query: n})
+		return true
+	}
+	switch e := e.(type) {
+	case *ast.ParenthesesExpr:
+		return shownSubqueries(e.Expr, links)
+	case *ast.ExistsSubqueryExpr:
+		n, ok := subqueryOf(e.Sel)
+		*links = append(*links, link{query: n, exists: true})
+		return ok
+	case *ast.UnaryOperationExpr:
+		return shownSubqueries(e.V, links)
+	case *ast.IsNullExpr:
+		return shownSubqueries(e.Expr, links)
+	case *ast.FuncCallExpr:
+		if name := e.FnName.L; (name == "coalesce" || name == "ifnull") && len(e.Args) > 0 &&
+			!slices.ContainsFunc(e.Args[1:], func(a ast.ExprNode) bool { return hasSubquery(a) }) {
+			return shownSubqueries(e.Args[0], links)
+		}
+	}
+	return !hasSubquery(e)
+}
+
+// conjuncts collects the subqueries of a condition whose parts are all true of a row that it lets pass. It reports
+// whether the row hangs on all that there are.
+func conjuncts(e ast.ExprNode, links *[]link) bool {
+	switch e := e.(type) {
+	case *ast.ParenthesesExpr:
+		return conjuncts(e.Expr, links)
+	case *ast.BinaryOperationExpr:
+		if e.Op == opcode.LogicAnd {
+			return conjuncts(e.L, links) && conjuncts(e.R, links)
+		}
+	case *ast.ExistsSubqueryExpr:
+		n, ok := subqueryOf(e.Sel)
+		*links = append(*links, link{query: n, exists: true, matched: !e.Not})
+		return ok
+	case *ast.PatternInExpr:
+		if e.Sel != nil && !e.Not {
+			n, ok := subqueryOf(e.Sel)
+			*links = append(*links, link{query: n, equal: e.Expr, matched: true})
+			return ok && compared(e.Expr, links)
+		}
+	}
+	return compared(e, links)
+}
+
+// compared collects the subqueries of an expression that cannot be true unless they were evaluated. It reports whether
+// there are no others.
+func compared(e ast.ExprNode, links *[]link) bool {
+	if n, ok := subqueryOf(e); ok {
+		*links = append(*links, link{query: n})
+		return true
+	}
+	switch e := e.(type) {
+	case *ast.ParenthesesExpr:
+		return compared(e.Expr, links)
+	case *ast.BinaryOperationExpr:
+		switch e.Op {
+		case opcode.EQ, opcode.NE, opcode.LT, opcode.LE, opcode.GT, opcode.GE, opcode.Plus, opcode.Minus, opcode.Mul,
+			opcode.Div, opcode.Mod:
+			return compared(e.L, links) && compared(e.R, links)
+		}
+	case *ast.UnaryOperationExpr:
+		return compared(e.V, links)
+	case *ast.ExistsSubqueryExpr:
+		n, ok := subqueryOf(e.Sel)
+		*links = append(*links, link{query: n, exists: true})
+		return ok
+	case *ast.PatternInExpr:
+		if e.Sel != nil {
+			n, ok := subqueryOf(e.Sel)
+			*links = append(*links, link{query: n, set: true})
+			return ok && compared(e.Expr, links)
+		}
+	case *ast.CompareSubqueryExpr:
+		n, ok := subqueryOf(e.R)
+		*links = append(*links, link{query: n, set: true})
+		return ok && compared(e.L, links)
+	case *ast.FuncCallExpr:
+		if name := e.FnName.L; (name == "coalesce" || name == "ifnull") && len(e.Args) > 0 &&
+			!slices.ContainsFunc(e.Args[1:], func(a ast.ExprNode) bool { return hasSubquery(a) }) {
+			return compared(e.Args[0], links)
+		}
+	}
+	return !hasSubquery(e)
+}
