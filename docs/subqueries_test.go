@@ -71,7 +71,7 @@ func formsOf(t *testing.T, path string) (forms []form) {
 		case header == nil:
 			header = cells
 			continue
-		case strings.HasPrefix(cells[0], "---"):
+		case strings.HasPrefix(cells[0], "---"), header[1] != "example":
 			continue
 		case len(cells) != len(header):
 			t.Errorf("%s: %d cells, not %d", line, len(cells), len(header))

@@ -30,6 +30,7 @@ type besides struct {
 	node  *ast.SelectStmt
 	equal ast.ExprNode // what its rows are equal to, by isotap's condition; nil: they need not be
 	query []Piece      // the subquery's FROM and WHERE
+	parts clauses      // these by themselves, for what gathers
 	// decided is a condition under which the row does not hang on the subquery; nil where it does in any case.
 	decided []Piece
 	// whole says that it reads the same for all rows of the result.

@@ -121,7 +121,8 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 	}
 	var found []*besides
 	for _, s := range srcs {
-		found = append(found, &besides{of: s, node: n, equal: equal, query: read, whole: whole, first: at.picksOne()})
+		found = append(found, &besides{of: s, node: n, equal: equal, query: read, parts: query, whole: whole,
+			first: at.picksOne()})
 	}
 	inner, ok := pl.lookWithin(n, within, srcs, query, b, whole)
 	return append(found, inner...), ok

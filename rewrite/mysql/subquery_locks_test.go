@@ -177,5 +177,5 @@ func drawWrite(t *rapid.T) string {
 	}
 	return "UPDATE o SET " + one("w", "v") + " = " + value() + one("", ", s = 'far too long for it'", ", s = "+value()) +
 		one("", ", w = "+value()) +
-		one(where, " WHERE o.id = 2 AND "+condition(), " WHERE o.id = 4")
+		one(where, " WHERE o.id = 2 AND "+condition(), " WHERE o.id = 4") + one("", " LIMIT 9", " ORDER BY o.id")
 }

@@ -92,6 +92,44 @@ func TestTheServerEvaluatesArmsInTheOrderOfTheText(t *testing.T) {
 	}
 }
 
+// TestExistsOfValuesShowsTheRowThatItEndsWith has EXISTS among the values of an INSERT, at REPEATABLE READ: it reads up
+// to the first row that it finds, and shows that one.
+func TestExistsOfValuesShowsTheRowThatItEndsWith(t *testing.T) {
+	s := newReadServer(t)
+	s.exec(string(New(tables{}, Options{}).Plan("CREATE TABLE k (id INT PRIMARY KEY, n INT)", s.session).Append(nil, noHoles)))
+	s.rewriter.schema.(tables)[s.session.Schema+".k"] = table("k", "id int, n int", "primary(id)")
+	s.session.WriteReads = ReadLocked
+	s.exec(CaptureInit)
+	for i, where := range []string{"note = 'a'", "pay > 10", "pay > 10 AND note = 'd'", "dep = 2 AND pay > 1", "note = 'z'",
+		"(note = 'x' OR pay = 30) AND id > 3", "pay > 1000 OR note = 'e'", "dep > 1 AND pay < 99", "id = 4 AND pay = 30", "note > 'a' OR pay < 0"} {
+		p := s.rewriter.Plan(fmt.Sprintf("INSERT INTO k VALUES (%d, EXISTS (SELECT 1 FROM e WHERE %s)), (%d, 1)", i, where, 100+i), s.session)
+		if p.Observation != history.Exact {
+			t.Fatalf("%s: %v", where, p.Reason)
+		}
+		s.exec(literal(p, Values{Tag: history.Tag{Txn: history.MakeTxnID(7, uint32(i+1)), Stmt: 1}}))
+		b, _ := s.exec(CaptureRead).GetString(0, 0)
+		entries, _, err := ParseCapture([]byte(b))
+		var all []string
+		for _, e := range entries {
+			var shown []string
+			if jsonErr := json.Unmarshal([]byte(e.Array), &shown); err != nil || jsonErr != nil {
+				t.Fatalf("%s: %q: %v, %v", where, b, err, jsonErr)
+			}
+			all = append(all, shown...)
+		}
+		want := ""
+		if first := s.exec("SELECT CONCAT_WS('=', isotap_rowid, isotap_wlist) FROM e WHERE " + where + " LIMIT 1"); len(first.Values) > 0 {
+			want, _ = first.GetString(0, 0)
+		}
+		if got := strings.Join(all, " "); got != want {
+			t.Errorf("%s shows %q, not %q", where, got, want)
+		}
+		if n, _ := s.exec(fmt.Sprintf("SELECT n FROM k WHERE id = %d", i)).GetInt(0, 0); n == 1 != (want != "") {
+			t.Errorf("%s is %d", where, n)
+		}
+	}
+}
+
 // runs returns how often a query read the tables of each name.
 func (s *readServer) runs(query string) map[string]float64 {
 	s.t.Helper()

@@ -166,9 +166,25 @@ func (pl *planner) updateJoined(n *ast.UpdateStmt, what history.Reason) error {
 		pl.downgrade(history.ReasonJoinedUpdate) // what it reads of the others is not observed
 	}
 	use := inspectWrite(n)
-	use.subquery = use.subquery && !pl.readsNone(n, n.Where, srcs)
+	use.subquery = use.subquery && !pl.readsNone(n, n.Where, srcs) && !pl.showsBehind(n, srcs, end)
 	pl.downgradeBy(use)
 	return nil
+}
+
+// showsBehind has an UPDATE of one table, of which the server makes a join, show what its subqueries read, at READ
+// COMMITTED, where they read a snapshot. At other levels a copy would lock what the join, whatever way it takes, does
+// not. It is collected by an assignment behind the client's own, which end at that token: the row's id stays what it
+// is. It reports whether that is so for all of them.
+func (pl *planner) showsBehind(n *ast.UpdateStmt, srcs sources, end int) bool {
+	if len(srcs) != 1 || pl.session.WriteReads != ReadSnapshot || cascadesFrom(n.List, srcs[0].table) ||
+		!pl.lookIntoUpdate(n, srcs[0].table) {
+		return false
+	}
+	rowID := srcs.qualifier(srcs[0]) + rewrite.RowIDColumn
+	pos, gap := pl.after(end - 1)
+	pl.insertAt(pos, slices.Concat([]Piece{text(", " + rowID + " = CONCAT(")}, pl.collectingBesides(pl.besides),
+		[]Piece{text(", " + rowID + ")" + gap)})...)
+	return true
 }
 
 // separate refuses targets whose rows the server may write one after the other in ways that the

@@ -171,7 +171,7 @@ func (pl *planner) lookFrom(at *link, b *block, locks bool) ([]*besides, bool) {
 		return nil, false
 	}
 	c.gathers = pl.session.Dialect == MySQL
-	return columns, !(c.gathers && c.first) && readsWholeRows(at, c.of, used.extremes)
+	return columns, readsWholeRows(at, c.of, used.extremes)
 }
 
 // readsWholeRows reports whether a subquery reads the rows of its only table from the table itself, and not from an
