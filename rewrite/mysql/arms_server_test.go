@@ -1,0 +1,106 @@
+package mysql
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/testdb"
+)
+
+// An operand is one of an OR: a condition of the row alone, or one with a subquery.
+type operand struct {
+	text string // %d is the number of the row of the table d
+	// rows is the query of what the subquery finds for that row; empty: there is none.
+	rows string
+}
+
+// TestArmsTellTheRowsOfTheirTurn draws conditions of several ORs, and holds what their subqueries show against what
+// they find when it is their turn: behind arms that do not hold, where no condition of the row alone does.
+func TestArmsTellTheRowsOfTheirTurn(t *testing.T) {
+	testdb.Only(t, "others' are not looked into", "mariadb", testdb.MariaDB118.Name, testdb.MySQL.Name)
+	s := newReadServer(t)
+	s.session.Repeats = true
+	exact := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		ors := make([][]operand, rapid.IntRange(1, 2).Draw(rt, "ors"))
+		var texts []string
+		for i := range ors {
+			var arms []string
+			for range rapid.IntRange(1, 3).Draw(rt, "arms") {
+				a := drawArm(rt)
+				ors[i], arms = append(ors[i], a), append(arms, a.text)
+			}
+			texts = append(texts, "("+strings.Join(arms, " OR ")+")")
+		}
+		query := "SELECT d.id, d.name, d.boss FROM d WHERE " + strings.Join(texts, " AND ")
+		p := s.rewriter.Plan(query, s.session)
+		if p.Observation != history.Exact || len(p.Result.Sources) < 2 {
+			return
+		}
+		exact++
+		want := make(map[string]bool)
+		r := s.exec(query)
+		for i := range r.Values {
+			id, _ := r.GetInt(i, 0)
+			want[fmt.Sprintf("d%d", id)] = true
+			for _, or := range ors {
+				s.turns(or, int(id), want)
+			}
+		}
+		var all []string
+		for id := range want {
+			all = append(all, id)
+		}
+		slices.Sort(all)
+		shown := s.see(literal(p, Values{}), p.HiddenColumns(), false).seen(t, p.Result.Sources)
+		if got := strings.ReplaceAll(shown+" ", "=0 ", " "); strings.TrimSpace(got) != strings.Join(all, " ") {
+			rt.Fatalf("%s shows %q, not %q", query, got, all)
+		}
+	})
+	t.Logf("%d are exact", exact)
+}
+
+// turns adds the rows that the subqueries of an OR find for a row of the result.
+func (s *readServer) turns(or []operand, id int, found map[string]bool) {
+	holds := func(a operand) bool {
+		n, _ := s.exec(fmt.Sprintf("SELECT COUNT(*) FROM d WHERE d.id = %d AND (%s)", id, a.text)).GetInt(0, 0)
+		return n == 1
+	}
+	if slices.ContainsFunc(or, func(a operand) bool { return a.rows == "" && holds(a) }) {
+		return
+	}
+	for _, a := range or {
+		if a.rows == "" {
+			continue
+		}
+		r := s.exec(strings.ReplaceAll(a.rows, "d.id", fmt.Sprint(id)))
+		for i := range r.Values {
+			row, _ := r.GetString(i, 0)
+			found[row] = true
+		}
+		if holds(a) {
+			return
+		}
+	}
+}
+
+// drawArm draws an operand of an OR.
+func drawArm(t *rapid.T) operand {
+	one := func(of ...string) string { return rapid.SampledFrom(of).Draw(t, "part") }
+	if rapid.IntRange(0, 2).Draw(t, "kind") == 0 {
+		return operand{text: one("d.id = 1", "d.boss > 3", "d.name = 'ops'", "d.boss IS NULL", "d.id > 9")}
+	}
+	where := one("x.note = 'a'", "x.pay > 15", "x.id < 4", "x.note IS NULL", "x.id > 40", "x.pay < 25 AND x.id > 1")
+	not := one("", "", "NOT ")
+	const of = "SELECT CONCAT_WS('=', x.isotap_rowid, NULLIF(x.isotap_wlist, '0')) FROM e x WHERE "
+	if rapid.Bool().Draw(t, "in") && not == "" {
+		return operand{text: "d.id IN (SELECT x.dep FROM e x WHERE " + where + ")", rows: of + where + " AND x.dep = d.id"}
+	}
+	return operand{text: not + "EXISTS (SELECT 1 FROM e x WHERE x.dep = d.id AND " + where + ")",
+		rows: of + "x.dep = d.id AND " + where}
+}
