@@ -195,6 +195,28 @@ func TestSubqueriesOfJoinedUpdatesAreObserved(t *testing.T) {
 	holdSubqueries(t, b.txns(), cases)
 }
 
+// TestSubqueriesOfMySQLsDeletesAreObserved has DELETEs where no RETURNING shows what they read: they collect it with
+// the rows that go.
+func TestSubqueriesOfMySQLsDeletesAreObserved(t *testing.T) {
+	testdb.Only(t, "others return what they delete", testdb.MySQL.Name)
+	b := newBench(t, nil, append(notes(), "INSERT INTO doc VALUES (3, 30), (4, 40)")...)
+	c := b.conn(b.through)
+	const sum = "(SELECT SUM(n.doc) FROM note n WHERE n.id < 2)"
+	cases := []subqueryCase{
+		{"DELETE FROM doc WHERE k > 30 + " + sum, "exact, 3 reads"},
+		{"DELETE FROM doc WHERE id = 9 AND k > " + sum, "inexact (subquery), 0 reads"},
+		{"DELETE FROM doc WHERE id = 3 AND EXISTS (SELECT 1 FROM note n WHERE n.id < 2)", "inexact (subquery), 1 reads"},
+		{"DELETE FROM doc WHERE k < (SELECT n.doc FROM note n WHERE n.id = 4) * 6 OR k = 20", "inexact (subquery), 2 reads"},
+	}
+	for _, s := range cases {
+		b.exec(c, s.sql)
+	}
+	committed := subqueryCase{"DELETE FROM doc WHERE k > " + sum, "inexact (subquery), 0 reads"}
+	b.exec(c, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", committed.sql)
+	c.Close()
+	holdSubqueries(t, b.txns(), append(cases, committed))
+}
+
 // TestSubqueriesThatFindNoneAreObserved has NOT EXISTS in the conditions of reads and writes, at all levels: the rows
 // that meet it hang on no row that a subquery found.
 func TestSubqueriesThatFindNoneAreObserved(t *testing.T) {

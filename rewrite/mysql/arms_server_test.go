@@ -14,8 +14,8 @@ import (
 
 // An operand is one of an OR: a condition of the row alone, or one with a subquery.
 type operand struct {
-	text string // %d is the number of the row of the table d
-	// rows is the query of what the subquery finds for that row; empty: there is none.
+	text string
+	// rows is the query of what the subquery finds for a row of the table d, whose key is d.id; empty: there is none.
 	rows string
 }
 

@@ -74,11 +74,15 @@ func (pl *planner) collectDeleted(n *ast.DeleteStmt, t *Table) error {
 	return pl.addCondition(n.Where != nil, pl.collecting(t))
 }
 
-// collecting returns a condition that is always true, and collects the row of t as one that goes.
+// collecting returns a condition that is always true, and collects the row of t as one that goes, and what subqueries
+// read.
 func (pl *planner) collecting(t *Table) []Piece {
 	rowID, list := identityEntry("", t.WListBytes)
 	pieces := append([]Piece{text("LENGTH(CONCAT(_binary'x', ")}, collect(rowID, list, pl.session.maxPacket()/4,
 		", _binary'-'")...)
+	if len(pl.besides) > 0 {
+		pieces = append(append(pieces, text(", ")), pl.collectingBesides(pl.besides)...)
+	}
 	return append(pieces, text(")) > 0"))
 }
 

@@ -16,16 +16,21 @@ import (
 // read is collected with the rows that it makes (ADR 62). Those of UPDATE are in updatesubquery.go. Where the server
 // locks what it reads, the copies read the same rows in the same way, so that they lock no more.
 
-// lookIntoDelete finds what shows, beside the rows that a DELETE returns, what its subqueries read. It reports whether
-// that is so for all of them. A DELETE locks what it reads at every level, but at READ COMMITTED not what it does not
-// find: the copy could read what was committed meanwhile.
+// lookIntoDelete finds what shows, beside the rows that a DELETE returns or collects, what its subqueries read. It
+// reports whether that is so for all of them. A DELETE locks what it reads at every level, but at READ COMMITTED not
+// what it does not find: the copy could read what was committed meanwhile. Of EXISTS and IN MySQL makes joins.
 func (pl *planner) lookIntoDelete(n *ast.DeleteStmt) bool {
 	srcs := flatten(n.TableRefs.TableRefs)
-	if pl.session.WriteReads != ReadLocked || pl.session.Dialect != MariaDB || !pl.copiesInWrites() ||
+	if pl.session.WriteReads != ReadLocked || pl.session.Dialect == TiDB || !pl.copiesInWrites() ||
 		n.Order != nil && hasSubquery(n.Order) || !pl.beyond.returning.empty() || !pl.baseSources(srcs) {
 		return false
 	}
-	found, ok := pl.lookIntoCondition(n.Where, &block{srcs: srcs, dialect: MariaDB}, true)
+	b := &block{srcs: srcs, dialect: pl.session.Dialect}
+	found, ok := pl.lookIntoCondition(n.Where, b, true)
+	if pl.session.Dialect == MySQL {
+		ok = ok && bounded(found) && outsideOf(found, b).silent(n.Where) &&
+			!slices.ContainsFunc(found, func(c *besides) bool { return c.first })
+	}
 	pl.plan.Upstream.LocksReads = pl.keepBesides(found, ok, srcs[0].table)
 	return pl.plan.Upstream.LocksReads
 }
