@@ -39,19 +39,19 @@ func (pl *planner) gathering(i int, of *besides) []Piece {
 
 // counting returns expressions that read all rows, run row for the first of them, and are empty strings. @isotap_g is
 // then their number.
-func (of *besides) counting(row []Piece, most string) []Piece {
+func (c *besides) counting(row []Piece, most string) []Piece {
 	return slices.Concat([]Piece{text("LEFT((@isotap_g := _binary'0'), 0), IFNULL(LEFT((SELECT COUNT(" +
-		"IF((@isotap_g := CAST(@isotap_g + 1 AS BINARY)) + 0 > " + most + ", NULL, ")}, row, []Piece{text(")) ")}, of.query,
+		"IF((@isotap_g := CAST(@isotap_g + 1 AS BINARY)) + 0 > " + most + ", NULL, ")}, row, []Piece{text(")) ")}, c.query,
 		[]Piece{text("), 0), _binary'')")})
 }
 
 // untilFirst returns an expression that reads up to the first row that the subquery finds, runs row for that one, and
 // is an empty string.
-func (of *besides) untilFirst(row []Piece) []Piece {
+func (c *besides) untilFirst(row []Piece) []Piece {
 	met := []Piece{text(" WHERE ")}
-	if of.parts.where != nil {
-		met = slices.Concat([]Piece{text(" WHERE (")}, of.parts.where, []Piece{text(") AND ")})
+	if c.parts.where != nil {
+		met = slices.Concat([]Piece{text(" WHERE (")}, c.parts.where, []Piece{text(") AND ")})
 	}
-	return slices.Concat([]Piece{text("LEFT(EXISTS (SELECT 1 ")}, of.parts.from, met, []Piece{text("LENGTH(CONCAT(_binary'x', ")},
+	return slices.Concat([]Piece{text("LEFT(EXISTS (SELECT 1 ")}, c.parts.from, met, []Piece{text("LENGTH(CONCAT(_binary'x', ")},
 		row, []Piece{text(")) > 0), 0)")})
 }
