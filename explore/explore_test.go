@@ -144,6 +144,11 @@ var programs = []struct {
 		"SELECT balance FROM account WHERE id = 1", "INSERT INTO line (cart_id) VALUES (4)/* RETURNING id */",
 		"INSERT INTO detail (line_id) VALUES (2)", "UPDATE account SET balance = 80 WHERE id = 1", "COMMIT"},
 		[]toldRace{{LostUpdate, "account", "balance"}}},
+	{"an order is paid in a state in which it would not be", []string{
+		"INSERT INTO visit VALUES (2, 'cart', NULL)", "BEGIN", "SELECT place FROM visit WHERE id = 2 FOR UPDATE",
+		"UPDATE visit SET place = 'ordered' WHERE id = 2", "INSERT INTO users (email) VALUES ('ordered')", "COMMIT",
+		"BEGIN", "SELECT place FROM visit WHERE id = 2", "INSERT INTO users (email) VALUES ('paid')",
+		"UPDATE visit SET seen = '2026-01-02 03:04:05' WHERE id = 2", "COMMIT"}, nil},
 	{"two set other columns of a row that both read", []string{"BEGIN", "SELECT balance, version FROM account WHERE id = 1",
 		"UPDATE account SET version = 7 WHERE id = 1", "COMMIT", "UPDATE account SET version = 0", "BEGIN",
 		"SELECT id, version FROM account WHERE id = 1", "UPDATE account SET balance = balance + 1 WHERE id = 1", "COMMIT"},

@@ -460,7 +460,10 @@ func (p *pass) judge(play *play) {
 	if p.first && play.twin != nil {
 		p.result.Judged++
 	}
-	if play.twin == nil || play.twin != play.in && !play.asRecorded(before) {
+	if p.first && slices.Contains(p.calls[play.in.program()], play.in) {
+		play.in.read = play.replies[own]
+	}
+	if play.twin == nil || play.twin != play.in && !(play.asRecorded(before) && play.readsAsRecorded()) {
 		return
 	}
 	v := judge(p.schema, play.twin, play.differences(racing), play.differences(serial), play.twin != play.in && !play.waited())

@@ -11,6 +11,7 @@ import (
 	"github.com/isotap/isotap/recorder"
 	"github.com/isotap/isotap/report"
 	"github.com/isotap/isotap/rewrite/shape"
+	"github.com/isotap/isotap/scenario/replay"
 	"github.com/isotap/isotap/sqltoken"
 )
 
@@ -41,6 +42,8 @@ type instance struct {
 	made  map[history.Row]bool // those that it inserts, likewise
 	uses  map[history.Row]bool // those that it reads, changes or deletes, likewise
 	place int                  // among all of them, from 1; 0: it is a part of another one
+	// read is what its statements were answered when it was played as recorded; nil: it was not, or may not race.
+	read []*replay.Result
 }
 
 // program is what instances of one program have in common: the shapes of their statements.
