@@ -127,7 +127,10 @@ func (r *Result) idle(b *strings.Builder, races []*Race) {
 		if i == 0 || race.Kind != races[i-1].Kind {
 			fmt.Fprintf(b, "\n%s\n", idleWords[race.Kind])
 		}
-		fmt.Fprintf(b, "     %s%s: %s\n", strings.TrimPrefix(race.of(), " of "), race.values(), race.who())
+		line := fmt.Sprintf("     %s%s: %s\n", strings.TrimPrefix(race.of(), " of "), race.values(), race.who())
+		if !strings.HasSuffix(b.String(), line) { // of two programs of one name
+			b.WriteString(line)
+		}
 	}
 }
 
@@ -142,6 +145,8 @@ func (r *Race) values() string {
 	switch {
 	case r.Wrote != "" && r.Racing != "":
 		return fmt.Sprintf(" (%s, both set %s)", short(r.Racing), short(r.Wrote))
+	case r.Racing != "" && r.Serial == "":
+		return fmt.Sprintf(" (%s)", short(r.Racing))
 	case r.Racing != "":
 		return fmt.Sprintf(" (%s, then %s)", short(r.Racing), short(r.Serial))
 	}
