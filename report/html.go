@@ -22,7 +22,7 @@ var robustnessSource string
 var pageCSS string
 
 var pageTemplate = template.Must(template.Must(template.Must(template.New("page").Parse(pageSource)).
-	Parse(robustnessSource)).Parse(alarmSource))
+	Parse(robustnessSource + raceSource)).Parse(alarmSource))
 
 // The limits that keep the page small whatever it is given; the JSON report has everything.
 const (
@@ -39,10 +39,11 @@ const (
 // it, it has no script, and its content security policy forbids every load. Beyond about two
 // megabytes of findings the rest are listed without their details. The error is w's.
 func HTML(w io.Writer, r *analyzer.Result) error {
-	p, err := newPage(r)
-	if err != nil {
-		return err
-	}
+	return HTMLWithRaces(w, r, nil)
+}
+
+// write renders the page.
+func (p *page) write(w io.Writer) error {
 	var b bytes.Buffer
 	if err := pageTemplate.ExecuteTemplate(&b, "page", p); err != nil {
 		return fmt.Errorf("render the HTML report: %w", err)
@@ -70,6 +71,10 @@ type page struct {
 	Unlisted int // findings beyond the index
 	Undrawn  int // findings without a card
 	Groups   []pageGroup
+	// Explored says that what could have happened was played, and Races what that showed.
+	Explored  bool
+	Races     []raceView
+	MoreRaces int // that are not shown
 }
 
 type pageRun struct{ ID, Server, Mode, When, Isotap string }

@@ -46,6 +46,7 @@ func demoCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		out.races = result.Explored.Page()
 		status := out.report(c, result.Watched)
 		fmt.Fprintf(c.ErrOrStderr(), "\nOne after the other, as in a test suite, the same requests have %d hazards and violations. "+
 			"What could have happened:\n\n", len(result.Tested.Findings))

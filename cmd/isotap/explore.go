@@ -16,6 +16,7 @@ import (
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/proxyserver"
 	"github.com/isotap/isotap/recorder"
+	"github.com/isotap/isotap/report"
 )
 
 const exploreHelp = `Shows which requests race, from a run in which each ran alone: the writing transactions of a recording are
@@ -151,6 +152,7 @@ type exploringRun struct {
 	of   string       // the database's name
 	// there are the server's databases before the command starts.
 	there []string
+	races []report.Race // what was shown; nil: nothing was played
 }
 
 func (e *exploringRun) flags(c *cobra.Command) {
@@ -240,6 +242,7 @@ func (e *exploringRun) explore(c *cobra.Command, recording string, run history.R
 	if e.use == exploreAuto && result.Judged == 0 && len(result.Races) == 0 {
 		return nil // there is nothing to say that somebody asked for
 	}
+	e.races = result.Page()
 	if _, err := fmt.Fprintln(c.ErrOrStderr()); err != nil {
 		return err
 	}

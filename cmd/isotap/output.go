@@ -30,6 +30,9 @@ type output struct {
 	// minCoverage is the share of statements, in percent, that must have been observed exactly; 0: any.
 	minCoverage int
 	pipes       map[string]*os.File // files that are no regular ones, open
+	// exploring says that what could have happened is still to be played, and races what that showed.
+	exploring bool
+	races     []report.Race
 }
 
 // exports are the reports for other programs, each with its flag.
@@ -167,7 +170,9 @@ func (o *output) writeFiles(c *cobra.Command, r *analyzer.Result) error {
 		}
 		errs = append(errs, err)
 	}
-	errs = append(errs, o.writeFile(o.html, func(w io.Writer) error { return report.HTML(w, r) }))
+	if !o.exploring || o.pipes[o.html] == nil { // what goes into a pipe goes once
+		errs = append(errs, o.writeHTML(r))
+	}
 	for i := range exports {
 		errs = append(errs, o.writeFile(o.files[i], func(w io.Writer) error { return exports[i].write(w, r, o) }))
 	}
@@ -175,6 +180,11 @@ func (o *output) writeFiles(c *cobra.Command, r *analyzer.Result) error {
 		errs = append(errs, report.Scenarios(o.scenarios, r))
 	}
 	return errors.Join(errs...)
+}
+
+// writeHTML writes the HTML report, with what could have happened where that was played.
+func (o *output) writeHTML(r *analyzer.Result) error {
+	return o.writeFile(o.html, func(w io.Writer) error { return report.HTMLWithRaces(w, r, o.races) })
 }
 
 // writeFile is the function of that name for a file that open may have opened.

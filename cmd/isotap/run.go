@@ -190,10 +190,17 @@ func watch(c *cobra.Command, command, templates []string, o proxyserver.Options,
 		return err
 	}
 	live.rest(result)
+	out.exploring = also.was != nil
 	if err := out.summarize(c, result); err != nil {
 		return err
 	}
 	exploreErr := also.report(c, o.Recording, srv.Run())
+	if out.exploring {
+		out.races = also.races
+		if err := out.writeHTML(result); err != nil {
+			return err
+		}
+	}
 	err = out.status(result)
 	if status != 0 {
 		err = status
