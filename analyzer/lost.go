@@ -31,7 +31,7 @@ func (t *explainer) lost() (sentence string, slight bool, err error) {
 func (t *explainer) lostUpdate() (sentence string, slight bool, err error) {
 	last := &t.f.Witness[1]
 	first, second := deedOf(t.family, last.FromStmt), deedOf(t.family, last.ToStmt)
-	if first == nil || second == nil || second.where == "" {
+	if first == nil || second == nil || second.where == "" || sawWhatItOverwrote(last) {
 		return "", false, nil
 	}
 	row := second.table + " where " + second.where
@@ -59,6 +59,20 @@ func (t *explainer) lostUpdate() (sentence string, slight bool, err error) {
 		row += ", " + was
 	}
 	return row + ": " + second.over(first, before, values), false, nil
+}
+
+// sawWhatItOverwrote reports whether a transaction read a version before it wrote over it: it may have gone by that one,
+// whatever it had read earlier.
+func sawWhatItOverwrote(e *Edge) bool {
+	for i := range e.To.Stmts {
+		s := &e.To.Stmts[i]
+		if s.Num < e.ToStmt.Num && slices.ContainsFunc(s.Accesses, func(a history.Access) bool {
+			return a.Op == history.Read && a.Row == e.Row && a.Version == e.Version
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // over says what it is to set columns that another transaction has set since they were read. Before is the deed that
@@ -150,11 +164,10 @@ func (t *explainer) before() (*deed, error) {
 
 // A deed is what a statement did or looked at, in its own words.
 type deed struct {
-	family dbms.Family
-	kind   history.Kind
-	table  string // as the statement names it, and a # for no more than one
-	where  string // with its values; empty: it has none, or one too long to be told in a sentence
-	sets   []setting
+	kind  history.Kind
+	table string // as the statement names it, without a schema
+	where string // with its values; empty: it has none, or one too long to be told in a sentence
+	sets  []setting
 }
 
 // A setting is an assignment with its value.
@@ -197,7 +210,7 @@ func deedOf(family dbms.Family, s *history.Stmt) *deed {
 	if len(f.places) != len(f.args) || table == "" {
 		return nil
 	}
-	d := &deed{family: family, kind: s.Kind, table: table, where: f.where(words)}
+	d := &deed{kind: s.Kind, table: table, where: f.where(words)}
 	if s.Kind == history.Update {
 		for _, a := range assignmentsOf(family, s.Shape) {
 			value := f.fill(a.value[0].at, endOf(s.Shape, words, a.value))

@@ -87,6 +87,27 @@ func TestLostUpdatesAreToldInValues(t *testing.T) {
 	}
 }
 
+// TestNothingIsLostOfWhatWasReadAgain has the second transaction read what the first wrote before it writes over it.
+func TestNothingIsLostOfWhatWasReadAgain(t *testing.T) {
+	h := script(t, "T1 committed RR | r x 0 | R x T2.2 | u x T2.2\nT2 committed RR | r x 0 | u x 0")
+	for i, txn := range h {
+		for k := range txn.Stmts {
+			s := &txn.Stmts[k]
+			s.Args = []string{"1"}
+			if s.Kind == history.Update {
+				s.Shape, s.Args = "UPDATE stock SET qty = ? WHERE id = ?", []string{string("87"[i]), "1"}
+			}
+		}
+	}
+	r := analyze(t, scriptInfo(), h)
+	if len(r.Findings) != 1 {
+		t.Fatalf("findings %q, want one", names(r))
+	}
+	if got := r.Findings[0].Lost; got != "" {
+		t.Errorf("says %s", got)
+	}
+}
+
 func TestSkewsAreToldInValues(t *testing.T) {
 	h := script(t, "T1 committed RR | r x 0 & r y 0 | u x 0\nT2 committed RR | r x 0 & r y 0 | u y 0")
 	for i, id := range []string{"1", "2"} {
