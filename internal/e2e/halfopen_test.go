@@ -144,7 +144,8 @@ func TestHalfOpenLoginsHoldFewServerConnections(t *testing.T) {
 		"too late":  []byte("Got timeout reading communication packets"),
 		"ungreeted": []byte("the server did not greet isotap in time")})
 	counts["too late"] += counts["ungreeted"] // those whose turn came in the last moment
-	if counts["too many"]+counts["too late"] != clients || counts["too late"] < each || counts["too many"] < clients/2 {
+	// Which of the two most are told hangs on how long the machine takes to accept them all.
+	if counts["too many"]+counts["too late"] != clients || counts["too late"] < each || counts["too many"] < each {
 		t.Errorf("the clients ended like this: %v", counts)
 	}
 	if err := through("tcp"); err != nil {
@@ -249,7 +250,8 @@ func TestPostgreSQLLoginsComeToTheServerInTurn(t *testing.T) {
 	}
 	counts := endings(conns, map[string][]byte{"too many": []byte("C53300\x00Msorry, too many clients already\x00"),
 		"too late": []byte("C57014\x00")})
-	if counts["too many"]+counts["too late"] != clients || counts["too late"] < each || counts["too many"] < clients/2 {
+	// Which of the two most are told hangs on how long the machine takes to accept them all.
+	if counts["too many"]+counts["too late"] != clients || counts["too late"] < each || counts["too many"] < each {
 		t.Errorf("the clients ended like this: %v", counts)
 	}
 }
