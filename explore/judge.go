@@ -76,6 +76,9 @@ func judge(s *schema, in *instance, racing, serial []difference, apart bool) ver
 		}
 		if d.failed {
 			v.refused, end = true, min(end, d.at)
+			if in.block && d.at >= in.before && !in.savepoints() {
+				return v // what it wrote before is rolled back with it
+			}
 		} else if in.statements[d.at].recorded.Kind == history.Update && d.rows {
 			end = min(end, d.at) // fewer rows: a client sees that, as with a version column
 		}

@@ -274,6 +274,11 @@ func (in *instance) touched() map[history.Row]bool {
 	return in.rows
 }
 
+// savepoints reports whether the instance can go on behind a statement that failed.
+func (in *instance) savepoints() bool {
+	return slices.ContainsFunc(in.statements, func(s statement) bool { return s.recorded.Kind == history.Savepoint })
+}
+
 // inserts reports whether the instance inserts rows.
 func (in *instance) inserts() bool {
 	in.touched()
