@@ -61,8 +61,8 @@ func (t *explainer) lostUpdate() (sentence string, slight bool, err error) {
 	return row + ": " + second.over(first, before, values), false, nil
 }
 
-// sawWhatItOverwrote reports whether a transaction read a version before it wrote over it: it may have gone by that one,
-// whatever it had read earlier.
+// sawWhatItOverwrote reports whether a transaction read a version before it wrote over it: it may have gone by that
+// one, whatever it had read earlier.
 func sawWhatItOverwrote(e *Edge) bool {
 	for i := range e.To.Stmts {
 		s := &e.To.Stmts[i]
