@@ -210,6 +210,7 @@ func (w *Writer) reopen() error {
 	if err := tryDisk(w.batch.dir); err != nil {
 		return err
 	}
+	synced := w.syncer.resume()
 	w.views.Lock() // those who read have a few seconds for it
 	defer w.views.Unlock()
 	if err := w.closeDatabase(); err != nil {
@@ -224,7 +225,8 @@ func (w *Writer) reopen() error {
 		return err
 	}
 	w.batch.db, w.halt.closed = db, nil
-	w.batch.again(w.syncer.resume())
+	w.batch.synced(synced.batch)
+	w.batch.again(synced.total)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -38,6 +39,8 @@ type syncer struct {
 	err     error          // why nothing is synced any more
 	closed  bool
 
+	// busy is held while something is synced.
+	busy sync.Mutex
 	// The goroutine's own.
 	logs      []string  // the write-ahead logs
 	dirSynced time.Time // the directory's modification time when it was last synced
@@ -66,12 +69,7 @@ func (s *syncer) run() {
 		s.waiting = nil
 		s.mu.Unlock()
 		if err == nil && to.batch > from.batch {
-			err = s.sync(to)
-			s.mu.Lock()
-			if s.err = err; err == nil {
-				s.synced = to
-			}
-			s.mu.Unlock()
+			err = s.syncTo(to)
 			signal(s.news)
 		}
 		if err != nil {
@@ -82,6 +80,19 @@ func (s *syncer) run() {
 			return
 		}
 	}
+}
+
+// syncTo syncs what was written, and notes that.
+func (s *syncer) syncTo(to position) error {
+	s.busy.Lock()
+	defer s.busy.Unlock()
+	err := s.sync(to)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err = err; err == nil {
+		s.synced = to
+	}
+	return err
 }
 
 // signal wakes who waits for c, now or next.
@@ -109,13 +120,15 @@ func (s *syncer) state() (batch uint64, err error) {
 	return s.synced.batch, s.err
 }
 
-// resume lets syncs begin anew after one has failed, when all that was not synced is to be written again. It returns
-// the counts that are true with what is synced.
-func (s *syncer) resume() totals {
+// resume lets syncs begin anew after one or a write has failed, when all that was not synced is to be written again. It
+// waits for the sync under way, and returns what is synced.
+func (s *syncer) resume() position {
+	s.busy.Lock()
+	defer s.busy.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.err, s.written = nil, s.synced
-	return s.synced.total
+	return s.synced
 }
 
 // close ends the goroutine, when what was asked for is synced. It reports whether it ended in time: a disk that stands
@@ -137,9 +150,9 @@ func (s *syncer) close(patience time.Duration) bool {
 func (s *syncer) sync(to position) error {
 	s.watch.start()
 	defer s.watch.stop()
-	err := s.lookAtDir()
-	if err == nil {
-		err = s.syncLogs()
+	err := s.syncFiles()
+	for began := time.Now(); tooManyFiles(err) && time.Since(began) < filesPatience; err = s.syncFiles() {
+		time.Sleep(lookEvery / 10)
 	}
 	if err == nil {
 		err = s.mark.write(to.total)
@@ -150,6 +163,23 @@ func (s *syncer) sync(to position) error {
 	s.syncs.Add(1)
 	s.last.Store(time.Now().UnixNano())
 	return nil
+}
+
+// filesPatience is how long a sync waits for files that may be opened: a proxy with as many clients as there may be
+// files has some again when one leaves.
+const filesPatience = 30 * time.Second
+
+// tooManyFiles reports whether an error is that no more files may be open, which says nothing of the disk.
+func tooManyFiles(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
+
+// syncFiles syncs what the recording is made of.
+func (s *syncer) syncFiles() error {
+	if err := s.lookAtDir(); err != nil {
+		return err
+	}
+	return s.syncLogs()
 }
 
 // syncLogs syncs the write-ahead logs. One that is gone has become a table, which Badger syncs before it removes the

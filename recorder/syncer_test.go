@@ -114,3 +114,53 @@ func TestWhatFailedToSyncIsWrittenAgain(t *testing.T) {
 		t.Errorf("%d transactions of 5 are recorded; %+v", len(txns), infos[0])
 	}
 }
+
+// TestWhatIsSyncedWhileAWriteFailsIsCountedOnce has a write fail beside a sync that then ends well.
+func TestWhatIsSyncedWhileAWriteFailsIsCountedOnce(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "rec")
+	w := create(t, dir, Options{SyncEvery: 5 * time.Millisecond})
+	db := w.batch.db
+	var hang atomic.Bool
+	hang.Store(true)
+	hangs, began := make(chan struct{}), make(chan struct{}, 1)
+	slowDisk(t, w, func(f *os.File) error {
+		if hang.Load() {
+			signal(began)
+			<-hangs
+		}
+		return f.Sync()
+	})
+	record(t, w, plainTxn(w.Run(), 1, 1))
+	<-began
+	if err := db.Close(); err != nil { // Badger takes nothing any more
+		t.Fatal(err)
+	}
+	record(t, w, plainTxn(w.Run(), 1, 2))
+	eventually(t, "the failed write is noticed", func() bool { return w.Err() != nil })
+	hang.Store(false)
+	close(hangs)
+	eventually(t, "recording goes on", func() bool { return w.Err() == nil })
+	record(t, w, plainTxn(w.Run(), 1, 3))
+	closed(t, w)
+	infos, txns := readAll(t, dir)
+	if len(txns) != 3 || !infos[0].Whole() {
+		t.Errorf("%d transactions of 3 are recorded; %+v", len(txns), infos[0])
+	}
+}
+
+// TestASyncWaitsForFiles has no more files be open for a while: the disk has not failed.
+func TestASyncWaitsForFiles(t *testing.T) {
+	w := create(t, filepath.Join(t.TempDir(), "rec"), Options{Durability: Commit})
+	defer closed(t, w)
+	failed := 0
+	slowDisk(t, w, func(f *os.File) error {
+		if failed++; failed < 3 {
+			return &os.PathError{Op: "open", Path: f.Name(), Err: syscall.EMFILE}
+		}
+		return f.Sync()
+	})
+	record(t, w, plainTxn(w.Run(), 1, 1))
+	if err := w.Err(); err != nil || failed < 3 {
+		t.Errorf("after %d errors: %v", failed, err)
+	}
+}
