@@ -82,9 +82,11 @@ func (p *Pool) take(ctx context.Context) (e emptied, err error) {
 	if p.target.Family == dbms.PostgreSQLFamily {
 		inside := p.target
 		inside.Database = e.name
-		e.db, err = open(inside)
+		if e.db, err = open(inside); err != nil {
+			return emptied{}, errors.Join(err, p.drop(ctx, e))
+		}
 	}
-	return e, err
+	return e, nil
 }
 
 // giveBack empties a database for the next run where that is the faster way and it can be done, and drops it elsewhere.
@@ -101,13 +103,26 @@ func (p *Pool) giveBack(ctx context.Context, e emptied, whole bool) error {
 }
 
 // empty ends all sessions in a PostgreSQL database and drops what they made. A role that does not own the schema
-// public, as before PostgreSQL 15, may not.
+// public, as before PostgreSQL 15, may not. Nothing is dropped where the connection leads to another database than the
+// one that was made: behind a pooler, one that is somebody's.
 func (e emptied) empty(ctx context.Context) error {
+	conn, err := e.db.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("empty the database %s: %w", e.name, err)
+	}
+	defer conn.Close()
+	var in string
+	if err := conn.QueryRowContext(ctx, "SELECT current_database()").Scan(&in); err != nil {
+		return fmt.Errorf("empty the database %s: %w", e.name, err)
+	}
+	if in != e.name {
+		return fmt.Errorf("empty the database %s: connections to it lead to %s", e.name, in)
+	}
 	for _, text := range []string{
 		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity " +
 			"WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'",
 		"DROP SCHEMA public CASCADE", "CREATE SCHEMA public"} {
-		if _, err := e.db.ExecContext(ctx, text); err != nil {
+		if _, err := conn.ExecContext(ctx, text); err != nil {
 			return fmt.Errorf("empty the database %s: %w", e.name, err)
 		}
 	}

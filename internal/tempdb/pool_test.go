@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -106,5 +107,21 @@ func TestWhoIsLeftInAPoolsDatabaseIsSentAway(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestAnothersDatabaseIsNotEmptied has the name of a pool's database lead to another one, as a pooler may.
+func TestAnothersDatabaseIsNotEmptied(t *testing.T) {
+	name := testdb.NewPostgreSQLDatabase(t)
+	db := testdb.OpenPostgreSQL(t, name)
+	if _, err := db.Exec("CREATE TABLE theirs (id int)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := (emptied{name: "isotap_other", db: db}).empty(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "lead to "+name) {
+		t.Errorf("emptying gave %v", err)
+	}
+	if _, err := db.Exec("SELECT * FROM theirs"); err != nil {
+		t.Error(err)
 	}
 }
