@@ -9,6 +9,7 @@ import (
 
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
+	sqlshape "github.com/isotap/isotap/rewrite/shape"
 	"github.com/isotap/isotap/sqltoken"
 )
 
@@ -78,6 +79,10 @@ func sawWhatItOverwrote(e *Edge) bool {
 // over says what it is to set columns that another transaction has set since they were read. Before is the deed that
 // left what was read; nil if it is not known.
 func (d *deed) over(first, before *deed, columns []string) string {
+	apart := first.differing(d, columns)
+	if len(apart) > 0 {
+		columns = apart
+	}
 	was, is := first.setting(columns), d.setting(columns)
 	computed := slices.ContainsFunc(columns, func(c string) bool { return d.settingOf(c).computed })
 	counted := slices.ContainsFunc(columns, func(c string) bool { return d.settingOf(c).amount() })
@@ -85,7 +90,9 @@ func (d *deed) over(first, before *deed, columns []string) string {
 	case computed:
 		return fmt.Sprintf("one transaction set %s; another had read the row before that, and by what it had read set %s.",
 			was, is)
-	case was != is:
+	case len(apart) == 0 && slices.ContainsFunc(columns, func(c string) bool { return d.settingOf(c).cut() }):
+		return "two transactions read it, and both wrote " + strings.Join(columns, ", ") + "."
+	case len(apart) > 0:
 		return fmt.Sprintf("one transaction set %s, and another, which had read the row before that, set %s over it. "+
 			"The first change%s is gone.", was, is, first.change(before, columns))
 	case counted:
@@ -183,6 +190,9 @@ func (s *setting) amount() bool {
 	return ok && n != 0 && n != 1
 }
 
+// cut reports whether the value may be longer than what was recorded of it.
+func (s *setting) cut() bool { return len(s.value) >= sqlshape.MaxArg }
+
 // number returns the value where it is a number. Drivers that send parameters as text quote it.
 func (s *setting) number() (float64, bool) {
 	value := strings.Trim(s.value, "'")
@@ -212,10 +222,14 @@ func deedOf(family dbms.Family, s *history.Stmt) *deed {
 	}
 	d := &deed{kind: s.Kind, table: table, where: f.where(words)}
 	if s.Kind == history.Update {
-		for _, a := range assignmentsOf(family, s.Shape) {
-			value := f.fill(a.value[0].at, endOf(s.Shape, words, a.value))
+		all, read := countAssignments(words), assignmentsOf(family, s.Shape)
+		if len(read) != all {
+			return nil // of several columns at once, or of a part of one
+		}
+		for _, a := range read {
+			value := f.fill(a.value[0].start(s.Shape), endOf(s.Shape, words, a.value))
 			computed := slices.ContainsFunc(a.value, func(w word) bool { return w.name && strings.EqualFold(w.text, a.column) })
-			d.sets = append(d.sets, setting{a.column, clipValue(value), a.literal(), computed})
+			d.sets = append(d.sets, setting{a.column, value, a.literal(), computed})
 		}
 	}
 	return d
@@ -281,6 +295,13 @@ func (d *deed) settingOf(column string) *setting {
 	return nil
 }
 
+// differing returns those of the columns that the two set to different values.
+func (d *deed) differing(other *deed, columns []string) []string {
+	return slices.DeleteFunc(slices.Clone(columns), func(c string) bool {
+		return d.settingOf(c).value == other.settingOf(c).value
+	})
+}
+
 func (d *deed) columns() string {
 	names := make([]string, 0, len(d.sets))
 	for _, s := range d.sets {
@@ -305,7 +326,7 @@ func settings(sets []setting) string {
 			parts = append(parts, strconv.Itoa(len(sets)-i)+" more columns")
 			break
 		}
-		parts = append(parts, s.column+" = "+s.value)
+		parts = append(parts, s.column+" = "+clipValue(s.value))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -321,7 +342,7 @@ func (d *deed) was(columns []string) string {
 		if s == nil || !s.constant {
 			return ""
 		}
-		parts = append(parts, s.column+" was "+s.value)
+		parts = append(parts, s.column+" was "+clipValue(s.value))
 	}
 	if len(parts) > maxSetting {
 		return ""
@@ -350,9 +371,29 @@ func (f *filler) fill(from, to int) string {
 	places := make([]int, 0, end-first)
 	texts := make([]string, 0, end-first)
 	for i := first; i < end; i++ {
-		places, texts = append(places, f.places[i]-from), append(texts, clipValue(f.args[i]))
+		places, texts = append(places, f.places[i]-from), append(texts, f.args[i])
 	}
 	return strings.Join(strings.Fields(sqltoken.Fill(f.shape[from:to], places, texts)), " ")
+}
+
+// countAssignments counts what an UPDATE sets, read or not.
+func countAssignments(words []word) (n int) {
+	depth, set := 0, false
+	for _, w := range words {
+		switch outside := nest(&depth, w) == 0; {
+		case !outside:
+		case !set:
+			set = w.keyword("SET")
+			if set {
+				n = 1
+			}
+		case slices.ContainsFunc(behindSet, w.keyword):
+			return n
+		case w.text == "," && !w.name:
+			n++
+		}
+	}
+	return n
 }
 
 // clipValue cuts a value that is too long for a sentence.

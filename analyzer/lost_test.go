@@ -1,6 +1,7 @@
 package analyzer
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/isotap/isotap/history"
@@ -50,8 +51,28 @@ func TestLostUpdatesAreToldInValues(t *testing.T) {
 		"many columns": {"UPDATE a SET b = ?, c = ?, d = ?, e = ?, f = ? WHERE id = ?",
 			"UPDATE a SET b = ?, c = ?, d = ?, e = ?, f = ? WHERE id = ?",
 			[2][]string{{"2", "3", "4", "5", "6", "1"}, {"3", "3", "4", "5", "6", "1"}}, nil,
-			"a where id = 1: one transaction set b = 2, c = 3, d = 4, 2 more columns, and another, which had read the row " +
-				"before that, set b = 3, c = 3, d = 4, 2 more columns over it. The first change is gone.", false},
+			"a where id = 1: one transaction set b = 2, and another, which had read the row before that, set b = 3 over it. " +
+				"The first change is gone.", false},
+		"many columns of which the last differs": {"UPDATE a SET b = ?, c = ?, d = ?, e = ?, f = ? WHERE id = ?",
+			"UPDATE a SET b = ?, c = ?, d = ?, e = ?, f = ? WHERE id = ?",
+			[2][]string{{"2", "3", "4", "5", "6", "1"}, {"2", "3", "4", "5", "7", "1"}}, nil,
+			"a where id = 1: one transaction set f = 6, and another, which had read the row before that, set f = 7 over it. " +
+				"The first change is gone.", false},
+		"texts that begin alike": {"UPDATE a SET n = ? WHERE id = ?", "UPDATE a SET n = ? WHERE id = ?",
+			[2][]string{{"'" + strings.Repeat("x", 50) + "y'", "1"}, {"'" + strings.Repeat("x", 50) + "z'", "1"}}, nil,
+			"a where id = 1: one transaction set n = '" + strings.Repeat("x", 38) + "…, and another, which had read the row " +
+				"before that, set n = '" + strings.Repeat("x", 38) + "… over it. The first change is gone.", false},
+		"texts that were cut": {"UPDATE a SET n = ? WHERE id = ?", "UPDATE a SET n = ? WHERE id = ?",
+			[2][]string{{"'" + strings.Repeat("x", 63), "1"}, {"'" + strings.Repeat("x", 63), "1"}}, nil,
+			"a where id = 1: two transactions read it, and both wrote n.", false},
+		"several columns at once": {"UPDATE a SET (n, m) = (?, ?) WHERE id = ?", "UPDATE a SET (n, m) = (?, ?) WHERE id = ?",
+			[2][]string{{"4", "4", "1"}, {"5", "5", "1"}}, nil, "", false},
+		"a part of a column": {"UPDATE a SET n[1] = ? WHERE id = ?", "UPDATE a SET n[1] = ? WHERE id = ?",
+			[2][]string{{"4", "1"}, {"5", "1"}}, nil, "", false},
+		"quoted names": {"UPDATE `a` SET `n` = `n` - ? WHERE `id` = ?", "UPDATE `a` SET `n` = `n` - ? WHERE `id` = ?",
+			[2][]string{{"30", "1"}, {"50", "1"}}, nil,
+			"a where `id` = 1: one transaction set n = `n` - 30; another had read the row before that, and by what it had read " +
+				"set n = `n` - 50.", false},
 		"arguments that are not known": {"UPDATE a SET n = ? WHERE id = ?", "UPDATE a SET n = ? WHERE id = ?",
 			[2][]string{nil, {"5", "1"}}, nil, "", false},
 		"all rows": {"UPDATE a SET n = ?", "UPDATE a SET n = ?", [2][]string{{"4"}, {"5"}}, nil, "", false},

@@ -67,7 +67,7 @@ func deed(family dbms.Family, shape string) (verb, table string) {
 		if t.Kind != sqltoken.Word || behind[word] == nil || verb != "" && word == "SELECT" {
 			continue
 		}
-		if i > 0 && tokens[i-1].Is("FOR") { // FOR UPDATE
+		if i > 0 && (tokens[i-1].Is("FOR") || tokens[i-1].Is("KEY")) { // FOR UPDATE, FOR NO KEY UPDATE
 			continue
 		}
 		if found := tableBehind(tokens[i:], behind[word]); found != "" && (verb == "" || verb == "SELECT") {

@@ -18,6 +18,7 @@ func TestProgramsAreNamedByWhatTheyWriteFirst(t *testing.T) {
 		{dbms.PostgreSQLFamily, []string{"SELECT a FROM t WHERE id = ? FOR UPDATE", "DELETE FROM ONLY t WHERE id = ?"},
 			"DELETE t"},
 		{dbms.PostgreSQLFamily, []string{"SELECT a FROM t FOR UPDATE OF t", "SELECT b FROM u"}, "SELECT t"},
+		{dbms.PostgreSQLFamily, []string{"SELECT a FROM t FOR NO KEY UPDATE SKIP LOCKED"}, "SELECT t"},
 		{dbms.PostgreSQLFamily, []string{"WITH d AS (DELETE FROM queue RETURNING id) SELECT * FROM d"}, "DELETE queue"},
 		{dbms.PostgreSQLFamily, []string{"WITH w AS (SELECT id FROM a) UPDATE b SET c = ? FROM w"}, "UPDATE b"},
 		{dbms.PostgreSQLFamily, []string{"MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = ?"}, "MERGE t"},
