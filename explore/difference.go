@@ -13,6 +13,7 @@ type difference struct {
 	failed  bool
 	code    string
 	rows    bool     // others came, or others were changed
+	found   int      // how many came the first time
 	tables  []string // that the rows are of
 	changed []change // where as many rows came
 }
@@ -45,7 +46,7 @@ func differences(s *schema, statements []statement, own, twins []*replay.Result,
 
 // compare compares two replies that are no errors.
 func compare(s *schema, st *statement, a, b *replay.Result, m *mapping) (d difference, differs bool) {
-	d.tables = s.tablesShown(a.Columns)
+	d.tables, d.found = s.tablesShown(a.Columns), len(a.Rows)
 	if len(d.tables) == 0 {
 		d.tables = st.named
 	}

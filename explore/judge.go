@@ -56,6 +56,7 @@ type Race struct {
 	writes  string    // those of all statements that write
 	alike   bool      // the other call writes the same, or begins with what has the shape of Write
 	beside  string    // the shapes of all statements of Beside that write
+	some    bool      // Read found rows, though not those that the other makes
 }
 
 // A verdict is what one play of a program tells.
@@ -117,7 +118,7 @@ func (d *difference) readAnew(in *instance, racing []difference, write int) bool
 func races(s *schema, in *instance, d difference, at int, proved, apart bool) []Race {
 	read, write := &in.statements[d.at], &in.statements[at]
 	race := Race{Program: in.name(s), program: in.program(), Proved: proved, Read: read.text, Write: write.text, Row: s.rowOf(write),
-		shapes: [2]string{read.recorded.Shape, write.recorded.Shape}, writes: in.writings(), Txn: in.id.String(), Times: 1}
+		shapes: [2]string{read.recorded.Shape, write.recorded.Shape}, writes: in.writings(), Txn: in.id.String(), Times: 1, some: d.rows && d.found > 0}
 	absent := d.absent(write.target)
 	switch {
 	case write.upsert && absent && len(write.overwrites) > 0:

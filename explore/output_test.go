@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/isotap/isotap/dbms"
 )
@@ -157,6 +158,36 @@ func TestSilenceSaysWhatItMeans(t *testing.T) {
 	} {
 		if got := tt.r.silence(); got != tt.want {
 			t.Errorf("%+v: %q, want %q", tt.r, got, tt.want)
+		}
+	}
+}
+
+// TestTextsCannotSteerATerminal has statements and values with what a terminal acts on.
+func TestTextsCannotSteerATerminal(t *testing.T) {
+	r := &Result{Transactions: 1, Programs: 1, Plays: 1, Judged: 1, Races: []Race{{Program: "UPDATE a\x1b[2J", Kind: LostUpdate,
+		Proved: true, Read: "SELECT\n\tn FROM a\x1b]0;x\x07", Write: "UPDATE a SET n = '\u202e\x9b'", Table: "a", Column: "n\r",
+		Racing: "1\x1b", Serial: "2\n", Wrote: "3", Row: "id \x00"}}}
+	var b bytes.Buffer
+	if err := r.Text(&b); err != nil {
+		t.Fatal(err)
+	}
+	if at := strings.IndexFunc(b.String(), func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); at >= 0 {
+		t.Errorf("there is %q in\n%q", b.String()[at], b.String())
+	}
+	if want := "read   SELECT n FROM a ]0;x\n"; !strings.Contains(b.String(), want) {
+		t.Errorf("no %q in\n%s", want, b.String())
+	}
+}
+
+// TestWhatWasFoundIsNotCalledNone has both look, find some rows, and insert one more.
+func TestWhatWasFoundIsNotCalledNone(t *testing.T) {
+	r := Race{Kind: DoubleInsert, Table: "booking", Row: "room 7", some: true}
+	if got := r.Sentence(); strings.Contains(got, "none") || !strings.Contains(got, "found the same rows") {
+		t.Error(got)
+	}
+	for _, step := range (&Race{Kind: StaleChoice, Read: "SELECT id FROM job LIMIT 1", Write: "UPDATE job SET state = 1"}).steps() {
+		if step.Says == "finds none" {
+			t.Errorf("%+v", step)
 		}
 	}
 }

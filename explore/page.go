@@ -31,9 +31,12 @@ func (r *Race) programs() [2]string {
 }
 
 func (r *Race) steps() []report.RaceStep {
-	read := "finds nothing"
-	if r.Racing != "" {
+	read := "reads what the other then changes"
+	switch {
+	case r.Racing != "":
 		read = "reads " + r.Racing
+	case !r.some && (r.Kind == DoubleInsert || r.Kind == LostUpdate):
+		read = "finds none"
 	}
 	var steps []report.RaceStep
 	first := r.Other

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Text writes the result for people: the races, the surest first, and what could not be played.
@@ -32,6 +33,22 @@ func (r *Result) Text(w io.Writer) error {
 	r.rest(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// printable returns a text on one line, in which nothing moves a terminal's cursor or turns the text around. A blank at
+// its beginning stays.
+func printable(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, s)
+	text := strings.Join(strings.Fields(s), " ")
+	if strings.HasPrefix(s, " ") {
+		return " " + text
+	}
+	return text
 }
 
 // counted returns how many there are of something, in words.
@@ -97,11 +114,12 @@ func (r *Race) sameLook(other *Race) bool {
 // pair writes the races of one request with itself, or with another one: the surest, and what others there are.
 func (r *Result) pair(b *strings.Builder, n int, races []*Race) {
 	first := races[0]
-	fmt.Fprintf(b, "\n%3d. %s%s: %s\n", n, first.Kind, first.of(), first.who())
-	fmt.Fprintf(b, "     %s\n", first.Sentence())
-	fmt.Fprintf(b, "       read   %s\n       write  %s\n", brief(r.family, first.Read), brief(r.family, first.Write))
+	fmt.Fprintf(b, "\n%3d. %s%s: %s\n", n, first.Kind, printable(first.of()), printable(first.who()))
+	fmt.Fprintf(b, "     %s\n", printable(first.Sentence()))
+	fmt.Fprintf(b, "       read   %s\n       write  %s\n", printable(brief(r.family, first.Read)),
+		printable(brief(r.family, first.Write)))
 	if first.Other != "" {
-		fmt.Fprintf(b, "       other  %s\n", brief(r.family, first.Other))
+		fmt.Fprintf(b, "       other  %s\n", printable(brief(r.family, first.Other)))
 	}
 	label := "       also   "
 	for i, other := range races {
@@ -112,7 +130,7 @@ func (r *Result) pair(b *strings.Builder, n int, races []*Race) {
 		if !other.Proved && first.Proved {
 			proof = ", if a client goes that way"
 		}
-		fmt.Fprintf(b, "%s%s%s%s%s\n", label, other.Kind, other.of(), other.values(), proof)
+		fmt.Fprintf(b, "%s%s%s%s%s\n", label, other.Kind, printable(other.of()), printable(other.values()), proof)
 		label = "              "
 	}
 	if !first.Proved {
@@ -127,7 +145,8 @@ func (r *Result) idle(b *strings.Builder, races []*Race) {
 		if i == 0 || race.Kind != races[i-1].Kind {
 			fmt.Fprintf(b, "\n%s\n", idleWords[race.Kind])
 		}
-		line := fmt.Sprintf("     %s%s: %s\n", strings.TrimPrefix(race.of(), " of "), race.values(), race.who())
+		line := fmt.Sprintf("     %s%s: %s\n", printable(strings.TrimPrefix(race.of(), " of ")), printable(race.values()),
+			printable(race.who()))
 		if !strings.HasSuffix(b.String(), line) { // of two programs of one name
 			b.WriteString(line)
 		}
@@ -184,8 +203,15 @@ func (r *Race) who() string {
 func (r *Race) Sentence() string {
 	switch {
 	case r.Kind == DoubleInsert:
+		if r.some {
+			return "Both looked in " + r.Table + r.sought() + ", found the same rows, and both inserted one; " +
+				"one after the other, the second finds one more."
+		}
 		return "Both looked in " + r.Table + r.sought() + ", found none, and both inserted one; one after the other, the second finds it."
 	case r.Kind == LostUpdate && r.Racing == "":
+		if r.some {
+			return "Both looked in " + r.Table + r.sought() + ", found the same rows, and the second wrote over what the first had put there."
+		}
 		return "Both looked in " + r.Table + r.sought() + ", found none, and the second wrote over what the first had put there."
 	case r.Wrote != "" && r.Beside == "":
 		return fmt.Sprintf("Both read %s and both set %s%s; one after the other, the second reads %s%s.", short(r.Racing), short(r.Wrote),
