@@ -256,6 +256,7 @@ func (f *files) readLog(name string) error {
 	}
 	b = bytes.TrimRight(b, "\x00")
 	l := logReader{text: b, at: logHeader}
+	l.ends = func(from, at int) bool { return hasUnwrittenPage(b, from, at) && f.reachesMark(l.whole) }
 	for l.next() {
 		if l.skipped > 0 {
 			f.damaged(Damage{name, l.entryAt - l.skipped, fmt.Sprintf("%d bytes of the write-ahead log", l.skipped)})
@@ -269,6 +270,39 @@ func (f *files) readLog(name string) error {
 	return nil
 }
 
+// pageBytes is the smallest page in which systems write files.
+const pageBytes = 4096
+
+// hasUnwrittenPage reports whether a page of zeros lies between two places of a log. A machine that crashed before the
+// log was synced leaves some: its pages reach the disk in any order.
+func hasUnwrittenPage(b []byte, from, to int) bool {
+	var zeros [pageBytes]byte
+	for at := (from + pageBytes - 1) / pageBytes * pageBytes; at+pageBytes <= to; at += pageBytes {
+		if bytes.Equal(b[at:at+pageBytes], zeros[:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// reachesMark reports whether the entries of the logs up to here are all that were synced of their last run, by its
+// mark: what stands behind them nobody was promised.
+func (f *files) reachesMark(more []entryAt) bool {
+	for _, entries := range [][]entryAt{more, f.logs} {
+		for _, e := range slices.Backward(entries) {
+			key := unversioned(e.key)
+			numbers, err := keyNumbers(key, 1)
+			if err != nil || key[0] != keyCount || !sealed(key, e.value) {
+				continue
+			}
+			total, err := decodeTotals(e.value[:len(e.value)-sealBytes])
+			mark, ok := readMarks(f.dir)[numbers[0]]
+			return err == nil && ok && total.entries >= mark.entries
+		}
+	}
+	return false
+}
+
 // A logReader walks through the entries of a write-ahead log.
 type logReader struct {
 	text    []byte
@@ -276,6 +310,8 @@ type logReader struct {
 	entryAt int64 // where the entry begins that was read last
 	skipped int64 // how many bytes before it are none
 	broken  bool  // bytes are left at the end that are no entry
+	// ends reports whether the log ends with what lies between two places and is no entry, though entries stand behind.
+	ends    func(from, at int) bool
 	whole   []entryAt
 	pending []entryAt // of the batch whose end has not come yet
 	batch   uint64    // its version
@@ -303,6 +339,10 @@ func (l *logReader) tryAt(from, at int) bool {
 	}
 	e, meta, n := parseLogEntry(l.text[at:])
 	if n == 0 {
+		return false
+	}
+	if at > from && l.ends(from, at) {
+		l.text = l.text[:at]
 		return false
 	}
 	l.entryAt, l.skipped = int64(at), int64(at-from)

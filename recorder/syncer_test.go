@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -8,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/isotap/isotap/history"
 )
 
 // slowDisk gives a Writer a disk whose syncs of write-ahead logs are what sync makes of them.
@@ -162,5 +165,63 @@ func TestASyncWaitsForFiles(t *testing.T) {
 	record(t, w, plainTxn(w.Run(), 1, 1))
 	if err := w.Err(); err != nil || failed < 3 {
 		t.Errorf("after %d errors: %v", failed, err)
+	}
+}
+
+// usedBytes returns how far the write-ahead log of a recording is filled.
+func usedBytes(t *testing.T, dir string) int {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "00001.mem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(bytes.TrimRight(text, "\x00"))
+}
+
+// TestRecordingsGoOnBehindACrashOfTheMachine takes a page out of a log, as a machine leaves it that crashes before it
+// wrote all that stands behind: pages reach the disk in any order.
+func TestRecordingsGoOnBehindACrashOfTheMachine(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "rec")
+	w := create(t, dir, Options{SyncEvery: time.Millisecond})
+	long := func(seq uint32) {
+		txn := plainTxn(w.Run(), 1, seq)
+		txn.Stmts[0].Args = append(txn.Stmts[0].Args, noise(20_000))
+		record(t, w, txn)
+	}
+	long(1)
+	flush(t, w)
+	synced := usedBytes(t, dir)
+	hangs := make(chan struct{})
+	slowDisk(t, w, func(f *os.File) error { <-hangs; return f.Sync() })
+	for seq := range uint32(5) {
+		long(seq + 2)
+		eventually(t, "it is written", func() bool { return usedBytes(t, dir) > synced+15_000*int(seq+1) })
+	}
+	crashed := func(page int) string {
+		copied := t.TempDir()
+		copyDir(t, dir, copied)
+		f, err := os.OpenFile(filepath.Join(copied, "00001.mem"), os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if _, err := f.WriteAt(make([]byte, pageBytes), int64(page*pageBytes)); err != nil {
+			t.Fatal(err)
+		}
+		return copied
+	}
+	behind, before := crashed(synced/pageBytes+7), crashed(1)
+	close(hangs)
+	closed(t, w)
+
+	again := create(t, behind, Options{})
+	record(t, again, plainTxn(again.Run(), 1, 1))
+	closed(t, again)
+	if _, txns := readAll(t, behind); len(txns) < 2 || len(txns) > 5 {
+		t.Errorf("%d transactions are there, want what was synced, what came before the page, and a new one", len(txns))
+	}
+	if w, err := Create(before, history.Info{}, Options{}); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("a page of what was synced is gone, and adding gave %v", err)
+		closed(t, w)
 	}
 }
