@@ -1,6 +1,7 @@
 package fuzz
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 // A place is where a run makes databases: what a run that was killed left there the next one in its directory drops.
 type place struct {
 	At string `json:"at"` // the server's address
+	// Database is the one that connections led to, where PostgreSQL's schemas are. Empty: the runner's.
+	Database string `json:"database,omitempty"`
 	// Names are what the databases' and schemas' names begin with. They are drawn at random, so that nobody else's do.
 	Names []string `json:"names"`
 }
@@ -31,8 +34,10 @@ func (h *fuzzer) tidy(ctx context.Context) error {
 		if p.At != target.Address {
 			continue
 		}
+		in := target
+		in.Database = cmp.Or(p.Database, target.Database)
 		for _, names := range p.Names {
-			dropped, err := tempdb.DropLeft(ctx, target, names)
+			dropped, err := tempdb.DropLeft(ctx, in, names)
 			if len(dropped) > 0 {
 				h.say("dropped what an earlier hunt left: %s", strings.Join(dropped, ", "))
 			}
@@ -42,7 +47,7 @@ func (h *fuzzer) tidy(ctx context.Context) error {
 		}
 	}
 	h.tidied()
-	h.made = append(h.made, place{At: target.Address, Names: []string{h.database, h.runner.Names()}})
+	h.made = append(h.made, place{At: target.Address, Database: target.Database, Names: []string{h.database, h.runner.Names()}})
 	return h.saveState()
 }
 

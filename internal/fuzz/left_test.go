@@ -75,6 +75,10 @@ func TestWhatAKilledHuntLeftIsDropped(t *testing.T) {
 				return names
 			}
 
+			before := target.Database
+			if c.engine == "postgresql" { // the next hunt has another database
+				before, target.Database = "postgres", testdb.NewPostgreSQLDatabase(t)
+			}
 			s, err := runner.Open(t.Context(), target, runner.Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -82,7 +86,7 @@ func TestWhatAKilledHuntLeftIsDropped(t *testing.T) {
 			defer s.Close()
 			dir := t.TempDir()
 			killed := &fuzzer{Options: Options{Dir: dir}, runner: s, tally: newTally(s.Server, nil), made: []place{
-				{At: target.Address, Names: []string{"isotap_fuzz_aaaaaaaa", "isotap_replay_bbbbbbbb_"}},
+				{At: target.Address, Database: before, Names: []string{"isotap_fuzz_aaaaaaaa", "isotap_replay_bbbbbbbb_"}},
 				{At: "elsewhere:1", Names: []string{"isotap_fuzz_cccccccc"}}}}
 			if err := killed.saveState(); err != nil {
 				t.Fatal(err)
