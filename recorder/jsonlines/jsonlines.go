@@ -2,7 +2,8 @@
 // write, and for moving recordings. docs/recording-json.md describes the lines.
 //
 // [Export] writes a recording, [Import] makes one. What is exported and imported again is the same
-// history: the same runs, sessions, transactions, statements and accesses.
+// history: the same runs, sessions, transactions, statements and accesses. The whole texts that isotap run records for
+// playing them again ([recorder.Reader.Texts]) are left out: arguments are shortened as in every report.
 package jsonlines
 
 import (
