@@ -159,8 +159,12 @@ func (h *fuzzer) on(s *runner.Runner) error {
 	return nil
 }
 
-// leave drops what the rounds left for the next ones. Of a server that is gone nothing is there.
+// leave drops what the rounds left for the next ones. Of a server that is gone nothing is there, nor where no round has
+// been.
 func (h *fuzzer) leave() error {
+	if h.pool == nil {
+		return nil
+	}
 	if err := h.pool.Close(); err != nil && !h.over.Load() {
 		return err
 	}
