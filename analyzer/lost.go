@@ -9,8 +9,8 @@ import (
 
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
-	sqlshape "github.com/isotap/isotap/rewrite/shape"
 	"github.com/isotap/isotap/sqltoken"
+	sqlshape "github.com/isotap/isotap/sqltoken/shape"
 )
 
 // lost says in values and keys what came of the witness, and whether that is little: two updates that share no column,

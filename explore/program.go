@@ -10,9 +10,9 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/recorder"
 	"github.com/isotap/isotap/report"
-	"github.com/isotap/isotap/rewrite/shape"
 	"github.com/isotap/isotap/scenario/replay"
 	"github.com/isotap/isotap/sqltoken"
+	"github.com/isotap/isotap/sqltoken/shape"
 )
 
 // requestGap is how long a connection may rest between a read and what its client writes by it. Both are of one request

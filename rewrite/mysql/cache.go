@@ -5,8 +5,8 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite/plancache"
-	"github.com/isotap/isotap/rewrite/shape"
 	"github.com/isotap/isotap/sqltoken/mysqltoken"
+	"github.com/isotap/isotap/sqltoken/shape"
 )
 
 // A Cache keeps the plans of the statements that were planned last, by their text and their session's

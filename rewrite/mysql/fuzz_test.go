@@ -15,7 +15,7 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/mutate"
 	"github.com/isotap/isotap/rewrite"
-	"github.com/isotap/isotap/rewrite/shape"
+	"github.com/isotap/isotap/sqltoken/shape"
 )
 
 // FuzzPlan checks, for any text in any mode: no panic; the client's pieces are the client's text; the

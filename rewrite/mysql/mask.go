@@ -8,8 +8,8 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
-	"github.com/isotap/isotap/rewrite/shape"
 	"github.com/isotap/isotap/sqltoken/mysqltoken"
+	"github.com/isotap/isotap/sqltoken/shape"
 )
 
 // mask makes the edits by which a statement means what it would mean without isotap's columns, on a

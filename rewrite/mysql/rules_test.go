@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite/shape"
+	"github.com/isotap/isotap/sqltoken/shape"
 )
 
 // TestStrictPlansLeaveCoveredReadsAlone: strict plans leave alone what an index might cover.

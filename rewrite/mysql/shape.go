@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/rewrite"
-	"github.com/isotap/isotap/rewrite/shape"
 	"github.com/isotap/isotap/sqltoken/mysqltoken"
+	"github.com/isotap/isotap/sqltoken/shape"
 )
 
 // shape returns the statement without its literals, and the literals. White space and comments become

@@ -8,9 +8,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/isotap/isotap/dbms"
-	"github.com/isotap/isotap/rewrite/shape"
 	"github.com/isotap/isotap/sqltoken"
 	"github.com/isotap/isotap/sqltoken/mysqltoken"
+	"github.com/isotap/isotap/sqltoken/shape"
 )
 
 // TestShapesOfGoldenTextsHoldTheirArguments: what reads a shape finds the places of the arguments in it.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite/plancache"
-	"github.com/isotap/isotap/rewrite/shape"
 	"github.com/isotap/isotap/sqltoken/pgtoken"
+	"github.com/isotap/isotap/sqltoken/shape"
 )
 
 // A Cache keeps the scripts of the texts that were planned last, by their text and their session's settings,

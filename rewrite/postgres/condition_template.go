@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/rewrite"
-	"github.com/isotap/isotap/rewrite/shape"
+	"github.com/isotap/isotap/sqltoken/shape"
 )
 
 // Conditions hold literals, most of them as the grammar prints them, and nothing tells which of the text's each of them

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/rewrite"
-	"github.com/isotap/isotap/rewrite/shape"
 	"github.com/isotap/isotap/sqltoken/pgtoken"
+	"github.com/isotap/isotap/sqltoken/shape"
 )
 
 // params is the number of the highest parameter.

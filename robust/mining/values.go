@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/isotap/isotap/rewrite/shape"
+	"github.com/isotap/isotap/sqltoken/shape"
 )
 
 // A slot is an argument of a statement of a program, with its values.
