@@ -180,6 +180,7 @@ func (a *Analyzer) AddTxn(t *history.Txn) error {
 	if t.ID.Run().Past() {
 		a.coverageCount.countImageless(t)
 	} else {
+		a.coverageCount.note(t)
 		a.coverageCount.count(t)
 	}
 	if a.opts.Load == nil {

@@ -172,7 +172,7 @@ func (c *coverageCount) coverage(infos []history.Info) Coverage {
 	return all
 }
 
-// count adds a transaction.
+// count adds a transaction, which was noted.
 func (c *coverageCount) count(t *history.Txn) {
 	c.Txns++
 	c.levels[t.Level]++
@@ -191,9 +191,6 @@ func (c *coverageCount) count(t *history.Txn) {
 		c.countImageless(t)
 	case insertsUnfound(t):
 		c.LookedAndInserted++
-	}
-	if c.tagged[t.ID.Run()] {
-		c.doubtful.note(t)
 	}
 	for i := range t.Stmts {
 		if t.Stmts[i].Unseen {

@@ -21,9 +21,15 @@ type doubtfulReads struct {
 	// kept are the writers that left rows under the tags which these had, by each name in their texts. Runs whose
 	// server's log was read have none: there the log tells.
 	kept   map[keptName]*hiddenWriters
-	names  map[string][]string // by shape
+	names  map[string][]string // by shape; at most maxHiddenShapes
 	logged map[history.Run]bool
 }
+
+// What is kept of hidden writers has a bound, since a [Live] goes on for weeks.
+const (
+	maxHiddenWriters = 4096 // of one list
+	maxHiddenShapes  = 4096
+)
 
 // A keptName is a name in the text of a statement, in lower case.
 type keptName struct {
@@ -31,15 +37,15 @@ type keptName struct {
 	name string
 }
 
-// hiddenWriters are statements that wrote unseen. Latest is, once they are sorted, when the last ended of those up to
-// each.
+// hiddenWriters are statements that wrote unseen: at most maxHiddenWriters, earlier ones being taken for one that went on
+// from the first's begin to the last's end. Latest is, once they are sorted, when the last ended of those up to each.
 type hiddenWriters struct {
 	list   []hiddenWriter
 	latest []int64
 }
 
 // A hiddenWriter is a statement that may have written rows without a tag. Nobody saw these before from; to is when its
-// transaction had ended.
+// transaction had ended. One that stands for several is of no transaction.
 type hiddenWriter struct {
 	txn      history.TxnID
 	stmt     uint32
@@ -49,6 +55,13 @@ type hiddenWriter struct {
 func newDoubtfulReads() doubtfulReads {
 	return doubtfulReads{undone: make(map[history.Run]*hiddenWriters), dirty: make(map[history.Run]bool),
 		kept: make(map[keptName]*hiddenWriters), names: make(map[string][]string), logged: make(map[history.Run]bool)}
+}
+
+// note takes in a transaction before any is asked about that ended after it had begun.
+func (c *coverageCount) note(t *history.Txn) {
+	if c.tagged[t.ID.Run()] {
+		c.doubtful.note(t)
+	}
 }
 
 // note takes in a transaction of the MySQL family's.
@@ -97,6 +110,10 @@ func mayHideWrites(s *history.Stmt) bool {
 func (d *doubtfulReads) namesIn(shape string) []string {
 	names, known := d.names[shape]
 	if !known {
+		if len(d.names) >= maxHiddenShapes {
+			clear(d.names)
+		}
+		shape = strings.Clone(shape) // names are parts of it
 		for _, w := range wordsOf(dbms.MySQLFamily, shape) {
 			if w.name {
 				names = append(names, strings.ToLower(w.text))
@@ -104,7 +121,7 @@ func (d *doubtfulReads) namesIn(shape string) []string {
 		}
 		slices.Sort(names)
 		names = slices.Compact(names)
-		d.names[strings.Clone(shape)] = names
+		d.names[shape] = names
 	}
 	return names
 }
@@ -151,19 +168,32 @@ func (d *doubtfulReads) why(t *history.Txn, s *history.Stmt, started func(histor
 	return history.Reason{}
 }
 
-func (h *hiddenWriters) add(w hiddenWriter) { h.list, h.latest = append(h.list, w), nil }
+func (h *hiddenWriters) add(w hiddenWriter) {
+	h.list, h.latest = append(h.list, w), nil
+	if len(h.list) <= maxHiddenWriters {
+		return
+	}
+	h.sort()
+	half := h.list[:len(h.list)/2]
+	one := hiddenWriter{from: half[0].from, to: h.latest[len(half)-1]}
+	h.list, h.latest = append(h.list[:0], append([]hiddenWriter{one}, h.list[len(half):]...)...), nil
+}
+
+func (h *hiddenWriters) sort() {
+	slices.SortFunc(h.list, func(a, b hiddenWriter) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.txn, b.txn), cmp.Compare(a.stmt, b.stmt))
+	})
+	last := int64(math.MinInt64)
+	for _, w := range h.list {
+		last = max(last, w.to)
+		h.latest = append(h.latest, last)
+	}
+}
 
 // some reports whether there is such a writer among those that began before a time and ended after another one.
 func (h *hiddenWriters) some(before, after int64, such func(*hiddenWriter) bool) bool {
 	if h.latest == nil {
-		slices.SortFunc(h.list, func(a, b hiddenWriter) int {
-			return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.txn, b.txn), cmp.Compare(a.stmt, b.stmt))
-		})
-		last := int64(math.MinInt64)
-		for _, w := range h.list {
-			last = max(last, w.to)
-			h.latest = append(h.latest, last)
-		}
+		h.sort()
 	}
 	n, _ := slices.BinarySearchFunc(h.list, before, func(w hiddenWriter, before int64) int { return cmp.Compare(w.from, before) })
 	for i := n - 1; i >= 0 && h.latest[i] > after; i-- {
@@ -182,10 +212,16 @@ func (a *Analyzer) Doubtful() bool { return a.coverageCount.doubtful.any() }
 // versions. It changes nothing else: what is known of the order of versions and their readers stays true, as one that
 // kept a tag comes behind the one that had left it.
 func (a *Analyzer) Recount(t *history.Txn) error {
-	c := a.coverageCount
+	a.coverageCount.recount(t, a.started)
+	return nil
+}
+
+// recount counts statements of a transaction as inexact that were counted as exact and may have met other versions.
+// Started returns when a transaction had begun, or an earlier time.
+func (c *coverageCount) recount(t *history.Txn, started func(history.TxnID) int64) {
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
-		if why := c.doubtful.why(t, s, a.started); !why.IsZero() {
+		if why := c.doubtful.why(t, s, started); !why.IsZero() {
 			c.Exact--
 			c.kinds[s.Kind].Exact--
 			c.Inexact++
@@ -193,7 +229,6 @@ func (a *Analyzer) Recount(t *history.Txn) error {
 			c.cause(why, Observed{Inexact: 1})
 		}
 	}
-	return nil
 }
 
 // started returns when a transaction had begun; the lowest time where it is not known.

@@ -1,6 +1,8 @@
 package analyzer
 
 import (
+	"cmp"
+	"slices"
 	"testing"
 
 	"github.com/isotap/isotap/dbms"
@@ -116,15 +118,71 @@ func TestStatementsThatMayHaveMetOtherVersionsAreInexact(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := r.Coverage
 			moved := 0
 			if !c.want.IsZero() {
 				moved = 1
 			}
-			if got.Exact != before-moved || got.Inexact != moved || got.Reasons[c.want] != moved && moved > 0 {
-				t.Errorf("%d of %d are exact, %d inexact: %v", got.Exact, before, got.Inexact, got.Reasons)
+			for name, got := range map[string]Coverage{"at the end": r.Coverage, "live": steps(t, info, c.txns).Coverage} {
+				if got.Exact != before-moved || got.Inexact != moved || got.Reasons[c.want] != moved && moved > 0 {
+					t.Errorf("%s %d of %d are exact, %d inexact: %v", name, got.Exact, before, got.Inexact, got.Reasons)
+				}
 			}
 		})
+	}
+}
+
+// steps has a Live, which keeps no more than it must, take transactions in the order of their ends.
+func steps(t *testing.T, info history.Info, txns []*history.Txn) *Result {
+	t.Helper()
+	l := NewLive(LiveOptions{})
+	l.Add(info)
+	inOrder := slices.SortedStableFunc(slices.Values(txns), func(x, y *history.Txn) int { return cmp.Compare(x.End, y.End) })
+	for i, x := range inOrder {
+		if err := l.AddTxn(x); err != nil {
+			t.Fatal(err)
+		}
+		open := x.End + 1
+		for _, later := range inOrder[i+1:] {
+			open = min(open, later.Start)
+		}
+		if _, err := l.Step(x.End, open); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := l.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestManyHiddenWritersAreKeptInBounds: of a run that goes on, no more is kept, and no statement is taken for exact that
+// was not.
+func TestManyHiddenWritersAreKeptInBounds(t *testing.T) {
+	var h hiddenWriters
+	b := make(beginnings)
+	const n = 100_000
+	for i := range int64(n) {
+		h.add(hiddenWriter{txn: history.MakeTxnID(1, uint32(i+1)), from: 10 * i, to: 10*i + 5})
+		b.add(history.MakeTxnID(1, uint32(i+1)), 10*i)
+	}
+	anybody := func(*hiddenWriter) bool { return true }
+	for i := range int64(n - 1) {
+		if !h.some(10*i+3, 10*i+1, anybody) {
+			t.Fatalf("the writer at %d is forgotten", 10*i)
+		}
+		if got := b.before(history.MakeTxnID(1, uint32(i+1))); got > 10*i {
+			t.Fatalf("transaction %d began at %d, not at %d or later", i+1, 10*i, got)
+		}
+	}
+	if h.some(10*n-3, 10*n-4, anybody) {
+		t.Error("there is one where there was none")
+	}
+	if got := b.before(history.MakeTxnID(1, n)); got < 10*(n-maxStartSamples)-int64(counting) {
+		t.Errorf("the last began at %d or later, which is far too early", got)
+	}
+	if len(h.list) > maxHiddenWriters || len(b[1].list) > maxStartSamples {
+		t.Errorf("%d writers and %d beginnings are kept", len(h.list), len(b[1].list))
 	}
 }
 

@@ -56,6 +56,7 @@ type Live struct {
 	replaced    map[history.Tag]bool
 	replacedAge []history.Tag
 	xids        map[history.Run]*numset.Set // PostgreSQL's ids of those that were let go
+	began       beginnings                  // when those began that were let go
 
 	names             liveNames
 	settled           [2]*settledFindings // [1]: as if transactions at other levels wrote what nobody recorded
@@ -98,9 +99,9 @@ func NewLive(o LiveOptions) *Live {
 		placed: make(map[history.Run]*numset.Set),
 		gone:   make(map[history.Run]*numset.Set), odd: make(map[history.Run]*numset.Set),
 		replaced: make(map[history.Tag]bool),
-		xids:     make(map[history.Run]*numset.Set),
-		names:    liveNames{programs: newPrograms(), folded: make(map[int32]int32)},
-		settled:  [2]*settledFindings{newSettledFindings(), newSettledFindings()}, coverageCount: newCoverageCount(),
+		xids:     make(map[history.Run]*numset.Set), began: make(beginnings),
+		names:   liveNames{programs: newPrograms(), folded: make(map[int32]int32)},
+		settled: [2]*settledFindings{newSettledFindings(), newSettledFindings()}, coverageCount: newCoverageCount(),
 		told: make(map[string]*wording)}
 }
 
@@ -132,6 +133,7 @@ func (l *Live) AddTxn(t *history.Txn) error {
 		return fmt.Errorf("adding transaction %s: it was added before", t.ID)
 	}
 	l.AddSession(history.Session{Run: t.ID.Run(), ID: t.Session})
+	l.coverageCount.note(t)
 	l.fresh = append(l.fresh, t)
 	return nil
 }
@@ -298,6 +300,9 @@ func (l *Live) find(a *Analyzer, p *parts, beside bool) *search {
 // letGo forgets the transactions that are settled.
 func (l *Live) letGo(a *Analyzer, p *parts) {
 	l.unrecordedWriters = l.unrecordedWriters || p.foundUnseenWriters(a.opts)
+	doubtful, started := l.coverageCount.doubtful.any(), func(id history.TxnID) int64 {
+		return max(a.started(id), l.began.before(id)) // one of both knows it
+	}
 	kept := l.kept[:0]
 	for i, t := range l.kept {
 		if p.at[i] >= p.settled && p.settled != math.MaxInt64 {
@@ -305,6 +310,10 @@ func (l *Live) letGo(a *Analyzer, p *parts) {
 			continue
 		}
 		l.coverageCount.count(a.txns[i])
+		if doubtful {
+			l.coverageCount.recount(a.txns[i], started)
+		}
+		l.began.add(t.ID, t.Start)
 		l.names.gone(a.store.txns[i].program)
 		l.forgetXIDs(t)
 		l.forgetVersions(&a.store, int32(i), t)
