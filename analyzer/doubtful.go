@@ -37,8 +37,8 @@ type keptName struct {
 	name string
 }
 
-// hiddenWriters are statements that wrote unseen: at most maxHiddenWriters, earlier ones being taken for one that went on
-// from the first's begin to the last's end. Latest is, once they are sorted, when the last ended of those up to each.
+// hiddenWriters are statements that wrote unseen: at most maxHiddenWriters, earlier ones being taken for one that went
+// on from the first's begin to the last's end. Latest is, once they are sorted, when the last ended of those up to each.
 type hiddenWriters struct {
 	list   []hiddenWriter
 	latest []int64

@@ -156,8 +156,8 @@ func steps(t *testing.T, info history.Info, txns []*history.Txn) *Result {
 	return r
 }
 
-// TestManyHiddenWritersAreKeptInBounds: of a run that goes on, no more is kept, and no statement is taken for exact that
-// was not.
+// TestManyHiddenWritersAreKeptInBounds: of a run that goes on, no more is kept, and no statement is taken for exact
+// that was not.
 func TestManyHiddenWritersAreKeptInBounds(t *testing.T) {
 	var h hiddenWriters
 	b := make(beginnings)

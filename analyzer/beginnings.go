@@ -9,8 +9,8 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// beginnings knows of each run's transactions roughly when they began, in bounded memory: counters are handed out in the
-// order in which transactions begin, so that one began hardly earlier than another with a smaller counter.
+// beginnings knows of each run's transactions roughly when they began, in bounded memory: counters are handed out in
+// the order in which transactions begin, so that one began hardly earlier than another with a smaller counter.
 type beginnings map[history.Run]*startSamples
 
 // counting is how much later a transaction may be counted than one that began behind it.
