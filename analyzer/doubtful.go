@@ -38,7 +38,8 @@ type keptName struct {
 }
 
 // hiddenWriters are statements that wrote unseen: at most maxHiddenWriters, earlier ones being taken for one that went
-// on from the first's begin to the last's end. Latest is, once they are sorted, when the last ended of those up to each.
+// on from the first's begin to the last's end. Latest is, once they are sorted, when the last ended of those up to
+// each.
 type hiddenWriters struct {
 	list   []hiddenWriter
 	latest []int64
