@@ -96,7 +96,7 @@ func (s *namedPrograms) program(family dbms.Family, p int32) *Program {
 	if s.known[p] == nil {
 		stmts := s.a.store.programs.stmts(p)
 		s.known[p] = &Program{
-			Name:  s.namer.Program(family, stmts),
+			Name:  s.namer.Program(family, s.a.store.programs.list[p].actions, stmts),
 			Stmts: stmts,
 			Level: s.a.store.programs.list[p].level,
 			Count: s.a.store.programs.list[p].count,

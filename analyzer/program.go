@@ -7,6 +7,7 @@ import (
 
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/programname"
 )
 
 // programs numbers the programs of transactions. Statements that differ only in the number at the
@@ -59,9 +60,10 @@ func (c *class) text() string {
 }
 
 type program struct {
-	shapes []int32
-	level  history.Level
-	count  int
+	shapes  []int32
+	level   history.Level
+	count   int
+	actions programname.Actions
 }
 
 func newPrograms() programs {
@@ -94,6 +96,7 @@ func (p *programs) of(t *history.Txn, shapes []shape) int32 {
 		p.list = append(p.list, program{shapes: slices.Clone(p.sequence), level: t.Level})
 	}
 	p.list[n].count++
+	p.list[n].actions.Add(programname.ActionOf(t))
 	return n
 }
 

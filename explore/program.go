@@ -246,8 +246,13 @@ func (in *instance) playsAt() history.Level {
 	return in.level
 }
 
-// name returns what people may call the program: what it writes first.
+// name returns what people may call the program: what its client calls it, or what it writes first.
 func (in *instance) name(of *schema) string {
+	for i := range in.statements {
+		if action := in.statements[i].recorded.Sender.Action; action != "" {
+			return action
+		}
+	}
 	for i := range in.statements {
 		if s := &in.statements[i]; s.writes() && s.target != "" && !s.stamps(of) {
 			return strings.ToUpper(s.recorded.Kind.String()) + " " + s.target

@@ -299,10 +299,8 @@ type Stmt struct {
 	Args []string
 	// Text is the statement with all of its values, as a client may send it once more: where that is asked for, and
 	// while it is recorded. Readers of recordings give it by itself.
-	Text string
-	// Origin is the place in the client's program that sent it, file:line or the file alone, where a comment in
-	// the manner of sqlcommenter said so.
-	Origin   string
+	Text     string
+	Sender   Sender
 	Start    int64 // when it was sent; nanoseconds since the run's start
 	End      int64 // when its reply was complete; as Start
 	Error    Error

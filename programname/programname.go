@@ -1,5 +1,6 @@
-// Package programname gives programs the names by which people know them: what a program writes first, "UPDATE stock",
-// or what it reads first where it writes nothing. So it has the same name in every report.
+// Package programname gives programs the names by which people know them: what their client calls it in comments of the
+// statements, "orders#create"; elsewhere what a program writes first, "UPDATE stock", or what it reads first where it
+// writes nothing. So it has the same name in every report.
 package programname
 
 import (
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/dbms"
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/sqltoken"
 )
 
@@ -23,10 +25,13 @@ type Namer struct {
 	given map[string]int
 }
 
-// Program names a program by the shapes of its statements, in their order. A program whose name another one has
-// already gets a number behind it.
-func (n *Namer) Program(family dbms.Family, shapes []string) string {
-	name := Of(family, shapes)
+// Program names a program by the only action that it was seen in, or by the shapes of its statements, in their order. A
+// program whose name another one has already gets a number behind it.
+func (n *Namer) Program(family dbms.Family, actions Actions, shapes []string) string {
+	name := actions.Only()
+	if name == "" {
+		name = Of(family, shapes)
+	}
 	if n.given == nil {
 		n.given = make(map[string]int)
 	}
@@ -35,6 +40,38 @@ func (n *Namer) Program(family dbms.Family, shapes []string) string {
 		return fmt.Sprintf("%s (%d)", name, count)
 	}
 	return name
+}
+
+// Actions gathers what the transactions of one program were said to be part of. The zero value has seen none.
+type Actions struct {
+	one     string
+	several bool
+}
+
+// Add takes in a transaction's action; empty where its client did not say it.
+func (a *Actions) Add(action string) {
+	a.several = a.several || action != "" && a.one != "" && a.one != action
+	if a.one == "" {
+		a.one = action
+	}
+}
+
+// Only returns the action that all were part of who said one; empty where there were several, or none.
+func (a Actions) Only() string {
+	if a.several {
+		return ""
+	}
+	return a.one
+}
+
+// ActionOf returns the first action that a transaction's statements name.
+func ActionOf(t *history.Txn) string {
+	for i := range t.Stmts {
+		if action := t.Stmts[i].Sender.Action; action != "" {
+			return action
+		}
+	}
+	return ""
 }
 
 // Of returns the name that a program has by itself: other programs may have it, too.

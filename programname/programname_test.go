@@ -1,6 +1,7 @@
 package programname
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/isotap/isotap/dbms"
@@ -39,8 +40,30 @@ func TestProgramsAreNamedByWhatTheyWriteFirst(t *testing.T) {
 func TestProgramsOfOneNameAreNumbered(t *testing.T) {
 	var n Namer
 	for _, want := range []string{"UPDATE t", "UPDATE t (2)", "UPDATE t (3)"} {
-		if got := n.Program(dbms.MySQLFamily, []string{"UPDATE t SET a = ?"}); got != want {
+		if got := n.Program(dbms.MySQLFamily, Actions{}, []string{"UPDATE t SET a = ?"}); got != want {
 			t.Errorf("named %q, want %q", got, want)
+		}
+	}
+}
+
+func TestProgramsAreNamedByTheOnlyActionThatTheyAreSeenIn(t *testing.T) {
+	shapes := []string{"UPDATE t SET a = ?"}
+	for want, seen := range map[string][]string{
+		"UPDATE t":      {"", ""},
+		"orders#create": {"orders#create", "", "orders#create"},
+		"/pay/:id":      {"", "/pay/:id"},
+		"UPDATE t (2)":  {"orders#create", "orders#cancel", "orders#create"},
+	} {
+		var n Namer
+		if strings.HasSuffix(want, "(2)") {
+			n.Program(dbms.MySQLFamily, Actions{}, shapes)
+		}
+		var all Actions
+		for _, action := range seen {
+			all.Add(action)
+		}
+		if got := n.Program(dbms.MySQLFamily, all, shapes); got != want {
+			t.Errorf("seen in %q it is named %q, want %q", seen, got, want)
 		}
 	}
 }

@@ -75,11 +75,13 @@ func drawAccess(t *rapid.T, own history.TxnID) history.Access {
 
 func drawStmt(t *rapid.T, own history.TxnID) history.Stmt {
 	s := history.Stmt{
-		Origin:      rapid.SampledFrom([]string{"", "", "app/x.py:12", "a b"}).Draw(t, "origin"),
+		Sender: history.Sender{Place: rapid.SampledFrom([]string{"", "", "app/x.py:12", "a b"}).Draw(t, "place"),
+			Action:  rapid.SampledFrom([]string{"", "", "orders#create"}).Draw(t, "action"),
+			Request: rapid.SampledFrom([]string{"", "", "4bf92f3577b34da6a3ce929d0e0e4736"}).Draw(t, "request")},
 		Num:         rapid.Uint32().Draw(t, "num"),
 		Kind:        history.Kind(rapid.Byte().Draw(t, "kind")),
 		Locking:     history.Locking(rapid.Byte().Draw(t, "locking")),
-		Observation: history.Observation(rapid.ByteMax(127).Draw(t, "observation")),
+		Observation: history.Observation(rapid.ByteMax(63).Draw(t, "observation")),
 		Void:        rapid.Bool().Draw(t, "void"),
 		Reason:      history.ParseReason(drawText(t, "reason")),
 		Shape:       drawText(t, "shape"),

@@ -95,15 +95,19 @@ func (d *decoder) stmt(s *history.Stmt, at, num int64, accesses []history.Access
 	s.Kind = history.Kind(in.byte())
 	s.Locking = history.Locking(in.byte())
 	observation := in.byte()
-	s.Observation = history.Observation(observation &^ toldFlag)
+	s.Observation = history.Observation(observation &^ (toldFlag | requestFlag))
 	flags := in.byte()
 	s.Void = flags&flagVoid != 0
 	if flags&flagReason != 0 {
 		s.Reason = history.ParseReason(d.ref())
 	}
 	s.Shape = d.ref()
-	if flags&flagOrigin != 0 {
-		s.Origin = d.ref()
+	if flags&flagPlace != 0 {
+		s.Sender.Place = d.ref()
+	}
+	if observation&requestFlag != 0 {
+		s.Sender.Action = d.ref()
+		s.Sender.Request = string(in.text())
 	}
 	if n := in.count(minArgBytes); d.outline {
 		for range n {

@@ -42,6 +42,8 @@ type definedStmt struct {
 	Args     []string     `json:"args"`
 	Text     string       `json:"text,omitempty"`
 	Origin   string       `json:"origin"`
+	Action   string       `json:"action,omitempty"`
+	Request  string       `json:"request,omitempty"`
 	Start    int64        `json:"start"`
 	End      int64        `json:"end"`
 	Code     uint16       `json:"code"`
@@ -53,7 +55,7 @@ func (b *batch) addDefined(t *history.DefiningTxn) {
 	stored := definedTxn{t.Database, t.ID, t.Session, t.Status, t.Level, t.Implicit, t.Start, t.End, make([]definedStmt, len(t.Stmts))}
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
-		stored.Stmts[i] = definedStmt{s.Num, s.Kind, s.Void, s.Shape, s.Args, s.Text, s.Origin, s.Start, s.End, s.Error.Code, s.Error.SQLState,
+		stored.Stmts[i] = definedStmt{s.Num, s.Kind, s.Void, s.Shape, s.Args, s.Text, s.Sender.Place, s.Sender.Action, s.Sender.Request, s.Start, s.End, s.Error.Code, s.Error.SQLState,
 			s.Error.Message}
 	}
 	value, err := json.Marshal(stored)
@@ -92,8 +94,8 @@ func decodeDefined(v value) (*history.DefiningTxn, error) {
 		Status: stored.Status, Level: stored.Level, Implicit: stored.Implicit, Start: stored.Start, End: stored.End,
 		Stmts: make([]history.Stmt, len(stored.Stmts))}}
 	for i, s := range stored.Stmts {
-		t.Stmts[i] = history.Stmt{Num: s.Num, Kind: s.Kind, Void: s.Void, Shape: s.Shape, Args: s.Args, Text: s.Text, Origin: s.Origin,
-			Start: s.Start, End: s.End, Error: history.Error{Code: s.Code, SQLState: s.SQLState, Message: s.Message}}
+		t.Stmts[i] = history.Stmt{Num: s.Num, Kind: s.Kind, Void: s.Void, Shape: s.Shape, Args: s.Args, Text: s.Text,
+			Sender: history.Sender{Place: s.Origin, Action: s.Action, Request: s.Request}, Start: s.Start, End: s.End, Error: history.Error{Code: s.Code, SQLState: s.SQLState, Message: s.Message}}
 	}
 	return t, nil
 }

@@ -18,7 +18,7 @@ const (
 	flagReason   = 1 << 1
 	flagError    = 1 << 2
 	flagTupleIDs = 1 << 3
-	flagOrigin   = 1 << 4
+	flagPlace    = 1 << 4
 	// flagPredicates says that predicates and images follow.
 	flagPredicates = 1 << 5
 	// flagWide says that some of the predicates are wide: which ones follows them.
@@ -28,6 +28,8 @@ const (
 
 	// toldFlag stands above a statement's observation: what is told in which of the predicates follows them.
 	toldFlag = 1 << 7
+	// requestFlag stands there, too: the sender's action and request follow its place.
+	requestFlag = 1 << 6
 
 	flagInexact  = 1 << 0 // of an access group; its row id form stands above it
 	flagSubquery = 1 << 7 // likewise
@@ -132,8 +134,8 @@ func (e *encoder) stmt(b []byte, s *history.Stmt, at int64, num uint32) []byte {
 	if s.TupleIDs != nil {
 		flags |= flagTupleIDs
 	}
-	if s.Origin != "" {
-		flags |= flagOrigin
+	if s.Sender.Place != "" {
+		flags |= flagPlace
 	}
 	if s.Predicates != nil || s.Images != nil {
 		flags |= flagPredicates
@@ -146,6 +148,10 @@ func (e *encoder) stmt(b []byte, s *history.Stmt, at int64, num uint32) []byte {
 	if told != nil {
 		observation |= toldFlag
 	}
+	requests := s.Sender.Action != "" || s.Sender.Request != ""
+	if requests {
+		observation |= requestFlag
+	}
 	if s.XID != 0 {
 		flags |= flagXID
 	}
@@ -155,8 +161,12 @@ func (e *encoder) stmt(b []byte, s *history.Stmt, at int64, num uint32) []byte {
 		b = e.dict.append(b, s.Reason.String())
 	}
 	b = e.dict.append(b, s.Shape)
-	if s.Origin != "" {
-		b = e.dict.append(b, s.Origin)
+	if s.Sender.Place != "" {
+		b = e.dict.append(b, s.Sender.Place)
+	}
+	if requests {
+		b = e.dict.append(b, s.Sender.Action)
+		b = appendText(b, s.Sender.Request)
 	}
 	b = binary.AppendUvarint(b, uint64(len(s.Args)))
 	for _, a := range s.Args {

@@ -154,7 +154,7 @@ func lostUpdate() *analyzer.Result {
 		stmt(history.Update, 4218.0, 4232.2, write, "80", "7"),
 		stmt(history.Commit, 4233, 4234.1, "COMMIT"))
 	for _, t := range []*history.Txn{t1, t2} {
-		t.Stmts[1].Origin, t.Stmts[2].Origin = "app/transfer service.py:12", "app/transfer service.py:31"
+		t.Stmts[1].Sender.Place, t.Stmts[2].Sender.Place = "app/transfer service.py:12", "app/transfer service.py:31"
 	}
 	row := history.Row{Table: "bank.account", ID: "k000001.1:6"}
 	p := &analyzer.Program{Name: "UPDATE account", Stmts: shapes(t1), Level: history.RepeatableRead, Count: 512}
@@ -266,7 +266,7 @@ func hostile() *analyzer.Result {
 		stmt(history.Insert, 10, 10.1, "INSERT INTO `日本語` VALUES (?, ?)", "'مرحبا بالعالم'",
 			"'\u202eevil\u2066 \xff\xfe'"))
 	t1.Stmts[1].Observation, t1.Stmts[1].Reason = history.Opaque, history.ParseReason("<b>no</b>")
-	t1.Stmts[0].Origin, t1.Stmts[1].Origin = "a\"b]]>"+script+"\x00.py:99999999999999999999",
+	t1.Stmts[0].Sender.Place, t1.Stmts[1].Sender.Place = "a\"b]]>"+script+"\x00.py:99999999999999999999",
 		"../%2e%2e/\x1b[31m?x=1#y:7"
 	t1.Stmts[2].Error = history.Error{Code: 1064, SQLState: "42000", Message: "near '" + script + "'"}
 	empty := txn(2, 2, history.LevelUnknown)

@@ -228,6 +228,8 @@ type (
 		Text        string     `json:"text"`
 		Shape       string     `json:"shape"`
 		Origin      *string    `json:"origin"`
+		Action      *string    `json:"action"`
+		Request     *string    `json:"request"`
 		Locking     string     `json:"locking"`
 		Observation string     `json:"observation"`
 		Reason      string     `json:"reason"`
@@ -436,13 +438,19 @@ func newJSONStatement(w *witness, s *history.Stmt) jsonStatement {
 		Observation: s.Observation.String(), Reason: s.Reason.String(), Void: s.Void, Unseen: s.Unseen,
 		StartNS: s.Start, EndNS: s.End, Rows: s.Rows, Affected: s.Affected,
 	}
-	if s.Origin != "" {
-		out.Origin = &s.Origin
-	}
+	out.Origin, out.Action, out.Request = orNull(s.Sender.Place), orNull(s.Sender.Action), orNull(s.Sender.Request)
 	if s.Error != (history.Error{}) {
 		out.Error = &jsonError{s.Error.Code, s.Error.SQLState, s.Error.Message}
 	}
 	return out
+}
+
+// orNull returns a text; null where it is empty.
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
 }
 
 // list makes an absent list an empty one: scripts must not have to tell null from [].

@@ -24,15 +24,15 @@ func (w where) String() string {
 
 // originOf returns the place that sent a statement, where a comment of it said so.
 func originOf(s *history.Stmt) (where, bool) {
-	if s == nil || s.Origin == "" {
+	if s == nil || s.Sender.Place == "" {
 		return where{}, false
 	}
-	if colon := strings.LastIndexByte(s.Origin, ':'); colon > 0 {
-		if line, err := strconv.Atoi(s.Origin[colon+1:]); err == nil && line > 0 {
-			return where{printable(s.Origin[:colon]), line}, true
+	if colon := strings.LastIndexByte(s.Sender.Place, ':'); colon > 0 {
+		if line, err := strconv.Atoi(s.Sender.Place[colon+1:]); err == nil && line > 0 {
+			return where{printable(s.Sender.Place[:colon]), line}, true
 		}
 	}
-	return where{file: printable(s.Origin)}, true
+	return where{file: printable(s.Sender.Place)}, true
 }
 
 // origins returns the places that sent the statements of a finding's dependencies, each once: first those

@@ -25,7 +25,7 @@ type Statement struct {
 	// Text is the statement as the client wrote it; empty where it may carry a password, and where it is one of several
 	// that the server gets as one.
 	Text   string
-	Origin string // see [Origin]
+	Sender history.Sender // see [SenderOf]
 	// Params is the number of placeholders in the client's own text.
 	Params int
 	// Target is the history.Row.Table that an INSERT, UPDATE or DELETE writes; empty when not known.

@@ -96,7 +96,7 @@ func add(ctx context.Context, db *sql.DB, amount int, lock bool, meet func()) er
 		query += " FOR UPDATE"
 		meet()
 	}
-	query += " /*file='racer.go',line='102'*/" // as sqlcommenter would say it
+	query += " /*file='racer.go',line='102',controller='counter',action='add'*/" // as sqlcommenter would say it
 	var n int
 	if err := tx.QueryRowContext(ctx, query, 1).Scan(&n); err != nil {
 		return err

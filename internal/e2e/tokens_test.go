@@ -221,7 +221,7 @@ func numbersOf(x *history.Txn, s *history.Stmt) []int {
 		if n := numberOf(of); n != 0 && of.Observation != history.Exact {
 			all = append(all, n)
 		}
-		for _, arg := range append(slices.Clone(of.Args), of.Origin) {
+		for _, arg := range append(slices.Clone(of.Args), of.Sender.Place) {
 			if m := unseenNumber.FindStringSubmatch(arg); m != nil && !of.Void {
 				n, _ := strconv.Atoi(m[1])
 				all = append(all, n)

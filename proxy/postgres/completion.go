@@ -82,7 +82,7 @@ func (s *Session) observe(c *resultInProgress) history.Stmt {
 		return st
 	}
 	st.Kind, st.Locking, st.Observation, st.Reason, st.Shape = p.Kind, p.Locking, p.Observation, p.Reason, p.Shape
-	st.Origin = p.Origin
+	st.Sender = p.Sender
 	if s.cfg.Args {
 		st.Args = p.Args
 	}

@@ -63,7 +63,7 @@ const (
 
 // BytesOf returns about how much memory a statement takes.
 func BytesOf(st *history.Stmt) int {
-	n := stmtBytes + len(st.Shape) + len(st.Text) + len(st.Origin) + len(st.Error.Message) + AccessBytes*len(st.Accesses)
+	n := stmtBytes + len(st.Shape) + len(st.Text) + len(st.Sender.Place) + len(st.Sender.Action) + len(st.Sender.Request) + len(st.Error.Message) + AccessBytes*len(st.Accesses)
 	for _, arg := range st.Args {
 		n += textBytes + len(arg)
 	}

@@ -174,7 +174,8 @@ func writeTxn(t *history.Txn) *txn {
 
 func writeStmt(s *history.Stmt) stmt {
 	x := stmt{Num: s.Num, Kind: s.Kind.String(), Locking: s.Locking.String(), Observation: s.Observation.String(),
-		Reason: text(s.Reason.String()), Void: s.Void, Shape: text(s.Shape), Origin: text(s.Origin), Start: s.Start,
+		Reason: text(s.Reason.String()), Void: s.Void, Shape: text(s.Shape), Origin: text(s.Sender.Place),
+		Action: text(s.Sender.Action), Request: text(s.Sender.Request), Start: s.Start,
 		End: s.End, Rows: s.Rows, Affected: s.Affected, XID: s.XID}
 	for _, a := range s.Args {
 		x.Args = append(x.Args, text(a))

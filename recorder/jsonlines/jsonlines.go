@@ -113,6 +113,8 @@ type stmt struct {
 	Shape       text        `json:"shape"`
 	Args        []text      `json:"args,omitempty"`
 	Origin      text        `json:"origin,omitempty"`
+	Action      text        `json:"action,omitempty"`
+	Request     text        `json:"request,omitempty"`
 	Start       int64       `json:"start"`
 	End         int64       `json:"end"`
 	Error       *stmtError  `json:"error,omitempty"`

@@ -340,7 +340,7 @@ func TestDefinitionsThatRanComeBack(t *testing.T) {
 	}
 	defined := history.DefiningTxn{Database: "shop", Txn: history.Txn{ID: history.MakeTxnID(7, 1), Session: 3, Status: history.Committed, Level: history.ReadCommitted,
 		Implicit: true, Start: 5, End: 9, Stmts: []history.Stmt{{Num: 1, Kind: history.DDL, Shape: "CREATE TABLE t (a VARCHAR(?))",
-			Args: []string{"10"}, Origin: "m.py:3", Start: 5, End: 9, Error: history.Error{Code: 1050, SQLState: "42S01", Message: "exists"}}}}}
+			Args: []string{"10"}, Sender: history.Sender{Place: "m.py:3", Action: "migrate", Request: "7"}, Start: 5, End: 9, Error: history.Error{Code: 1050, SQLState: "42S01", Message: "exists"}}}}}
 	want := defined
 	if err := errors.Join(w.Defined(t.Context(), &defined), w.Close()); err != nil {
 		t.Fatal(err)

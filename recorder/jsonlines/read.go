@@ -68,7 +68,7 @@ func (d *definition) read() *history.Definition {
 
 func readStmt(x *stmt) (s history.Stmt, err error) {
 	s = history.Stmt{Num: x.Num, Void: x.Void, Reason: history.ParseReason(string(x.Reason)), Shape: string(x.Shape),
-		Origin: string(x.Origin), Start: x.Start, End: x.End,
+		Sender: history.Sender{Place: string(x.Origin), Action: string(x.Action), Request: string(x.Request)}, Start: x.Start, End: x.End,
 		Rows: x.Rows, Affected: x.Affected, XID: x.XID}
 	if s.Num == 0 {
 		return s, fmt.Errorf("statements are numbered from 1")

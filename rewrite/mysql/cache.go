@@ -107,7 +107,7 @@ type anchored struct {
 func newTemplate(pl *planner) *template {
 	t := &template{plan: *pl.plan, args: len(pl.plan.Args), edits: make([]anchored, len(pl.edits)), chosen: pl.chosen,
 		constant: pl.constant, numbered: pl.numbered}
-	t.plan.Args, t.plan.Text, t.plan.Origin = nil, "", ""
+	t.plan.Args, t.plan.Text, t.plan.Sender = nil, "", history.Sender{}
 	for i, e := range pl.edits {
 		t.edits[i] = anchored{pl.st.anchor(e.start), pl.st.anchor(e.end), e.pieces, e.plain}
 	}
@@ -121,7 +121,7 @@ func newTemplate(pl *planner) *template {
 func (t *template) fill(st *statement, s *Session) *Plan {
 	pl := t.planner(st, s)
 	pl.plan.Args, pl.plan.Text = st.args(t.args), st.written()
-	pl.plan.Origin = st.origin()
+	pl.plan.Sender = st.sender()
 	return pl.finish()
 }
 

@@ -79,7 +79,7 @@ func (r *Rewriter) decide(st *statement, s *Session) *planner {
 	p.Params = st.Placeholders
 	p.Shape, p.Args = st.shape()
 	p.Text = st.written()
-	p.Origin = st.origin()
+	p.Sender = st.sender()
 	st.classify(p, s)
 	if p.Result.Reply != rewrite.Unchanged && len(st.split()) == 1 {
 		defer pl.keepReply(p.Result.Reply)

@@ -3,6 +3,7 @@ package mysql
 import (
 	"strings"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/sqltoken/mysqltoken"
 	"github.com/isotap/isotap/sqltoken/shape"
@@ -208,9 +209,9 @@ func (s *shaper) signHere(i int) bool {
 		"CASE", "LIKE", "BY", "IN", "INTERVAL", "DIV", "MOD", "RETURN", "LIMIT", "OFFSET")
 }
 
-// origin returns the place in the client's program that a comment names.
-func (st *statement) origin() string {
-	return rewrite.Origin(st.SQL, len(st.Tokens), func(i int) (start, end int) {
+// sender returns what comments say of the client's program.
+func (st *statement) sender() history.Sender {
+	return rewrite.SenderOf(st.SQL, len(st.Tokens), func(i int) (start, end int) {
 		return st.Tokens[i].Span()
 	})
 }

@@ -140,7 +140,7 @@ func (st *statement) classify(p *Plan, s *Session) {
 		v.diagnostics()
 		uses = uses || v.is(0, "USE")
 		if i == 0 {
-			one.Shape, one.Args, one.Text, one.Origin, one.Params = p.Shape, p.Args, p.Text, p.Origin, p.Params
+			one.Shape, one.Args, one.Text, one.Sender, one.Params = p.Shape, p.Args, p.Text, p.Sender, p.Params
 			*p = one
 			continue
 		}

@@ -162,7 +162,7 @@ func newTemplate(d *draft, model *Script, conditions [][]condition) *template {
 		plain: anchoredAll(d.toks, d.plain), edits: anchoredAll(d.toks, d.edits)}
 	for i, p := range d.plans {
 		t.plans[i], t.args[i] = *p, len(p.Args)
-		t.plans[i].Args, t.plans[i].Text, t.plans[i].Origin = nil, "", ""
+		t.plans[i].Args, t.plans[i].Text, t.plans[i].Sender = nil, "", history.Sender{}
 	}
 	return t
 }
@@ -197,7 +197,7 @@ func (t *template) fill(d *draft) *Script {
 	}
 	for i := range t.plans {
 		p, st := t.plans[i], &d.statements[i]
-		p.Args, p.Text, p.Origin = st.args(t.args[i]), st.written(), st.origin()
+		p.Args, p.Text, p.Sender = st.args(t.args[i]), st.written(), st.sender()
 		if t.conditions != nil {
 			p.Predicates = filled(p.Predicates, t.conditions[i], literals)
 		}

@@ -125,7 +125,7 @@ func (pl *planner) decide(written *statement, reason history.Reason) {
 	p := pl.plan
 	p.Shape, p.Args = written.shape()
 	p.Text = written.written()
-	p.Origin = written.origin()
+	p.Sender = written.sender()
 	p.Params = written.params()
 	verb{pl.st, &pl.session, p}.classify()
 	if p.Schema.Change != nil && (pl.rewriter.options.Columns || !reason.IsZero()) {

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/sqltoken/pgtoken"
 	"github.com/isotap/isotap/sqltoken/shape"
@@ -148,9 +149,9 @@ func (s *shaper) signHere(i int) bool {
 	return false
 }
 
-// origin returns the place in the client's program that a comment names.
-func (st *statement) origin() string {
-	return rewrite.Origin(st.text, len(st.toks), func(i int) (start, end int) {
+// sender returns what comments say of the client's program.
+func (st *statement) sender() history.Sender {
+	return rewrite.SenderOf(st.text, len(st.toks), func(i int) (start, end int) {
 		return st.toks[i].Span()
 	})
 }

@@ -22,11 +22,13 @@ func (m *miner) build(clusters []*cluster) error {
 	var namer programname.Namer
 	for _, c := range clusters {
 		seen := Program{Calls: len(c.traces), Levels: map[history.Level]int{}}
+		var actions programname.Actions
 		for _, t := range c.traces {
 			seen.Levels[m.traces[t].level]++
+			actions.Add(m.traces[t].action)
 		}
 		leaves(c.nodes, func(n *node) { seen.Shapes = append(seen.Shapes, m.shapes[n.shape].shape) })
-		d := b.Program(namer.Program(m.o.Family, seen.Shapes), "", seen.origin())
+		d := b.Program(namer.Program(m.o.Family, actions, seen.Shapes), "", seen.origin())
 		d.Summary = m.summary(c.nodes)
 		u := usage{m: m, draft: d, found: map[*node][]traceOccurrence{}}
 		u.sight(c)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/programname"
 	"github.com/isotap/isotap/robust"
 	"github.com/isotap/isotap/robust/footprint"
 )
@@ -67,8 +68,9 @@ type call struct {
 
 // A trace is a transaction that was committed.
 type trace struct {
-	calls []call
-	level history.Level
+	calls  []call
+	level  history.Level
+	action string // that its statements name; empty: none
 }
 
 // A miner holds what was read.
@@ -112,7 +114,7 @@ func Mine(txns iter.Seq2[*history.Txn, error], o Options) (*Mined, error) {
 
 // add takes a transaction, if it was committed and used rows.
 func (m *miner) add(t *history.Txn) {
-	tr := trace{level: t.Level}
+	tr := trace{level: t.Level, action: programname.ActionOf(t)}
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
 		if uses(s) {

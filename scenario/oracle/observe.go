@@ -54,8 +54,8 @@ func (t *serial) observe(plain *replay.Trace) (*sdg.History, error) {
 	}
 	for _, txn := range txns {
 		for i := range txn.Stmts {
-			if x := &txn.Stmts[i]; x.Origin != "" {
-				o.seen[x.Origin] = x
+			if x := &txn.Stmts[i]; x.Sender.Place != "" {
+				o.seen[x.Sender.Place] = x
 			}
 		}
 	}

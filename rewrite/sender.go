@@ -1,0 +1,167 @@
+package rewrite
+
+import (
+	"cmp"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/isotap/isotap/history"
+)
+
+// maxSaid bounds what is taken of one value in a comment, in bytes.
+const maxSaid = 256
+
+// SenderOf returns what comments of a statement say of its sender. The comments are those of sqlcommenter
+// (google.github.io/sqlcommenter, "Specification"): key='value', both percent-encoded, separated by commas; or, as
+// Marginalia and ActiveRecord::QueryLogs write them, key:value. They stand before, between and behind the statement's
+// tokens, of which span gives the i-th one's place in the text; other statements may stand around it. Of what several
+// comments say the first counts.
+func SenderOf(text string, tokens int, span func(i int) (start, end int)) (s history.Sender) {
+	if tokens == 0 || !strings.Contains(text, "/*") {
+		return s
+	}
+	var said comments
+	start, from := span(0)
+	said.read(text[strings.LastIndexByte(text[:start], ';')+1 : start])
+	for i := 1; i < tokens; i++ {
+		start, end := span(i)
+		if from < start {
+			said.read(text[from:start])
+		}
+		from = end
+	}
+	said.read(tail(text, from))
+	return said.sender()
+}
+
+// tail returns what stands between a statement's end and the next one.
+func tail(text string, end int) string {
+	rest := text[end:]
+	if text[end-1] != ';' {
+		own, _, _ := strings.Cut(rest, ";")
+		return own
+	}
+	if rest = strings.TrimSpace(rest); strings.HasPrefix(rest, "/*") && strings.Index(rest, "*/") == len(rest)-2 {
+		return rest // one comment, and nothing behind it
+	}
+	return ""
+}
+
+// comments are the values of comments, by their keys.
+type comments map[string]string
+
+var (
+	// quoted is a key and its value, in which a backslash takes what follows literally.
+	quoted = regexp.MustCompile(`([\w.%-]+)\s*=\s*'((?:[^'\\]|\\.)*)'`)
+	key    = regexp.MustCompile(`^[\w.%-]+$`)
+)
+
+// read takes in the comments that stand between two tokens.
+func (c *comments) read(between string) {
+	for {
+		_, rest, ok := strings.Cut(between, "/*")
+		if !ok {
+			return
+		}
+		comment, behind, _ := strings.Cut(rest, "*/")
+		between = behind
+		if pairs := quoted.FindAllStringSubmatch(comment, -1); pairs != nil {
+			for _, m := range pairs {
+				c.set(m[1], unescape(strings.ReplaceAll(m[2], `\'`, `'`)))
+			}
+			continue
+		}
+		for pair := range strings.SplitSeq(comment, ",") {
+			k, value, _ := strings.Cut(strings.TrimSpace(pair), ":")
+			if key.MatchString(k) && value != "" && !strings.HasPrefix(value, " ") { // "see: x" is prose
+				c.set(k, value)
+			}
+		}
+	}
+}
+
+// unescape returns a value without percent-encoding. Drivers for which a percent sign means a parameter get it twice.
+func unescape(value string) string {
+	if plain, err := url.PathUnescape(strings.ReplaceAll(value, "%%", "%")); err == nil {
+		return plain
+	}
+	return value
+}
+
+func (c *comments) set(key, value string) {
+	if *c == nil {
+		*c = make(comments)
+	}
+	key = strings.ToLower(strings.NewReplacer(".", "_", "-", "_").Replace(key))
+	if _, said := (*c)[key]; !said && len(value) <= maxSaid {
+		(*c)[key] = value
+	}
+}
+
+// The keys of a file and a line are those that sqlcommenter's users and OpenTelemetry's code attributes have.
+var (
+	fileKeys    = []string{"file", "filepath", "filename", "code_file", "code_filepath", "code_file_path", "source_file"}
+	lineKeys    = []string{"lineno", "line_number", "code_line", "code_lineno", "code_line_number", "source_line", "line"}
+	placeKeys   = []string{"source_location", "source", "caller", "callsite"}
+	requestKeys = []string{"request_id", "requestid", "x_request_id"}
+)
+
+func (c comments) first(keys []string) string {
+	if i := slices.IndexFunc(keys, func(k string) bool { return c[k] != "" }); i >= 0 {
+		return c[keys[i]]
+	}
+	return ""
+}
+
+func (c comments) sender() history.Sender {
+	// What is kept longer than the text shall not keep it.
+	return history.Sender{Place: strings.Clone(c.place()), Action: strings.Clone(c.action()),
+		Request: strings.Clone(c.request())}
+}
+
+// method is what Ruby puts behind a place: ":in `save'".
+var method = regexp.MustCompile(`(:\d+):in\b.*$`)
+
+// place returns file:line, or the file alone.
+func (c comments) place() string {
+	file, line := c.first(fileKeys), c.first(lineKeys)
+	place := c.first(placeKeys)
+	switch {
+	case file != "" && line != "":
+		place = file + ":" + line
+	case file != "":
+		place = file
+	case place == "" && strings.Contains(line, ":"): // Marginalia's has the file in it
+		place = line
+	}
+	if place = method.ReplaceAllString(place, "$1"); len(place) > maxSaid {
+		return ""
+	}
+	return place
+}
+
+// action returns what the client's program was doing, in its framework's words: a controller's action as Rails writes
+// it, a controller or view alone, a route, a job.
+func (c comments) action() string {
+	controller, action := cmp.Or(c["namespaced_controller"], c["controller"]), c["action"]
+	switch {
+	case controller != "" && action != "" && len(controller)+len(action) < maxSaid:
+		return controller + "#" + action
+	case controller != "" || c["route"] != "" || c["job"] != "":
+		return cmp.Or(controller, c["route"], c["job"])
+	case c["model"] != "": // Prisma's actions are single queries
+		return ""
+	}
+	return action
+}
+
+// request returns the id of the request: the trace's (www.w3.org/TR/trace-context, "traceparent Header"), or the
+// request's own.
+func (c comments) request() string {
+	if parts := strings.Split(c["traceparent"], "-"); len(parts) >= 4 && len(parts[1]) == 32 {
+		return parts[1]
+	}
+	return c.first(requestKeys)
+}
