@@ -15,6 +15,9 @@ func (t *explainer) rule() string {
 	case GarbageRead, IncompatibleOrder, LostWrite, Internal, FutureRead:
 		return "No isolation level of any engine allows this."
 	}
+	if t.f.Class == Unprotected {
+		return t.unprotected()
+	}
 	if model := t.a.opts.Model; model != nil {
 		return model.rule(t.f)
 	}

@@ -30,6 +30,12 @@
 // a future read. One that depends on a transaction which committed after its snapshot had been taken, by the proxy's
 // clock, is Adya's interference, G-SIa (interference.go).
 //
+// Between the transactions of one request (requests.go), where [Options.Scope] asks for it:
+//
+//   - stale overwrite: a request reads a row in one transaction and sets its columns to constants in a later one, over
+//     what another request did to these columns in between.
+//   - double insert: two requests look for rows, find none, and insert one each in a later transaction.
+//
 // # Minimal explanations
 //
 // One mishap between two transactions closes many longer cycles through their neighbors. So that
@@ -88,7 +94,8 @@
 // of theory (levels.go), on which verdict.go gives the verdict; commitorder.go decides those that are defined by
 // axioms. collector.go groups what was found, covers.go counts what needs no group of its own, describe.go makes
 // findings (finding.go) of the groups with their edges (witness.go), explain.go, advice.go and fixes.go put them
-// into words, and checks.go reports whether what they advise would have helped.
+// into words, and checks.go reports whether what they advise would have helped. requests.go finds what is between the
+// transactions of one request, and unprotected.go puts it into words.
 //
 // Files refer to each other in the order of [Analyzer.Finish]'s stages: no cycle of them has more than two.
 package analyzer

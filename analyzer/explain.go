@@ -86,6 +86,12 @@ func (t *explainer) explanation() []string {
 		return fmt.Sprintf("%s (%s)", t.name(txn), txn.ID)
 	}
 	var lines []string
+	if t.f.Class == Unprotected {
+		for i := range t.f.Witness {
+			lines = append(lines, t.deed(&t.f.Witness[i], who)+".")
+		}
+		return lines
+	}
 	for i := range t.f.Witness {
 		lines = append(lines, t.explainEdge(&t.f.Witness[i], who))
 	}
@@ -107,6 +113,8 @@ func (t *explainer) deed(e *Edge, who func(*history.Txn) string) string {
 	switch e.Kind {
 	case SO:
 		return fmt.Sprintf("%s ended before %s began in the same session", from, to)
+	case RQ:
+		return fmt.Sprintf("%s and %s are of one request: %s", from, to, t.sameRequest(e))
 	case RT:
 		return fmt.Sprintf("%s had ended before %s began, %s earlier", from, to, time.Duration(e.To.Start-e.From.End))
 	case RW:
@@ -254,6 +262,13 @@ func (t *explainer) summary() string {
 	case LostUpdate:
 		return fmt.Sprintf("A change of %s is lost: a transaction reads a row with %s and later writes it with %s, "+
 			"over what %s of another did in between.", table, out, shapeOf(last.ToStmt), shapeOf(e.ToStmt))
+	case StaleOverwrite:
+		return fmt.Sprintf("A change of %s is lost between the transactions of a request: it reads a row with %s, and in a "+
+			"later transaction writes it with %s, over what %s of another request did in between.",
+			table, out, shapeOf(t.f.Witness[1].ToStmt), shapeOf(e.ToStmt))
+	case DoubleInsert:
+		return fmt.Sprintf("Two requests look for rows of %s with %s, find none, and in a later transaction each inserts one.",
+			table, out)
 	case NonRepeatableRead:
 		return fmt.Sprintf("A transaction reads one row twice and gets two versions: "+
 			"it reads %s with %s before %s of another, and again with %s after it.",

@@ -50,6 +50,10 @@ const (
 	Internal          Anomaly = "internal inconsistency" // a transaction does not see what it wrote itself
 	FutureRead        Anomaly = "future read"            // a transaction sees what it writes later
 	GSIa              Anomaly = "G-SIa"                  // interference (Adya): a dependency from outside the snapshot
+	// Between the transactions of one request ([Scope]). A row that it read is written over what another one did to it
+	// meanwhile; a row that it had looked for in vain is inserted beside another's.
+	StaleOverwrite Anomaly = "stale overwrite"
+	DoubleInsert   Anomaly = "double insert"
 	// Findings in other checkers' histories only (package interop).
 	DuplicateElements Anomaly = "duplicate elements" // a list holds an element twice that was appended once
 	CyclicVersions    Anomaly = "cyclic versions"    // what was seen of a register puts its versions in a circle
@@ -63,6 +67,8 @@ const (
 	Violation Class = "violation"
 	// Hazard: the level permits it; the application must cope.
 	Hazard Class = "hazard"
+	// Unprotected: it is between transactions of one request, which no level protects.
+	Unprotected Class = "unprotected"
 )
 
 // DepKind is the kind of a dependency.
@@ -75,9 +81,10 @@ const (
 	WW DepKind = "ww" // To overwrote what From wrote
 	RW DepKind = "rw" // To overwrote what From read (anti-dependency)
 	RT DepKind = "rt" // From had ended before To began
+	RQ DepKind = "rq" // both are of one request ([Scope])
 )
 
-// An Edge is one dependency: To depends on From. For so and rt, Row, the statements and the version are
+// An Edge is one dependency: To depends on From. For so, rt and rq, Row, the statements and the version are
 // empty.
 type Edge struct {
 	From, To         *history.Txn
@@ -164,15 +171,17 @@ type Finding struct {
 	Known       bool     // a baseline accepts it (package baseline)
 }
 
-// rank is where a finding stands among others: violations, then hazards, then what is slight.
+// rank is where a finding stands among others: violations, then hazards, then what is unprotected, then what is slight.
 func (f *Finding) rank() int {
 	switch {
 	case f.Class == Violation:
 		return 0
-	case !f.Slight:
-		return 1
+	case f.Slight:
+		return 3
+	case f.Class == Unprotected:
+		return 2
 	}
-	return 2
+	return 1
 }
 
 // Txns returns the witness's transactions in the order of the cycle, each once.

@@ -51,6 +51,9 @@ func (a *Analyzer) Finish() (*Result, error) {
 	s := newSearch(a.order, c, a.opts)
 	s.run()
 	levels := verdict(slices.Concat(a.opts.Known, s.occurring()))
+	if err := a.findRequests(c); err != nil {
+		return nil, err
+	}
 	a.edges, a.steps = len(s.edges), s.steps
 	findings, err := a.describe(c)
 	if err != nil {

@@ -17,6 +17,9 @@ func (t *explainer) advice() ([]string, error) {
 		return []string{"This is the engine's fault, not the application's: report it to its developers, " +
 			"with the statements of the witness."}, nil
 	}
+	if t.f.Class == Unprotected {
+		return t.protect(), nil
+	}
 	level := t.levelAgainst()
 	if slices.Contains([]Anomaly{G0, G1a, G1b, G1c}, t.f.Anomaly.base()) {
 		if level == "" {

@@ -19,6 +19,7 @@ const (
 	ww
 	rw
 	rt
+	rq
 )
 
 // The kinds of dependencies that order commits, with the order of sessions and without.
@@ -27,7 +28,7 @@ const (
 	sessionFlow = flow | so
 )
 
-var kindNames = map[kind]DepKind{so: SO, wr: WR, ww: WW, rw: RW, rt: RT}
+var kindNames = map[kind]DepKind{so: SO, wr: WR, ww: WW, rw: RW, rt: RT, rq: RQ}
 
 // components finds the strongly connected components of a graph of n nodes by Tarjan's algorithm,
 // without recursion. The edges of node v are off[v] to off[v+1]; target gives where one leads, -1 to

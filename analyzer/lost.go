@@ -16,6 +16,9 @@ import (
 // lost says in values and keys what came of the witness, and whether that is little: two updates that share no column,
 // or only the time of the change. Both are empty where the statements do not tell.
 func (t *explainer) lost() (sentence string, slight bool, err error) {
+	if t.f.Anomaly == StaleOverwrite {
+		return t.lostUpdate()
+	}
 	if len(t.f.Witness) != 2 {
 		return "", false, nil
 	}

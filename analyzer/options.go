@@ -19,6 +19,8 @@ type Options struct {
 	// Model judges all transactions by a level of the theory: what it forbids is a violation. The engine and
 	// [Options.Expect] do not count then.
 	Model *TheoryLevel
+	// Scope says which transactions are of one request: between these it looks for what is [Unprotected].
+	Scope Scope
 	// PartialOrder says that the versions of rows may be in no known order, as in other checkers' histories of
 	// registers. The levels that go by axioms are then asked of all transactions.
 	PartialOrder bool

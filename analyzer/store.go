@@ -124,6 +124,8 @@ type txn struct {
 	snapshot int64
 	// ending is when its last statement was sent: it had not committed before.
 	ending int64
+	// request stands for the id of the client's request ([hashOf]); 0 where it is not told.
+	request uint64
 }
 
 // A tag is a history.Tag with its run as an index.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/isotap/isotap/analyzer"
@@ -143,11 +144,11 @@ func newPage(r *analyzer.Result) (*page, error) {
 }
 
 func tone(r *analyzer.Result) string {
-	violations, hazards := Tally(r.Findings)
+	found := Count(r.Findings)
 	switch {
-	case violations > 0:
+	case found.Violations > 0:
 		return "violation"
-	case hazards > 0:
+	case found.Hazards+found.Unprotected > 0:
 		return "hazard"
 	case gradeOf(&r.Coverage) != gradeGood, len(doubts(&r.Coverage)) > 0:
 		return "unsure"
@@ -379,7 +380,7 @@ func newCardEdge(w *witness, n int) cardEdge {
 	out.FromDeed, out.ToDeed = deeds(e.Kind)
 	out.FromText, out.ToText = w.edgeText(e.FromStmt), w.edgeText(e.ToStmt)
 	out.FromPlace, out.ToPlace = placeText(e.FromStmt), placeText(e.ToStmt)
-	if e.Kind != analyzer.SO && e.Kind != analyzer.RT {
+	if !slices.Contains(withoutRow, e.Kind) {
 		out.Version = w.version(e.Version)
 	}
 	if e.Kind == analyzer.WW || e.Kind == analyzer.RW {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"io"
+	"slices"
 	"time"
 
 	"github.com/isotap/isotap/analyzer"
@@ -46,10 +47,11 @@ type (
 		Tables  []string `json:"tables"`
 	}
 	jsonVerdict struct {
-		Violations int    `json:"violations"`
-		Hazards    int    `json:"hazards"`
-		Coverage   grade  `json:"coverage"`
-		Text       string `json:"text"`
+		Violations  int    `json:"violations"`
+		Hazards     int    `json:"hazards"`
+		Unprotected int    `json:"unprotected"`
+		Coverage    grade  `json:"coverage"`
+		Text        string `json:"text"`
 	}
 	jsonLevels struct {
 		Satisfied []string        `json:"satisfied"`
@@ -249,10 +251,10 @@ type (
 )
 
 func newDocument(r *analyzer.Result) *document {
-	violations, hazards := Tally(r.Findings)
+	found := Count(r.Findings)
 	doc := &document{
 		Schema:   Schema,
-		Verdict:  jsonVerdict{violations, hazards, gradeOf(&r.Coverage), verdict(r)},
+		Verdict:  jsonVerdict{found.Violations, found.Hazards, found.Unprotected, gradeOf(&r.Coverage), verdict(r)},
 		Runs:     make([]jsonRun, 0, len(r.Runs)),
 		Coverage: newJSONCoverage(&r.Coverage),
 		Levels:   newJSONLevels(r),
@@ -401,7 +403,7 @@ func newJSONEdge(e *analyzer.Edge) jsonEdge {
 	if e.Row != (history.Row{}) {
 		out.Row = &jsonRow{e.Row.Table, e.Row.ID}
 	}
-	if e.Kind != analyzer.SO && e.Kind != analyzer.RT {
+	if !slices.Contains(withoutRow, e.Kind) {
 		out.Version = new(e.Version.String())
 	}
 	// A wr edge overwrites nothing: its zero Next means "none", not the initial version.

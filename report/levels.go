@@ -102,7 +102,7 @@ func doubts(c *analyzer.Coverage) []string {
 	}
 	if c.Several == 0 {
 		why = append(why, "no transaction had two statements that read or write rows, "+
-			"and what goes wrong between transactions of one client is not looked for")
+			"and no level protects what a client does between two")
 	}
 	return why
 }

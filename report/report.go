@@ -24,16 +24,22 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// Tally counts the findings by class.
-func Tally(findings []*analyzer.Finding) (violations, hazards int) {
+// A Tally counts findings by class.
+type Tally struct{ Violations, Hazards, Unprotected int }
+
+// Count counts findings.
+func Count(findings []*analyzer.Finding) (t Tally) {
 	for _, f := range findings {
-		if f.Class == analyzer.Violation {
-			violations++
-		} else {
-			hazards++
+		switch f.Class {
+		case analyzer.Violation:
+			t.Violations++
+		case analyzer.Unprotected:
+			t.Unprotected++
+		default:
+			t.Hazards++
 		}
 	}
-	return violations, hazards
+	return t
 }
 
 // A grade says how far a result's silence may be trusted.
@@ -62,14 +68,18 @@ func gradeOf(c *analyzer.Coverage) grade {
 
 // verdict is the one line that sums a result up.
 func verdict(r *analyzer.Result) string {
-	violations, hazards := Tally(r.Findings)
-	if violations+hazards == 0 {
+	t := Count(r.Findings)
+	if t == (Tally{}) {
 		if r.Coverage.Exact == 0 {
 			return "Nothing observed"
 		}
 		return "No anomaly found"
 	}
-	return plural(hazards, "hazard") + ", " + plural(violations, "violation")
+	text := plural(t.Hazards, "hazard") + ", " + plural(t.Violations, "violation")
+	if t.Unprotected > 0 {
+		text += ", " + number(t.Unprotected) + " unprotected"
+	}
+	return text
 }
 
 // caution says why the verdict must not be trusted on its own; empty when it may be.
@@ -265,6 +275,8 @@ func gloss(a analyzer.Anomaly) string {
 		return "intermediate read"
 	case analyzer.G1c:
 		return "circular information flow"
+	case analyzer.StaleOverwrite, analyzer.DoubleInsert:
+		return "between transactions of one request"
 	case analyzer.OTV:
 		return "observed transaction vanishes"
 	case analyzer.GMonotonic:

@@ -297,12 +297,12 @@ func how(o analyzer.Observed) string {
 }
 
 func (t *terminal) verdict(r *analyzer.Result) {
-	violations, hazards := Tally(r.Findings)
+	found := Count(r.Findings)
 	tone := green
 	switch {
-	case violations > 0:
+	case found.Violations > 0:
 		tone = red
-	case hazards > 0 || gradeOf(&r.Coverage) != gradeGood || len(doubts(&r.Coverage)) > 0:
+	case found.Hazards+found.Unprotected > 0 || gradeOf(&r.Coverage) != gradeGood || len(doubts(&r.Coverage)) > 0:
 		tone = yellow
 	}
 	t.line(t.paint(tone, verdict(r)))

@@ -112,6 +112,9 @@ func (w *witness) cyclic() bool {
 	return true
 }
 
+// withoutRow are the kinds of dependencies that go through no row.
+var withoutRow = []analyzer.DepKind{analyzer.SO, analyzer.RT, analyzer.RQ}
+
 // deeds says what the statements at the two ends of an edge did to its row.
 func deeds(k analyzer.DepKind) (from, to string) {
 	switch k {
@@ -121,6 +124,8 @@ func deeds(k analyzer.DepKind) (from, to string) {
 		return "writes", "overwrites"
 	case analyzer.RW:
 		return "reads", "overwrites"
+	case analyzer.RQ:
+		return "is of one request", "with this one"
 	}
 	return "comes before", "comes after"
 }

@@ -40,6 +40,7 @@ func analyzeCommand() *cobra.Command {
 	}
 	out.flags(c)
 	out.coverageFlag(c, 0)
+	out.scopeFlag(c)
 	other.flags(c)
 	judge.flags(c)
 	live.flags(c)
@@ -73,6 +74,7 @@ func analyzeCommand() *cobra.Command {
 						"isotap: %s is being written: what is analyzed had been recorded by now\n", dir)
 				}
 			}
+			opts.Scope = out.requests()
 			result, err = analysis.Analyze(c.Context(), args, opts)
 		}
 		if err != nil {

@@ -23,6 +23,7 @@ type output struct {
 	files     []string // the exports'
 	scenarios string
 	failOn    string
+	scope     string // empty: the verb has no --scope
 	limit     int
 	baseline  string
 	update    string
@@ -69,16 +70,31 @@ func (o *output) flags(c *cobra.Command) {
 		o.failOn = "hazard"
 	}
 	f.StringVar(&o.failOn, "fail-on", o.failOn,
-		"what gives exit status 1: violation, hazard (which includes violation) or none")
+		"what gives exit status 1: violation, hazard (which includes violation), unprotected (which includes both) or none")
 	f.StringVar(&o.baseline, "baseline", "",
 		"file of the findings that are known: only others give exit status 1 (docs/baseline.md)")
 	f.StringVar(&o.update, "update-baseline", "",
 		"add the findings to the baseline's file; =replace also removes those not seen")
 	f.Lookup("update-baseline").NoOptDefVal = string(baseline.Add)
-	complete(c, "fail-on", "violation", "hazard", "none")
+	complete(c, "fail-on", "violation", "hazard", "unprotected", "none")
 	complete(c, "update-baseline", string(baseline.Add), string(baseline.Replace))
 	must(c.MarkFlagFilename("html", "html"))
 	must(c.MarkFlagFilename("baseline", "json"))
+}
+
+// scopeFlag adds the flag that says which transactions are of one request.
+func (o *output) scopeFlag(c *cobra.Command) {
+	o.scope = analyzer.GuessedScope.String()
+	c.Flags().StringVar(&o.scope, "scope", o.scope, "which transactions are of one request, between which nobody protects what it "+
+		"goes by: tag, as comments of their statements say (traceparent, request_id); guess, also those that follow each other "+
+		"at once on one connection; off")
+	complete(c, "scope", "tag", "guess", "off")
+}
+
+// requests returns what --scope says.
+func (o *output) requests() analyzer.Scope {
+	scope, _ := analyzer.ParseScope(o.scope) // check has
+	return scope
 }
 
 // coverageFlag adds the flag that says how much must have been seen.
@@ -93,9 +109,12 @@ func (o *output) check() (err error) {
 		return fmt.Errorf("--min-coverage: %d is no percentage", o.minCoverage)
 	}
 	switch o.failOn {
-	case "violation", "hazard", "none":
+	case "violation", "hazard", "unprotected", "none":
 	default:
-		return fmt.Errorf("--fail-on: %q is none of violation, hazard, none", o.failOn)
+		return fmt.Errorf("--fail-on: %q is none of violation, hazard, unprotected, none", o.failOn)
+	}
+	if _, err := analyzer.ParseScope(o.scope); o.scope != "" && err != nil {
+		return fmt.Errorf("--scope: %w", err)
 	}
 	switch {
 	case o.baseline != "":
@@ -209,7 +228,13 @@ func writeFile(name string, write func(io.Writer) error) error {
 
 // fails reports whether a finding gives exit status 1, unless the baseline knows it.
 func (o *output) fails(f *analyzer.Finding) bool {
-	return o.failOn == "hazard" || o.failOn == "violation" && f.Class == analyzer.Violation
+	switch f.Class {
+	case analyzer.Violation:
+		return o.failOn != "none"
+	case analyzer.Hazard:
+		return o.failOn == "hazard" || o.failOn == "unprotected"
+	}
+	return o.failOn == "unprotected"
 }
 
 // report writes the result, and returns the exit status that it stands for.

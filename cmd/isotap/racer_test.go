@@ -18,6 +18,7 @@ import (
 // statements, that finds its database in MYSQL_DSN. It gives the exit status.
 //
 //	racer [-lock] [-other DSN]  two clients at once add 1 and 10 to a counter: each reads it, then writes the sum
+//	racer -autocommit           the same without transactions
 //	racer -serial [-lock]       one client adds 1 to it, and then 10
 //	racer -hold FILE            one client adds 1 to it, prints "open", and commits once FILE exists
 //	racer -status N             exits with status N
@@ -25,6 +26,7 @@ func race(args []string, out io.Writer) int {
 	flags := flag.NewFlagSet("racer", flag.ExitOnError)
 	other := flags.String("other", os.Getenv("MYSQL_DSN"), "where the second client connects")
 	lock := flags.Bool("lock", false, "read the counter FOR UPDATE")
+	autocommit := flags.Bool("autocommit", false, "without transactions")
 	serial := flags.Bool("serial", false, "one after the other")
 	hold := flags.String("hold", "", "hold a transaction open until this file exists")
 	status := flags.Int("status", 0, "exit status")
@@ -51,7 +53,7 @@ func race(args []string, out io.Writer) int {
 			return err
 		}
 		defer second.Close()
-		return raceTwo(ctx, []*sql.DB{db, second}, *lock, out)
+		return raceTwo(ctx, []*sql.DB{db, second}, *lock, *autocommit, out)
 	}()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "racer:", err)
@@ -62,7 +64,7 @@ func race(args []string, out io.Writer) int {
 
 // raceTwo has two clients add to the counter. Without locks they meet after both have read; with them
 // the second would never get there, so then they meet when both have begun.
-func raceTwo(ctx context.Context, dbs []*sql.DB, lock bool, out io.Writer) error {
+func raceTwo(ctx context.Context, dbs []*sql.DB, lock, autocommit bool, out io.Writer) error {
 	var meeting, clients sync.WaitGroup
 	meeting.Add(len(dbs))
 	errs := make([]error, len(dbs))
@@ -70,7 +72,13 @@ func raceTwo(ctx context.Context, dbs []*sql.DB, lock bool, out io.Writer) error
 		clients.Go(func() {
 			arrive := sync.OnceFunc(meeting.Done)
 			defer arrive() // an error must not leave the other one waiting
-			errs[i] = add(ctx, db, 1+9*i, lock, func() { arrive(); meeting.Wait() })
+			meet := func() { arrive(); meeting.Wait() }
+			if autocommit {
+				db.SetMaxOpenConns(1)
+				errs[i] = addTo(ctx, db, 1+9*i, lock, meet)
+				return
+			}
+			errs[i] = add(ctx, db, 1+9*i, lock, meet)
 		})
 	}
 	clients.Wait()
@@ -91,6 +99,20 @@ func add(ctx context.Context, db *sql.DB, amount int, lock bool, meet func()) er
 		return err
 	}
 	defer tx.Rollback()
+	if err := addTo(ctx, tx, amount, lock, meet); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// A querier is a transaction, or a database whose statements are autocommitted.
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// addTo reads the counter and writes the sum.
+func addTo(ctx context.Context, tx querier, amount int, lock bool, meet func()) error {
 	query := "SELECT n FROM counter WHERE id = ?"
 	if lock {
 		query += " FOR UPDATE"
@@ -104,10 +126,8 @@ func add(ctx context.Context, db *sql.DB, amount int, lock bool, meet func()) er
 	if !lock {
 		meet()
 	}
-	if _, err := tx.ExecContext(ctx, "UPDATE counter SET n = ? WHERE id = 1", n+amount); err != nil {
-		return err
-	}
-	return tx.Commit()
+	_, err := tx.ExecContext(ctx, "UPDATE counter SET n = ? WHERE id = 1", n+amount)
+	return err
 }
 
 // holdOpen commits an update once the file exists.

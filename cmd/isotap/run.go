@@ -74,6 +74,7 @@ func runCommand() *cobra.Command {
 	c.Flags().SetInterspersed(false)
 	out.flags(c)
 	out.coverageFlag(c, 50)
+	out.scopeFlag(c)
 	var live watching
 	live.flags(c, "live", "print findings as they are made, to standard error")
 	c.Flags().BoolVar(&instrument, "instrument", instrument,
@@ -185,7 +186,7 @@ func watch(c *cobra.Command, command, templates []string, o proxyserver.Options,
 	if o.Off {
 		return status.orNil()
 	}
-	result, err := analysis.AnalyzeRun(ctx, o.Recording, srv.Run(), analyzer.Options{})
+	result, err := analysis.AnalyzeRun(ctx, o.Recording, srv.Run(), analyzer.Options{Scope: out.requests()})
 	if err != nil {
 		return err
 	}

@@ -59,8 +59,8 @@ func parse(text []byte) (*File, error) {
 			return nil, fmt.Errorf("finding %d has no id", i+1)
 		case seen[e.ID]:
 			return nil, fmt.Errorf("finding %s is there twice", e.ID)
-		case e.Class != analyzer.Violation && e.Class != analyzer.Hazard:
-			return nil, fmt.Errorf("finding %s: class %q is neither violation nor hazard", e.ID, e.Class)
+		case !slices.Contains([]analyzer.Class{analyzer.Violation, analyzer.Hazard, analyzer.Unprotected}, e.Class):
+			return nil, fmt.Errorf("finding %s: class %q is neither violation nor hazard nor unprotected", e.ID, e.Class)
 		}
 		seen[e.ID] = true
 	}
