@@ -55,6 +55,10 @@ func TestSetOperationsCannotBeTold(t *testing.T) {
 		{"SELECT name FROM item UNION SELECT body FROM note ORDER BY 1 LIMIT 2", nil},
 		{"SELECT name, price FROM item WHERE id < ? UNION ALL SELECT body, day FROM note WHERE id > ? ORDER BY 1, 2",
 			[]any{3, 0}},
+		{"SELECT name FROM item UNION SELECT body FROM note", nil},
+		{"SELECT name, day FROM item JOIN note ON note.id < item.id UNION SELECT body, 3 FROM note WHERE id < ? UNION ALL SELECT 7, NULL",
+			[]any{2}},
+		{"SELECT CAST(CONCAT(name, 'x') AS SIGNED) FROM item UNION SELECT CAST(body AS SIGNED) FROM note", nil},
 		{"SELECT name FROM item UNION ALL SELECT body FROM note", nil},
 		{"(SELECT id, name FROM item ORDER BY id DESC LIMIT 2) UNION ALL (SELECT id, body FROM note ORDER BY id LIMIT 1)", nil},
 		{"SELECT id FROM item UNION ALL SELECT 7 UNION ALL SELECT id FROM note ORDER BY id LIMIT 3", nil},
@@ -134,7 +138,7 @@ func TestCompanionsShowWhatSetOperationsRead(t *testing.T) {
 	}
 	txns := b.txns()
 	for _, c := range []struct{ shape, inSnapshot, outside string }{
-		{union, "exact rrrrr", "opaque union "},
+		{union, "exact rrrrr", "exact rrrrr"},
 		{unionAll, "exact rrrrr", "exact rrrrr"},
 		{except, "exact rrrrr", "opaque union "},
 		{locking, "opaque distinct ", "opaque distinct "},

@@ -32,6 +32,9 @@ const (
 	entryBytes = 512
 	// imageEntries is as how many entries an image counts.
 	imageEntries = 8
+	// collectedEntries is as how many entries a read counts that collects its rows: their number is not known, so that
+	// they are read before the next statement.
+	collectedEntries = 1 << 32
 	// besideEntries is as how many entries the array of what a subquery read counts.
 	besideEntries = 8
 	// readWithin bounds how long ended transactions of a busy session wait for their entries, in
@@ -49,6 +52,8 @@ func (c *captures) due(plan *sqlmysql.Plan, now int64, maxPacket int, durable bo
 	switch {
 	case len(c.unread) >= maxUnread, c.unreadRows*entryBytes >= uint64(maxPacket)/8:
 		return true
+	case plan.Result.Collects: // it may collect too much, which must be told of no other
+		return len(c.unread) > 0
 	case durable, plan.Txn.Branch: // a branch may leave the session, and another may end it
 		return plan.Txn.Ends || len(c.ended) > 0
 	}
@@ -66,6 +71,9 @@ func (c *captures) await(o *pendingStatement, failed bool, insertID, increment u
 		rows *= imageEntries
 	} else if !o.awaitsEntries {
 		return
+	}
+	if o.plan.Result.Collects {
+		rows = collectedEntries
 	}
 	c.unread = append(c.unread, o)
 	c.unreadRows += rows
@@ -106,6 +114,7 @@ func takeEntries(batch []*pendingStatement, collected []byte) {
 		case err != nil:
 			o.downgradeRecorded(history.ReasonUnreadableCapture)
 		case uncollected > 0:
+			o.uncollected = true
 			o.downgradeRecorded(history.ReasonCaptureOverflow)
 		}
 	}

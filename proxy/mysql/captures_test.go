@@ -1,6 +1,8 @@
 package mysql
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/isotap/isotap/history"
@@ -93,6 +95,8 @@ func TestCapturesAreDueInTime(t *testing.T) {
 			want: true},
 		"many rows": {captures: captures{unreadRows: packet / 8 / entryBytes}, plan: plain,
 			want: true},
+		"before a read that collects": {captures: captures{unread: make([]*pendingStatement, 1)},
+			plan: &sqlmysql.Plan{Result: sqlmysql.Result{Collects: true}}, want: true},
 		"before a durable commit":      {plan: commit, durable: true, want: true},
 		"before a branch is left":      {plan: &sqlmysql.Plan{Txn: sqlmysql.TxnEffect{Ends: true, Branch: true}}, want: true},
 		"within a durable transaction": {plan: plain, durable: true},
@@ -139,5 +143,40 @@ func TestEntriesGoToTheStatementsOfTheirTags(t *testing.T) {
 	}
 	if st := txn.Stmts[0]; st.Observation != history.Inexact || len(st.Accesses) != 0 {
 		t.Errorf("the first statement is %v with %v, though its entry is missing", st.Observation, st.Accesses)
+	}
+}
+
+func TestReadsThatCollectTellEachRowOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		rows    uint64
+		entries string
+		want    history.Observation
+		read    []string
+	}{
+		"two queries":         {2, "1=0=@<=0;2=0=@<=1;1=0=@<=0;", history.Exact, []string{"1", "2"}},
+		"a row of no table":   {2, "1=0=@<=0;==@<=2;", history.Exact, []string{"1"}},
+		"a missing side":      {1, "1=0=@<=0;==@<=1;", history.Exact, []string{"1"}},
+		"a row without an id": {1, "==@<=0;", history.Inexact, nil},
+		"too few":             {3, "1=0=@<=0;", history.Inexact, []string{"1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			txn := &history.Txn{ID: history.MakeTxnID(1, 1)}
+			o := updateIn(txn)
+			o.plan.Kind, o.plan.Result = history.Select, sqlmysql.Result{Collects: true,
+				Sources: []sqlmysql.Source{{Table: "d.t", Always: true}, {Table: "d.u"}}}
+			o.stmt.Rows = test.rows
+			var c captures
+			if c.await(o, false, 0, 0); !c.due(&sqlmysql.Plan{}, 0, 64<<20, false) {
+				t.Error("nothing is read before the next statement")
+			}
+			takeEntries(c.read(), []byte("0|"+strings.ReplaceAll(test.entries, "@", o.tag().String())))
+			var read []string
+			for _, a := range txn.Stmts[0].Accesses {
+				read = append(read, a.Row.ID)
+			}
+			if st := txn.Stmts[0]; st.Observation != test.want || !slices.Equal(read, test.read) {
+				t.Errorf("it is %v (%v) with %v", st.Observation, st.Reason, read)
+			}
+		})
 	}
 }

@@ -344,6 +344,9 @@ func (s *Session) leavesAlone(plan *sqlmysql.Plan) history.Reason {
 	if plan.Upstream.Shows && s.settings.tablesLocked {
 		return history.ReasonSubquery
 	}
+	if plan.Result.Collects && (s.settings.selectLimit || s.cfg.Planner.IsTooLarge(plan.Shape)) {
+		return history.ReasonUnion
+	}
 	if hasArrays(plan) && s.cfg.Planner.IsTooLarge(plan.Shape) {
 		return history.ReasonLargeAggregate
 	}

@@ -261,6 +261,16 @@ func endWithoutAdded(payload []byte, added int) []byte {
 	return b
 }
 
+// endRowsWithoutAdded returns the packet that ends definitions or rows without the warnings that isotap's part of the
+// statement caused, and corrects end accordingly.
+func endRowsWithoutAdded(payload []byte, end *okPacket, added int, caps uint32) []byte {
+	if endsWithOK(payload, caps) {
+		return withoutAdded(payload, end, added)
+	}
+	end.warnings -= min(uint16(added), end.warnings)
+	return endWithoutAdded(payload, added)
+}
+
 // withoutAdded returns an OK packet without the warnings that isotap's part of the statement caused, and
 // corrects ok accordingly.
 func withoutAdded(payload []byte, ok *okPacket, added int) []byte {

@@ -75,6 +75,9 @@ func (s *Session) takeCaptures(batch []*pendingStatement, r *reader) error {
 		if o.tooMuchBeside && !o.withheld {
 			s.cfg.Planner.SubqueriesTooLarge(o.plan.Shape)
 		}
+		if o.uncollected && o.plan.Result.Collects {
+			s.cfg.Planner.TooLarge(o.plan.Shape)
+		}
 	}
 	if s.cfg.Predicates {
 		if err := takeImages(batch, r.lenencBytes()); err != nil {

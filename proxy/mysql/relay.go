@@ -147,6 +147,9 @@ func (s *Session) fieldsEnd(x *exchange, seq byte, payload []byte) (bool, error)
 	if err != nil {
 		return false, err
 	}
+	if x.added > 0 {
+		payload = endRowsWithoutAdded(payload, &end, x.added, s.caps)
+	}
 	if !x.okInstead {
 		s.forward(x, seq, x.continued(payload, false))
 	}
@@ -165,6 +168,9 @@ func (s *Session) rowPacket(x *exchange, seq byte, payload []byte) (bool, error)
 		end, err := parseEnd(payload, s.caps)
 		if err != nil {
 			return false, err
+		}
+		if x.added > 0 {
+			payload = endRowsWithoutAdded(payload, &end, x.added, s.caps)
 		}
 		for _, row := range x.rowsInstead {
 			s.forward(x, seq, row)
@@ -188,7 +194,7 @@ func (s *Session) rowPacket(x *exchange, seq byte, payload []byte) (bool, error)
 	case x.row != nil:
 		return false, x.row(payload)
 	case x.hidden > 0:
-		trimmed, err := s.identities.takeRow(payload, &x.reply, x.hidden, x.stmt.plan.Result.Sources, s.scratch)
+		trimmed, err := s.identities.takeRow(payload, &x.reply, x.hidden, x.stmt.plan.Result.Shown(), s.scratch)
 		if err != nil {
 			return false, err
 		}

@@ -44,7 +44,9 @@ type pendingStatement struct {
 	withheld     bool // what subqueries read is not shown
 	// tooMuchBeside says that what a subquery read was too much to be shown.
 	tooMuchBeside bool
-	doubtful      bool // the captured rows are not certain to be those that changed
+	// uncollected says that some of its entries were not collected.
+	uncollected bool
+	doubtful    bool // the captured rows are not certain to be those that changed
 
 	call *callTrace // of a CALL in a transaction, where the server was asked what runs in it
 }

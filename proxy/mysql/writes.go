@@ -55,6 +55,8 @@ func (o *pendingStatement) mayHaveEntries() bool {
 	switch {
 	case !o.rewritten || !o.plan.Writes.Captured:
 		return false
+	case o.plan.Result.Collects:
+		return true
 	case o.plan.Writes.Inserts > 0:
 		return len(o.plan.Writes.Beside) > 0 || !o.allInserted()
 	case o.plan.Writes.Inserts == sqlmysql.CountUnknown:
@@ -79,9 +81,12 @@ func (o *pendingStatement) allInserted() bool {
 // counts must agree.
 func (o *pendingStatement) addCaptured(entries []sqlmysql.CaptureEntry) {
 	entries, shown := splitArrays(entries)
-	if o.doubtful = false; o.plan.Writes.Inserts != 0 {
+	switch o.doubtful = false; {
+	case o.plan.Result.Collects:
+		o.addCollected(entries)
+	case o.plan.Writes.Inserts != 0:
 		o.addDuplicates(o.addReadRows(entries))
-	} else {
+	default:
 		o.addFoundRows(entries)
 	}
 	st := &o.txn.Stmts[o.index]
@@ -305,6 +310,25 @@ func (o *pendingStatement) addDuplicates(entries []sqlmysql.CaptureEntry) {
 // insertCountAgrees reports whether the server counted as many rows as there are entries.
 func (o *pendingStatement) insertCountAgrees() bool {
 	return o.plan.Writes.Inserts > 0 || !o.hasRecords || o.records == uint64(o.rowsToInsert)
+}
+
+// addCollected takes the entries of a read that collects: each row of its result was made of one at least, and what its
+// queries read alike is read once.
+func (o *pendingStatement) addCollected(entries []sqlmysql.CaptureEntry) {
+	if uint64(len(entries)) < o.stmt.Rows {
+		o.downgradeRecorded(history.ReasonMiscounted)
+	}
+	sources := o.plan.Result.Sources
+	seen := make(map[history.Row]bool)
+	for _, e := range entries {
+		if e.Source >= len(sources) || e.RowID == "" && e.WList == nil && !sources[e.Source].Always {
+			continue // of no table, or the missing side of an outer join
+		}
+		if row := o.rowOf(e); !seen[row] {
+			seen[row] = true
+			o.addFound(row, e)
+		}
+	}
 }
 
 func (o *pendingStatement) rowOf(e sqlmysql.CaptureEntry) history.Row {

@@ -15,7 +15,7 @@
 //
 //   - SELECT gets the identity columns of its base tables behind its last item, and so does each arm of
 //     a UNION ALL. One that removes duplicates stays as it is and has a companion, which does not;
-//     distinct.go has a SELECT DISTINCT show its rows itself.
+//     distinct.go has a SELECT DISTINCT show its rows itself, union.go has a UNION collect them.
 //   - INSERT and REPLACE ... VALUES or SET give each row an id made from the statement's tag and the
 //     row's ordinal, and the tag as its first version. So do ... SELECT and LOAD DATA, where the server
 //     counts the ordinals.
@@ -44,7 +44,7 @@
 //     else the statement holds, subquery.go into queries in WHERE and in the select list, which links.go and
 //     alternatives.go (behind OR) find and besides.go shows, nestedsubquery.go into those in these, aggregate.go
 //     collects identities in arrays unless warnings.go finds that the client might hear other warnings for it,
-//     setop.go is for UNION, DISTINCT and their kind.
+//     setop.go, distinct.go and union.go are for UNION, DISTINCT and their kind.
 //   - Writes: insert.go makes row ids, update.go and updatejoin.go tag rows with the capture of assign.go, delete.go
 //     collects what goes, writesubquery.go and updatesubquery.go what subqueries of some of them read. unchanged.go
 //     tells from assignments alone whether they leave a row as it is.

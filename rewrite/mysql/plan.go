@@ -31,7 +31,12 @@ type Plan struct {
 }
 
 // HiddenColumns is the number of columns that the plan adds to the result set.
-func (p *Plan) HiddenColumns() int { return rewrite.HiddenColumns(p.Result.Reply, p.Result.Sources) }
+func (p *Plan) HiddenColumns() int {
+	if p.Result.Collects {
+		return 1
+	}
+	return rewrite.HiddenColumns(p.Result.Reply, p.Result.Sources)
+}
 
 // Append adds the text that goes upstream to b, with its holes filled as literals by fill. It must not be called when
 // Upstream.Pieces is nil.
@@ -147,9 +152,21 @@ type Result struct {
 	// Carried is the number of columns, beside those of Sources, that stars carry into the result set: their names
 	// begin with rewrite.CarriedPrefix, and the client does not see them.
 	Carried int
+	// Collects says that the rows show no identities: an empty text stands in the place of all of them, which collects
+	// them in session variables as the rows are made. Of each row there is an entry for each of Sources that its query
+	// has, or, where it has none, for one behind them.
+	Collects bool
 	// Variables is the number of session variables in which a SELECT ... INTO leaves the identities of its row: those
 	// of Sources, in their order. Isotap asks for them right after a statement that found one.
 	Variables int
+}
+
+// Shown returns the sources whose identities stand in the rows.
+func (r *Result) Shown() []Source {
+	if r.Collects {
+		return nil
+	}
+	return r.Sources
 }
 
 // A Source is a base table whose identities a result set carries.

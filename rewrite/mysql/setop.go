@@ -27,6 +27,9 @@ func (pl *planner) setOperation(n *ast.SetOprStmt) error {
 		return refusal(history.ReasonUnion)
 	}
 	if !keepsAll(arms) {
+		if pl.collectRows(n, arms, operators) {
+			return nil
+		}
 		pl.accompany(arms, operators)
 		return refusal(history.ReasonUnion)
 	}
