@@ -7,7 +7,8 @@ const (
 	meansHidden          = "hidden columns could change which rows are seen, or there are none"
 	meansOwn             = "the statement, or a table in it, uses names or variables of isotap's own"
 	meansDuplicates      = "duplicates hide which rows were read. Seen at REPEATABLE READ inside a transaction, unless " +
-		"they lock; on MariaDB and MySQL DISTINCT also elsewhere, but not at SERIALIZABLE ([ADR 62](adr/0062-subqueries.md))"
+		"they lock; on MariaDB and MySQL DISTINCT also elsewhere, but not at SERIALIZABLE, and UNION without ORDER BY and LIMIT " +
+		"at every level ([ADR 62](adr/0062-subqueries.md))"
 	meansNoTablesRows = "queries in a FROM clause whose rows are not rows of tables, or that aggregate and are joined " +
 		"or aggregated again"
 	meansWithPart     = "a part of a WITH clause that reads another, or whose columns' names the server chooses"

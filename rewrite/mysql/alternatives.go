@@ -1,6 +1,8 @@
 package mysql
 
 import (
+	"slices"
+
 	"github.com/pingcap/tidb/pkg/parser/ast"
 	"github.com/pingcap/tidb/pkg/parser/opcode"
 )
@@ -13,6 +15,8 @@ type alternative struct {
 	decided []Piece
 	// copies says that this condition has other subqueries, which run once more.
 	copies bool
+	// shown says that it stands in the select list, and runs for no row that is left out.
+	shown bool
 }
 
 // hanging finds the subqueries of a condition: those on which each row hangs that meets it, and those on which it need
@@ -48,36 +52,52 @@ func (pl *planner) conditionOf(n *ast.SelectStmt, b *block) span {
 
 // alternatives finds the subqueries of a part of a condition, one, or several that are arms of ORs, on which a row need
 // not hang. It does not hang on one if the part is true with NULL in its place and in those behind it: it is then true
-// whatever they find. The server evaluates arms in the order of the text.
+// whatever they find. The server evaluates arms in the order of the text. Where the last arm has several subqueries
+// that must all let it be true, they are one thing.
 func (pl *planner) alternatives(part ast.ExprNode, at span, b *block) (found []alternative, ok bool) {
 	var links []link
 	l := listener{srcs: b.srcs, bodies: pl.nesting.bodies}
-	if b.grouped || !pl.logic(part, &l, &links) || len(links) == 0 || len(links) > 1 && !areArms(part) {
+	if b.grouped || !pl.logic(part, &l, &links) || len(links) == 0 {
+		return nil, false
+	}
+	last, ok := lastArm(part, len(links))
+	if !ok {
 		return nil, false
 	}
 	places := make([]span, len(links))
 	for i := range links {
-		if places[i], ok = pl.placeOf(&links[i], at); !ok || i < len(links)-1 && !pl.comparesSilently(&links[i], b) {
+		if places[i], ok = pl.placeOf(&links[i], at); !ok || i < last && !pl.comparesSilently(&links[i], b) {
 			return nil, false
 		}
 	}
 	for i := range links {
-		found = append(found, alternative{links[i], pl.nulled(at, places[i:]), i > 0})
+		from := min(i, last)
+		found = append(found, alternative{link: links[i], decided: pl.nulled(at, places[from:]), copies: from > 0})
 	}
 	return found, true
 }
 
-// comparesSilently reports whether the server surely does not warn of what a subquery is compared with: where that is
-// run once more it would do so twice.
+// comparesSilently reports whether the server surely does not warn of what a subquery is compared with, and takes one
+// value of it at most: where it is run once more the server would warn twice, or might fail. MySQL takes a column for
+// one that may be NULL if an aggregate in the select list names it.
 func (pl *planner) comparesSilently(at *link, b *block) bool {
 	if at.exists {
 		return true
 	}
-	if at.equal == nil || at.query.From == nil {
+	if at.query.From == nil {
 		return false
 	}
 	own := flatten(at.query.From.TableRefs)
 	if !pl.baseSources(own) {
+		return false
+	}
+	if at.with != nil {
+		l := listener{srcs: append(slices.Clone(own), b.srcs...)}
+		fields := at.query.Fields.Fields
+		return pl.session.Dialect != MySQL && len(own) == 1 && at.query.GroupBy == nil && readsAll(at.query, own[0]) && len(fields) == 1 &&
+			fields[0].Expr != nil && l.alike(fields[0].Expr, at.with)
+	}
+	if at.equal == nil {
 		return false
 	}
 	_, equal := equalTo(at, own, b.srcs)
@@ -118,34 +138,63 @@ func (pl *planner) nulled(at span, places []span) (pieces []Piece) {
 	return pieces
 }
 
-// areArms reports whether a condition's subqueries are all arms of ORs: EXISTS and IN, or one of them behind NOT.
-func areArms(e ast.ExprNode) bool {
-	switch e := e.(type) {
-	case *ast.ParenthesesExpr:
-		return areArms(e.Expr)
-	case *ast.BinaryOperationExpr:
-		if e.Op == opcode.LogicOr {
-			return areArms(e.L) && areArms(e.R)
+// lastArm returns the first of the subqueries, of which there are so many, that stand in the last arm which has any. It
+// reports whether those before are arms by themselves.
+func lastArm(part ast.ExprNode, subqueries int) (first int, ok bool) {
+	if subqueries == 1 {
+		return 0, true
+	}
+	for _, a := range armsOf(part, false) {
+		if a.subqueries == 0 {
+			continue
 		}
-	case *ast.UnaryOperationExpr:
-		if e.Op == opcode.Not || e.Op == opcode.Not2 {
-			return isExistence(e.V) || !hasSubquery(e)
+		if first += a.subqueries; first == subqueries {
+			return first - a.subqueries, !a.mixed
+		}
+		if a.joined || a.mixed || a.subqueries > 1 {
+			return 0, false
 		}
 	}
-	return isExistence(e) || !hasSubquery(e)
+	return 0, false
 }
 
-// isExistence reports whether an expression is EXISTS, or IN, of a subquery, or what NOT makes of one.
-func isExistence(e ast.ExprNode) bool {
+// An orArm is an arm of a condition's ORs. Joined says that AND joins it of several conditions, mixed that ORs with
+// subqueries are among these.
+type orArm struct {
+	subqueries    int
+	joined, mixed bool
+}
+
+// armsOf returns the arms of a condition's ORs, or of what stands behind NOT: NOT (a AND b) is NOT a OR NOT b.
+func armsOf(e ast.ExprNode, negated bool) []orArm {
 	switch e := e.(type) {
 	case *ast.ParenthesesExpr:
-		return isExistence(e.Expr)
-	case *ast.ExistsSubqueryExpr:
-		return true
-	case *ast.PatternInExpr:
-		return e.Sel != nil
+		return armsOf(e.Expr, negated)
+	case *ast.UnaryOperationExpr:
+		if e.Op == opcode.Not || e.Op == opcode.Not2 {
+			return armsOf(e.V, !negated)
+		}
+	case *ast.BinaryOperationExpr:
+		if e.Op != opcode.LogicAnd && e.Op != opcode.LogicOr {
+			break
+		}
+		left, right := armsOf(e.L, negated), armsOf(e.R, negated)
+		if (e.Op == opcode.LogicOr) != negated {
+			return append(left, right...)
+		}
+		all := orArm{joined: true}
+		for _, side := range [][]orArm{left, right} {
+			for _, a := range side {
+				all.subqueries += a.subqueries
+				all.mixed = all.mixed || a.mixed || a.subqueries > 0 && len(side) > 1
+			}
+		}
+		return []orArm{all}
 	}
-	return false
+	if hasSubquery(e) {
+		return []orArm{{subqueries: 1}}
+	}
+	return []orArm{{}}
 }
 
 // lookIntoArms returns the columns that show what subqueries read on which a row need not hang.
@@ -156,9 +205,10 @@ func (pl *planner) lookIntoArms(arms []alternative, b *block, locks bool) (found
 			return nil, false
 		}
 		for _, c := range columns {
-			if c.decided = arms[i].decided; c.whole {
+			if c.decided = arms[i].decided; c.whole && !arms[i].shown {
 				return nil, false // whether it ran for a row that is left out is not known
 			}
+			c.whole = false
 		}
 		found = append(found, columns...)
 	}
@@ -174,6 +224,12 @@ func (pl *planner) logic(e ast.ExprNode, l *listener, links *[]link) bool {
 	case *ast.BinaryOperationExpr:
 		if e.Op == opcode.LogicAnd || e.Op == opcode.LogicOr {
 			return pl.logic(e.L, l, links) && pl.logic(e.R, l, links)
+		}
+		if at, ok := comparedScalar(e); ok {
+			var p pure
+			at.with.Accept(&p)
+			*links = append(*links, at)
+			return !p.other && l.kind(at.with) != noisy && pl.copyParams(at.with, l)
 		}
 	case *ast.UnaryOperationExpr:
 		if e.Op == opcode.Not || e.Op == opcode.Not2 {
@@ -199,4 +255,20 @@ func (pl *planner) logic(e ast.ExprNode, l *listener, links *[]link) bool {
 	var p pure
 	e.Accept(&p)
 	return !p.other && l.truth(e) && pl.copyParams(e, l)
+}
+
+// comparedScalar returns the subquery that a comparison is one of, with something that holds none: it is NULL, and so
+// is what NOT makes of it, with NULL in the subquery's place.
+func comparedScalar(e *ast.BinaryOperationExpr) (at link, ok bool) {
+	switch e.Op {
+	case opcode.EQ, opcode.NE, opcode.LT, opcode.LE, opcode.GT, opcode.GE:
+	default:
+		return at, false
+	}
+	for _, of := range [][2]ast.ExprNode{{e.L, e.R}, {e.R, e.L}} {
+		if n, is := subqueryOf(of[0]); is && !hasSubquery(of[1]) {
+			return link{query: n, with: of[1]}, true
+		}
+	}
+	return at, false
 }

@@ -15,8 +15,8 @@ import (
 // An operand is one of an OR: a condition of the row alone, or one with a subquery.
 type operand struct {
 	text string
-	// rows is the query of what the subquery finds for a row of the table d, whose key is d.id; empty: there is none.
-	rows string
+	// rows are the queries of what its subqueries find for a row of the table d, whose key is d.id.
+	rows []string
 }
 
 // TestArmsTellTheRowsOfTheirTurn draws conditions of several ORs, and holds what their subqueries show against what
@@ -57,7 +57,15 @@ func TestArmsTellTheRowsOfTheirTurn(t *testing.T) {
 			all = append(all, id)
 		}
 		slices.Sort(all)
-		shown := s.see(literal(p, Values{}), p.HiddenColumns(), false).seen(t, p.Result.Sources)
+		original := s.see(query, 0, false)
+		original.warnings = s.warned(0)
+		proxied := s.see(literal(p, Values{}), p.HiddenColumns(), false)
+		proxied.warnings = s.warned(0)
+		if !slices.Equal(original.rows, proxied.rows) || !slices.Equal(original.columns, proxied.columns) ||
+			original.warnings != proxied.warnings {
+			rt.Fatalf("%s: %v, not %v", query, proxied, original)
+		}
+		shown := proxied.seen(t, p.Result.Sources)
 		if got := strings.ReplaceAll(shown+" ", "=0 ", " "); strings.TrimSpace(got) != strings.Join(all, " ") {
 			rt.Fatalf("%s shows %q, not %q", query, got, all)
 		}
@@ -71,19 +79,18 @@ func (s *readServer) turns(or []operand, id int, found map[string]bool) {
 		n, _ := s.exec(fmt.Sprintf("SELECT COUNT(*) FROM d WHERE d.id = %d AND (%s)", id, a.text)).GetInt(0, 0)
 		return n == 1
 	}
-	if slices.ContainsFunc(or, func(a operand) bool { return a.rows == "" && holds(a) }) {
+	if slices.ContainsFunc(or, func(a operand) bool { return len(a.rows) == 0 && holds(a) }) {
 		return
 	}
 	for _, a := range or {
-		if a.rows == "" {
-			continue
+		for _, query := range a.rows {
+			r := s.exec(strings.ReplaceAll(query, "d.id", fmt.Sprint(id)))
+			for i := range r.Values {
+				row, _ := r.GetString(i, 0)
+				found[row] = true
+			}
 		}
-		r := s.exec(strings.ReplaceAll(a.rows, "d.id", fmt.Sprint(id)))
-		for i := range r.Values {
-			row, _ := r.GetString(i, 0)
-			found[row] = true
-		}
-		if holds(a) {
+		if len(a.rows) > 0 && holds(a) {
 			return
 		}
 	}
@@ -91,16 +98,34 @@ func (s *readServer) turns(or []operand, id int, found map[string]bool) {
 
 // drawArm draws an operand of an OR.
 func drawArm(t *rapid.T) operand {
+	if rapid.IntRange(0, 9).Draw(t, "group") == 0 { // what must hold as a whole
+		first, second := drawCondition(t), drawCondition(t)
+		all := operand{text: first.text + " AND " + second.text, rows: append(first.rows, second.rows...)}
+		if rapid.Bool().Draw(t, "negated") {
+			all.text = "NOT (" + first.text + " OR " + second.text + ")"
+		}
+		return operand{text: "(" + all.text + ")", rows: all.rows}
+	}
+	return drawCondition(t)
+}
+
+// drawCondition draws a condition of the row alone, or one with a subquery.
+func drawCondition(t *rapid.T) operand {
 	one := func(of ...string) string { return rapid.SampledFrom(of).Draw(t, "part") }
-	if rapid.IntRange(0, 2).Draw(t, "kind") == 0 {
+	kind := rapid.IntRange(0, 8).Draw(t, "kind")
+	if kind < 3 {
 		return operand{text: one("d.id = 1", "d.boss > 3", "d.name = 'ops'", "d.boss IS NULL", "d.id > 9")}
 	}
 	where := one("x.note = 'a'", "x.pay > 15", "x.id < 4", "x.note IS NULL", "x.id > 40", "x.pay < 25 AND x.id > 1")
 	not := one("", "", "NOT ")
 	const of = "SELECT CONCAT_WS('=', x.isotap_rowid, NULLIF(x.isotap_wlist, '0')) FROM e x WHERE "
-	if rapid.Bool().Draw(t, "in") && not == "" {
-		return operand{text: "d.id IN (SELECT x.dep FROM e x WHERE " + where + ")", rows: of + where + " AND x.dep = d.id"}
+	rows := []string{of + "x.dep = d.id AND " + where}
+	switch {
+	case kind < 6:
+		return operand{text: not + "(d.boss " + one("<", ">=", "<>") + " (SELECT " + one("MAX(x.pay)", "COUNT(*)", "SUM(x.id)", "MIN(x.dep)") +
+			" FROM e x WHERE x.dep = d.id AND " + where + "))", rows: rows}
+	case kind == 6 && not == "":
+		return operand{text: "d.id IN (SELECT x.dep FROM e x WHERE " + where + ")", rows: rows}
 	}
-	return operand{text: not + "EXISTS (SELECT 1 FROM e x WHERE x.dep = d.id AND " + where + ")",
-		rows: of + "x.dep = d.id AND " + where}
+	return operand{text: not + "EXISTS (SELECT 1 FROM e x WHERE x.dep = d.id AND " + where + ")", rows: rows}
 }

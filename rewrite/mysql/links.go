@@ -16,7 +16,8 @@ type link struct {
 	equal   ast.ExprNode
 	exists  bool
 	matched bool
-	set     bool // something is compared with all its rows, until one decides
+	with    ast.ExprNode // what the value of a scalar subquery behind OR is compared with
+	set     bool         // something is compared with all its rows, until one decides
 	// operands are columns in the same expression: where one is NULL, so is that.
 	operands []*ast.ColumnName
 }

@@ -33,22 +33,16 @@ func (pl *planner) lookInto(b *block) bool {
 	if rest.subquery {
 		return false
 	}
-	var links []link
-	for _, f := range n.Fields.Fields {
-		if f.Expr != nil && !shownSubqueries(f.Expr, &links) {
-			return false
-		}
-	}
-	if len(links) > 0 && b.grouped {
+	links, arms, ok := pl.listed(b)
+	if !ok || len(links)+len(arms) > 0 && b.grouped {
 		return false
 	}
-	var arms []alternative
 	if n.Where != nil {
 		where, behindOr, ok := pl.hanging(n.Where, pl.conditionOf(n, b), b)
 		if !ok {
 			return false
 		}
-		links, arms = append(links, where...), behindOr
+		links, arms = append(links, where...), append(arms, behindOr...)
 	}
 	var found []*besides
 	for i := range links {
@@ -65,6 +59,29 @@ func (pl *planner) lookInto(b *block) bool {
 	}
 	pl.besides, pl.literal = append(pl.besides, found...), true // the copies hold literals
 	return true
+}
+
+// listed finds the subqueries of a block's select list: those that are evaluated for each row, and those that are for
+// the rows that come to them. It reports whether there are no others.
+func (pl *planner) listed(b *block) (links []link, arms []alternative, ok bool) {
+	for i, f := range b.n.Fields.Fields {
+		var own []link
+		switch {
+		case f.Expr == nil:
+		case shownSubqueries(f.Expr, &own):
+			links = append(links, own...)
+		default:
+			if i >= len(b.list) {
+				return nil, nil, false
+			}
+			found, ok := pl.branches(f, b.list[i], b)
+			if !ok {
+				return nil, nil, false
+			}
+			arms = append(arms, found...)
+		}
+	}
+	return links, arms, true
 }
 
 // missing reports whether a clause is not there.

@@ -1,0 +1,160 @@
+package mysql
+
+import (
+	"github.com/pingcap/tidb/pkg/parser/ast"
+	"github.com/pingcap/tidb/pkg/parser/opcode"
+)
+
+// A subquery in a branch of CASE or IF, or the last argument of COALESCE, is evaluated for the rows that come to it.
+// The same conditions, as the client wrote them, tell which these are (ADR 62).
+
+// branches finds the subqueries of an item of the select list that is such an expression. It reports whether there are
+// no others, and whether all conditions before them may be evaluated once more.
+func (pl *planner) branches(f *ast.SelectField, it item, b *block) (found []alternative, ok bool) {
+	br := &branching{pl: pl, l: &listener{srcs: b.srcs, bodies: pl.nesting.bodies}}
+	switch e := f.Expr.(type) {
+	case *ast.CaseExpr:
+		ok = br.ofCase(e, it)
+	case *ast.FuncCallExpr:
+		ok = br.ofCall(e, it)
+	}
+	return br.found, ok
+}
+
+// A branching collects the subqueries of branches.
+type branching struct {
+	pl    *planner
+	l     *listener
+	found []alternative
+}
+
+// add takes the subqueries of a branch, which no row hangs on for which a condition holds.
+func (br *branching) add(e ast.ExprNode, decided []Piece) bool {
+	var links []link
+	if e == nil || !hasSubquery(e) {
+		return true
+	}
+	ok := shownSubqueries(e, &links)
+	for _, at := range links {
+		br.found = append(br.found, alternative{link: at, decided: decided, shown: true})
+	}
+	return ok
+}
+
+// repeatable reports whether an expression may be evaluated once more.
+func (br *branching) repeatable(e ast.ExprNode) bool {
+	var p pure
+	e.Accept(&p)
+	return !p.other && br.l.kind(e) != noisy && br.pl.copyParams(e, br.l)
+}
+
+// ofCase takes those of CASE: the row hangs on what stands behind its first WHEN that holds.
+func (br *branching) ofCase(e *ast.CaseExpr, it item) bool {
+	st := br.pl.st
+	whens, ends := st.caseParts(it.first)
+	if len(whens) != len(e.WhenClauses) || len(ends) != len(whens) {
+		return false
+	}
+	if e.Value != nil && !br.repeatable(e.Value) {
+		return false
+	}
+	before := br.pl.copied(it.first, whens[0])
+	for i, w := range e.WhenClauses {
+		test := w.Expr
+		if e.Value != nil {
+			test = &ast.BinaryOperationExpr{Op: opcode.EQ, L: e.Value, R: w.Expr}
+		}
+		if hasSubquery(test) || !br.repeatable(test) || !br.l.truth(test) {
+			return false
+		}
+		before = append(append(before, text(" ")), br.pl.copied(whens[i], ends[i])...)
+		if !br.add(w.Result, append(before[:len(before):len(before)], text(" THEN 0 ELSE 1 END"))) {
+			return false
+		}
+		before = append(before, text(" THEN 1"))
+	}
+	return br.add(e.ElseClause, append(before[:len(before):len(before)], text(" ELSE 0 END")))
+}
+
+// caseParts finds the WHENs of the CASE at a token, and the THENs that end their conditions; none where it is no CASE.
+func (st *statement) caseParts(at int) (whens, thens []int) {
+	if !st.is(at, "CASE") {
+		return nil, nil
+	}
+	nested := 0
+	for i := at + 1; i < len(st.Tokens) && st.Tokens[i].Depth >= st.Tokens[at].Depth; i++ {
+		switch {
+		case st.Tokens[i].Depth != st.Tokens[at].Depth:
+		case st.is(i, "CASE"):
+			nested++
+		case st.is(i, "END") && nested == 0:
+			return whens, thens
+		case st.is(i, "END"):
+			nested--
+		case nested > 0:
+		case st.is(i, "WHEN"):
+			whens = append(whens, i)
+		case st.is(i, "THEN"):
+			thens = append(thens, i)
+		}
+	}
+	return nil, nil
+}
+
+// ofCall takes those of COALESCE, whose arguments are evaluated up to the first that is not NULL, and of IF.
+func (br *branching) ofCall(e *ast.FuncCallExpr, it item) bool {
+	name := e.FnName.L
+	args := br.pl.st.arguments(it.first + 1)
+	if len(args) != len(e.Args) || e.Schema.L != "" {
+		return false
+	}
+	if name == "if" && len(args) == 3 {
+		if hasSubquery(e.Args[0]) || !br.repeatable(e.Args[0]) || !br.l.truth(e.Args[0]) {
+			return false
+		}
+		condition := br.pl.copied(args[0].from, args[0].to)
+		test := func(end string) []Piece {
+			return append(append([]Piece{text("(")}, condition...), text(end))
+		}
+		return br.add(e.Args[1], test(") IS NOT TRUE")) && br.add(e.Args[2], test(") IS TRUE"))
+	}
+	if name != "coalesce" && name != "ifnull" {
+		return false
+	}
+	var before []Piece
+	for i, a := range e.Args {
+		if hasSubquery(a) {
+			return i == len(e.Args)-1 && before != nil && br.add(a, before)
+		}
+		if !br.repeatable(a) {
+			return false
+		}
+		if before != nil {
+			before = append(before, text(" OR "))
+		}
+		before = append(append(append(before, text("(")), br.pl.copied(args[i].from, args[i].to)...), text(") IS NOT NULL"))
+	}
+	return false
+}
+
+// arguments returns the tokens of the arguments in the parentheses that open at a token.
+func (st *statement) arguments(open int) (args []span) {
+	if open >= len(st.Tokens) {
+		return nil
+	}
+	end := st.group(open)
+	if end < 0 {
+		return nil
+	}
+	from := open + 1
+	for i := from; i <= end; i++ {
+		if i == end || st.Tokens[i].Depth == st.Tokens[open].Depth+1 && st.mark(i, ",") {
+			if i == from {
+				return nil
+			}
+			args = append(args, span{from, i})
+			from = i + 1
+		}
+	}
+	return args
+}
