@@ -155,7 +155,9 @@ func (w *postgresWriter) merge() string {
 		returning = w.oneOf("", " RETURNING t1.id", " RETURNING merge_action(), t1.*")
 	}
 	return "MERGE INTO t1 USING " + w.oneOf("t2 s ON s.k1 = t1.id AND s.k2 = 'a'",
-		"(VALUES (1, 0), (9, 1)) AS s (k1, v) ON s.k1 = t1.id") +
+		"(VALUES (1, 0), (9, 1)) AS s (k1, v) ON s.k1 = t1.id",
+		"(SELECT k1, max(v) AS v FROM t2 GROUP BY k1) s ON s.k1 = t1.id",
+		"(SELECT k1, v FROM t2 WHERE k2 = 'a') s ON s.k1 = t1.id") +
 		" WHEN MATCHED AND s.v = 3 THEN DELETE WHEN MATCHED THEN UPDATE SET c = s.v WHEN NOT MATCHED THEN " +
 		w.oneOf("INSERT (id, a) VALUES (s.k1, s.v)", "DO NOTHING") + returning
 }

@@ -32,13 +32,6 @@ func (pl *planner) newWrite(target *ast.RangeVar, with *ast.WithClause, returnin
 		!s.tagged}, nil
 }
 
-// keepsWith has the statement not look into its WITH clause.
-func (w *write) keepsWith(with *ast.WithClause) {
-	if with != nil {
-		w.downgrade(history.ReasonWith)
-	}
-}
-
 // addSources adds the base tables of a FROM or USING clause. What they are made of otherwise is not observed, and
 // makes the statement inexact.
 func (w *write) addSources(from []ast.Node) {

@@ -12,8 +12,8 @@ func (pl *planner) update(n *ast.UpdateStmt) error {
 	if err != nil {
 		return err
 	}
-	w.readsFrom(writing{n, &ast.SelectStmt{WithClause: n.WithClause, TargetList: n.ReturningList,
-		FromClause: n.FromClause, WhereClause: n.WhereClause}, "FROM"})
+	w.readsFrom(writing{stmt: n, query: &ast.SelectStmt{WithClause: n.WithClause, TargetList: n.ReturningList,
+		FromClause: n.FromClause, WhereClause: n.WhereClause}, from: "FROM"})
 	if err := w.settleBy(n.WhereClause, n.TargetList, n.FromClause); err != nil {
 		return err
 	}
@@ -39,8 +39,8 @@ func (pl *planner) deleteRows(n *ast.DeleteStmt) error {
 	if err != nil {
 		return err
 	}
-	w.readsFrom(writing{n, &ast.SelectStmt{WithClause: n.WithClause, TargetList: n.ReturningList,
-		FromClause: n.UsingClause, WhereClause: n.WhereClause}, "USING"})
+	w.readsFrom(writing{stmt: n, query: &ast.SelectStmt{WithClause: n.WithClause, TargetList: n.ReturningList,
+		FromClause: n.UsingClause, WhereClause: n.WhereClause}, from: "USING"})
 	if err := w.settleBy(n.WhereClause, nil, n.UsingClause); err != nil {
 		return err
 	}
@@ -68,8 +68,9 @@ func (pl *planner) merge(n *ast.MergeStmt) error {
 		return err
 	}
 	w.merges = true
-	w.keepsWith(n.WithClause)
-	w.addSources([]ast.Node{n.SourceRelation})
+	from := &ast.SelectStmt{WithClause: n.WithClause, TargetList: n.ReturningList,
+		FromClause: ast.NewNodeList(n.SourceRelation), WhereClause: chosenBy(n)}
+	s := writing{stmt: n, query: from, from: "USING"}
 	parts := []ast.Node{n.SourceRelation, n.JoinCondition}
 	assigned := false
 	for _, c := range nodes(n.MergeWhenClauses) {
@@ -82,7 +83,9 @@ func (pl *planner) merge(n *ast.MergeStmt) error {
 		for _, t := range clause.TargetList {
 			parts = append(parts, t)
 		}
+		s.optional = s.optional || clause.MatchKind == ast.MERGE_WHEN_NOT_MATCHED_BY_SOURCE
 	}
+	w.readsFrom(s)
 	if err := w.settle(parts...); err != nil {
 		return err
 	}
@@ -99,6 +102,17 @@ func (pl *planner) merge(n *ast.MergeStmt) error {
 		w.keyed(true)
 	}
 	return w.returning()
+}
+
+// chosenBy is the condition of all by which a MERGE chooses rows.
+func chosenBy(n *ast.MergeStmt) ast.Node {
+	conditions := []ast.Node{n.JoinCondition}
+	for _, c := range nodes(n.MergeWhenClauses) {
+		if clause, ok := c.(*ast.MergeWhenClause); ok && clause.Condition != nil {
+			conditions = append(conditions, clause.Condition)
+		}
+	}
+	return ast.NewBoolExpr(ast.AND_EXPR, ast.NewNodeList(conditions...))
 }
 
 // clause takes note of what one WHEN clause does, and reports whether it may change keys.

@@ -10,7 +10,7 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// An UPDATE and a DELETE join their rows with those of a FROM or USING clause. What queries there, common table
+// An UPDATE, a DELETE and a MERGE join their rows with those of a FROM or USING clause. What queries there, common table
 // expressions and views are made of reaches RETURNING as it reaches the select list of a SELECT: by columns that they
 // pass outwards (ADR 12), of the very rows that the server joined with the one written.
 
@@ -20,6 +20,8 @@ type writing struct {
 	// query has the clauses of the statement that a SELECT has, too: WITH, RETURNING as its list, FROM or USING, WHERE.
 	query *ast.SelectStmt
 	from  string // the keyword before the tables; empty where there can be none
+	// optional says that a row may be written with which none of the tables is joined.
+	optional bool
 }
 
 // assigned returns the values that a statement gives to columns.
@@ -106,6 +108,9 @@ func (w *write) look(r *reading, s writing) error {
 		return err
 	}
 	b := &block{n: s.query, rels: append([]*relation{{ref: w.target.ref, base: &w.target}}, rels...)}
+	if w.merges { // a star has the source's columns first
+		b.rels = append(slices.Clone(rels), b.rels[0])
+	}
 	if w.part != nil {
 		err = w.starless(r, b)
 	} else {
@@ -118,9 +123,14 @@ func (w *write) look(r *reading, s writing) error {
 		if rel.grouped() && !rel.whole && r.hides(b, rel) {
 			r.markUnseen(history.ReasonGroupsLeftOut)
 		}
+		for _, shown := range rel.sights {
+			shown.nullable = shown.nullable || s.optional
+		}
 	}
 	w.joined, w.provenAs, w.rels = r, s.stmt, rels
-	if w.looked, err = w.lookInto(sc, s.query.WhereClause, assigned(s.stmt), s.others()); err != nil {
+	if w.merges {
+		w.looked = false // a row does not show which of the conditions were evaluated
+	} else if w.looked, err = w.lookInto(sc, s.query.WhereClause, assigned(s.stmt), s.others()); err != nil {
 		return err
 	}
 	if err := r.checkNames(); err != nil {
@@ -139,7 +149,7 @@ func (p *placer) written(s writing, after int) error {
 		return nil
 	}
 	at := after + 1
-	if s.from == "USING" { // behind DELETE FROM
+	if s.from == "USING" { // behind DELETE FROM and MERGE INTO
 		at++
 	}
 	if at = p.find(at, s.from); at < 0 {
@@ -150,7 +160,11 @@ func (p *placer) written(s writing, after int) error {
 			return errUnplaced
 		}
 	}
-	to := p.find(at+1, "WHERE", "RETURNING")
+	ends := []string{"WHERE", "RETURNING"}
+	if _, ok := s.stmt.(*ast.MergeStmt); ok {
+		ends = []string{"WHEN"}
+	}
+	to := p.find(at+1, ends...)
 	if to < 0 {
 		to = len(p.toks)
 	}
@@ -218,13 +232,15 @@ func (w *write) proven(added string) error {
 	return nil
 }
 
-// joinedBy returns the FROM or USING clause of an UPDATE or a DELETE.
+// joinedBy returns what an UPDATE, a DELETE or a MERGE is joined with: its FROM or USING clause.
 func joinedBy(s ast.Stmt) *ast.NodeList {
 	switch n := s.(type) {
 	case *ast.UpdateStmt:
 		return n.FromClause
 	case *ast.DeleteStmt:
 		return n.UsingClause
+	case *ast.MergeStmt:
+		return ast.NewNodeList(n.SourceRelation)
 	}
 	return nil
 }

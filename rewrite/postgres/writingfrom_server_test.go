@@ -30,11 +30,38 @@ var queriesBesideWrites = []struct{ text, table, condition string }{
 		"item", "id < 3"},
 }
 
+// queriesBesideMerge are for those versions that can tell what MERGE did.
+var queriesBesideMerge = []struct{ text, table, condition string }{
+	{"MERGE INTO kv USING (SELECT item_id, note FROM orders WHERE qty > 1) o ON k = note WHEN MATCHED THEN UPDATE SET v = note WHEN NOT MATCHED AND note IS NOT NULL THEN INSERT VALUES (note, 'n') RETURNING o.*",
+		"orders", "qty > 1 AND note IS NOT NULL"},
+	{"WITH w AS (SELECT id, qty FROM orders) MERGE INTO item i USING w ON w.id = i.id AND w.qty > 1 WHEN MATCHED THEN UPDATE SET stock = qty",
+		"orders", "qty > 1 AND id IN (SELECT id FROM item)"},
+	{"WITH w AS MATERIALIZED (SELECT id FROM item WHERE stock > 0), x AS (SELECT o.id FROM w JOIN orders o ON o.item_id = w.id) MERGE INTO orders USING x ON x.id = orders.id WHEN MATCHED THEN DELETE RETURNING merge_action(), orders.id",
+		"item", "stock > 0 AND id IN (SELECT item_id FROM orders)"},
+	{"MERGE INTO item i USING (SELECT item_id, count(*) AS n FROM orders GROUP BY item_id) o ON o.item_id = i.id WHEN MATCHED THEN UPDATE SET stock = o.n",
+		"orders", "item_id IN (SELECT id FROM item)"},
+	{"MERGE INTO item i USING (SELECT item_id, count(*) AS n FROM orders GROUP BY item_id) o ON o.item_id = i.id WHEN MATCHED THEN DO NOTHING WHEN NOT MATCHED BY SOURCE THEN UPDATE SET stock = 1",
+		"orders", "false"},
+	{"MERGE INTO kv USING (orders o JOIN (SELECT id, name FROM item) i ON i.id = o.item_id AND o.qty > 1) ON k = name WHEN NOT MATCHED THEN INSERT VALUES (name, name) WHEN MATCHED THEN DELETE WHEN NOT MATCHED BY SOURCE THEN DELETE",
+		"item", "id < 3"},
+	{"MERGE INTO kv USING items ON k = name WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (name, name)", "item", "stock > 0"},
+	{"WITH gone AS (MERGE INTO orders o USING (SELECT id, name FROM item) i ON i.id = o.item_id WHEN MATCHED THEN DELETE RETURNING i.name) SELECT count(*) FROM gone",
+		"item", "id IN (SELECT item_id FROM orders)"},
+}
+
+// queriesBesideWritesOn are the writes that a version has.
+func queriesBesideWritesOn(version int) []struct{ text, table, condition string } {
+	if version < 17 {
+		return queriesBesideWrites
+	}
+	return slices.Concat(queriesBesideWrites, queriesBesideMerge)
+}
+
 // TestQueriesBesideWritesTellTheirRows has queries in FROM, common table expressions and views show those of their rows
 // that an UPDATE or a DELETE joined with the ones that it wrote.
 func TestQueriesBesideWritesTellTheirRows(t *testing.T) {
 	tw := newTwins(t)
-	for _, c := range queriesBesideWrites {
+	for _, c := range queriesBesideWritesOn(tw.session.Version) {
 		tw.both("BEGIN")
 		want := tw.ask("SELECT " + identityOf[c.table] + " FROM " + c.table + " WHERE " + c.condition)
 		plans, hidden := tw.both(c.text)
@@ -49,6 +76,9 @@ func TestQueriesBesideWritesTellTheirRows(t *testing.T) {
 			if s.Table == "public."+c.table {
 				at = i
 			}
+		}
+		if len(hidden) == 0 {
+			t.Fatalf("%s: nothing", c.text)
 		}
 		if got := told(p, hidden[0], at); !slices.Equal(got, want) {
 			t.Errorf("%s tells %q, not %q", c.text, got, want)
@@ -77,6 +107,50 @@ var writesOfQueries = grammar{
 		" AND item.id = ANY (SELECT item_id FROM orders JOIN q ON q.id = item_id)", " AND stock < ALL (TABLE q)", " AND item.id IN (SELECT q.id FROM q FOR UPDATE)"},
 	"row":       {"q", "x", "x", "q", "items"},
 	"returning": {"", "", " RETURNING *", " RETURNING item.*", " RETURNING <row>.id", " RETURNING <row>", " RETURNING <row>.*, 1 AS one"},
+}
+
+// mergesOfQueries are MERGEs whose sources are random queries.
+var mergesOfQueries = grammar{
+	"write":  {"<with>MERGE INTO <merge><when><when><returning>", "<with>MERGE INTO <merge><when><returning>", "WITH m AS (MERGE INTO <merge><when> RETURNING merge_action() AS act, item.*) SELECT * FROM m ORDER BY id, act"},
+	"with":   writesOfQueries["with"],
+	"mat":    writesOfQueries["mat"],
+	"query":  writesOfQueries["query"],
+	"lock":   writesOfQueries["lock"],
+	"int":    writesOfQueries["int"],
+	"rows":   {"q AS x", "(<query>) AS x (id, n)", "(<query>) AS x (id, n)", "(SELECT * FROM q) AS x", "(SELECT x.* FROM (<query>) AS x (id, n), kv WHERE k = 'a') AS x", "(orders o JOIN q AS x ON x.id = o.item_id)", "items AS x (id, n)"},
+	"merge":  {"item USING <rows> ON item.id = x.id", "item USING <rows> ON item.id = x.id AND x.n <> 'b'", "item USING <rows> ON x.id + <int> = item.id", "item USING <rows> ON false"},
+	"when":   {" WHEN MATCHED<and> THEN <change>", " WHEN MATCHED<and> THEN <change>", " WHEN NOT MATCHED<and> THEN <add>", " WHEN NOT MATCHED BY SOURCE AND stock > <int> THEN <alone>"},
+	"and":    {"", "", " AND x.id > <int>", " AND x IS NOT NULL", " AND x.n > (SELECT min(k) FROM kv)"},
+	"change": {"DELETE", "UPDATE SET stock = x.id", "UPDATE SET name = x.n, price = 3", "DO NOTHING", "UPDATE SET stock = (SELECT count(*) FROM loose)"},
+	"add":    {"INSERT VALUES (x.id + 100, x.n, 1, 1)", "INSERT (id, name) VALUES (x.id + 200, 'new')", "INSERT VALUES (x.*)", "DO NOTHING"},
+	"alone":  {"DELETE", "UPDATE SET stock = <int>", "DO NOTHING"},
+	"returning": {"", "", " RETURNING *", " RETURNING item.*", " RETURNING x.id, merge_action()", " RETURNING x", " RETURNING merge_action(), x.*",
+		" RETURNING x.*, 1 AS one", " RETURNING (SELECT max(a) FROM loose)"},
+}
+
+// TestRandomMergesOfQueriesLookTheSame runs random statements on twins, each in a transaction that is rolled back.
+func TestRandomMergesOfQueriesLookTheSame(t *testing.T) {
+	tw := newTwins(t)
+	if tw.session.Version < 17 {
+		t.Skip("it has no RETURNING there")
+	}
+	all, exact := 0, 0
+	rapid.Check(t, func(r *rapid.T) {
+		text := mergesOfQueries.draw(r, "<write>")
+		tw.both("BEGIN")
+		plans, _ := tw.both(text)
+		tw.sameInside()
+		tw.both("ROLLBACK")
+		if all++; plans[0].Observation == history.Exact {
+			exact++
+		}
+		if t.Failed() {
+			r.Fatalf("%s", text)
+		}
+	})
+	if all > 50 && exact*5 < all {
+		t.Errorf("%d of %d statements are observed exactly", exact, all)
+	}
 }
 
 // TestRandomWritesOfQueriesLookTheSame runs random statements on twins, each in a transaction that is rolled back.
@@ -130,7 +204,7 @@ func TestWritesOfQueriesTakeTheSamePredicateLocks(t *testing.T) {
 	tw := newTwins(t)
 	tw.session.Serializable = true
 	for _, settings := range plans {
-		for _, c := range queriesBesideWrites {
+		for _, c := range queriesBesideWritesOn(tw.session.Version) {
 			if wholeTable.MatchString(c.text) {
 				continue
 			}
