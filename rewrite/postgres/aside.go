@@ -13,8 +13,8 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// INTERSECT and EXCEPT show rows of one side alone, UNION one of those that are equal, HAVING leaves groups out: what
-// they read cannot stand beside what they show. It stands beside all of it (ADR 62). The client's query goes into the
+// INTERSECT and EXCEPT show rows of one side alone, UNION one of those that are equal, HAVING leaves groups out, and
+// what counts the rows of these shows none: what they read cannot stand beside what they show. It stands beside all of it (ADR 62). The client's query goes into the
 // FROM clause of another that has hidden columns, one for each table of each part of it: arrays of the rows that the
 // part's FROM and WHERE clauses find, computed once, in the same snapshot, and shown with each row. Where there is none
 // a row of NULLs stands for it that the client does not see.
@@ -44,7 +44,7 @@ func (pl *planner) readAside(refused error) error {
 	tree, err := parse(pl.readable(pl.st.source()))
 	n, ok := tree.(*ast.SelectStmt)
 	if !pl.runsSubqueriesAgain() || pl.session.Serializable || len(pl.parts) > 0 || pl.st.reserved() != nil ||
-		err != nil || !ok || n.Op == ast.SETOP_NONE && n.HavingClause == nil && len(nodes(n.DistinctClause)) == 0 {
+		err != nil || !ok || !showsLess(n) {
 		return refused
 	}
 	plan, q := *pl.plan, *pl
@@ -55,6 +55,26 @@ func (pl *planner) readAside(refused error) error {
 	}
 	*pl.plan, pl.edits, pl.whole = plan, q.edits, q.whole
 	return nil
+}
+
+// showsLess reports whether a query shows less than it reads, or takes all rows of one in its FROM clause that does.
+func showsLess(n *ast.SelectStmt) bool {
+	if within := takesAllOf(n); within != nil {
+		return within.DistinctClause != nil || within.GroupClause != nil || showsLess(within)
+	}
+	return n.Op != ast.SETOP_NONE || n.HavingClause != nil || len(nodes(n.DistinctClause)) > 0
+}
+
+// takesAllOf returns the query that one has in its FROM clause alone, and takes all rows of, whatever it makes of them;
+// nil where it does not. Of UNION ALL the server makes one query with the other, and its aggregates may then be answered
+// from an end of an index.
+func takesAllOf(n *ast.SelectStmt) *ast.SelectStmt {
+	within := allOf(n, false)
+	if within == nil || n.HavingClause != nil || hasSubquery(n.DistinctClause) || hasSubquery(n.WindowClause) ||
+		within.Op == ast.SETOP_UNION && within.All {
+		return nil
+	}
+	return within
 }
 
 // aside puts the statement into a SELECT that shows what it reads.
@@ -80,6 +100,9 @@ func (l *looker) parts(n *ast.SelectStmt) bool {
 	if n.WithClause != nil || n.IntoClause != nil || n.LimitCount != nil || n.LimitOffset != nil ||
 		hasSubquery(n.SortClause) {
 		return false // of what a LIMIT leaves out not all is read
+	}
+	if within := takesAllOf(n); within != nil {
+		return l.parts(within)
 	}
 	if n.Op == ast.SETOP_NONE {
 		return l.aPart(n)

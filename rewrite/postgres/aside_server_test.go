@@ -38,6 +38,17 @@ func TestWhatIsReadAsideIsTold(t *testing.T) {
 		{"SELECT item_id, sum(qty / id) FROM orders WHERE (qty * 2) % 4 = 2 GROUP BY item_id HAVING count(*) > 1", rows{"orders": "qty IN (1, 5)"}},
 		{"SELECT (SELECT max(qty) FROM orders o WHERE o.item_id = item.id) FROM item WHERE id < abs(id - 4) INTERSECT SELECT 2",
 			rows{"item": "id = 1", "orders": "item_id = 1"}},
+		{"SELECT count(*) FROM (SELECT name FROM item UNION SELECT b FROM loose WHERE a < 2) d", rows{"item": all, "loose": "a < 2"}},
+		{"SELECT count(DISTINCT x), max(x) AS most FROM (SELECT * FROM (SELECT id AS x FROM item INTERSECT SELECT item_id FROM orders WHERE qty > 1) e ORDER BY 1) d",
+			rows{"item": all, "orders": "qty > 1"}},
+		{"SELECT 1 / x, d FROM (SELECT id AS x FROM item WHERE id > 1 EXCEPT ALL SELECT a FROM loose) d GROUP BY x, d ORDER BY 1",
+			rows{"item": "id > 1", "loose": all}},
+		{"SELECT count(*) FROM (SELECT DISTINCT ON (item_id) id, note FROM orders WHERE id > 1 ORDER BY item_id, id) d", rows{"orders": "id > 1"}},
+		{"SELECT sum(n) FROM (SELECT item_id, count(*) AS n FROM orders GROUP BY item_id HAVING count(*) > 1) d", rows{"orders": all}},
+		{"SELECT count(*) FROM (SELECT DISTINCT stock FROM item WHERE id IN (SELECT item_id FROM orders)) d", rows{"item": "id < 3", "orders": "item_id < 3"}},
+		{"SELECT rank() OVER (ORDER BY x) FROM (SELECT id AS x FROM item WHERE 6 / (id - 4) > -3 UNION SELECT a FROM loose) d", rows{"item": "id = 1", "loose": all}},
+		{"SELECT count(*) FROM (SELECT id FROM item UNION SELECT a FROM loose) d UNION SELECT qty FROM orders WHERE id = 1",
+			rows{"item": all, "loose": all, "orders": "id = 1"}},
 	} {
 		if tw.session.Version < 18 || !strings.Contains(c.text, "INTERSECT") && !strings.Contains(c.text, "EXCEPT") {
 			tw.tells(c.text, c.read, history.Exact)
@@ -65,6 +76,13 @@ func TestWhatIsReadAsideIsTold(t *testing.T) {
 		"SELECT id FROM item WHERE id = 1 OR EXISTS (SELECT FROM kv) EXCEPT SELECT item_id FROM orders",
 		"SELECT min(id) FROM item EXCEPT SELECT item_id FROM orders",
 		"SELECT id FROM item EXCEPT SELECT item_id FROM orders ORDER BY 1 FETCH FIRST ROW ONLY",
+		"SELECT count(*) FROM (SELECT id FROM item UNION SELECT item_id FROM orders) d WHERE id > 1",
+		"SELECT id FROM (SELECT id FROM item UNION SELECT item_id FROM orders) d ORDER BY id LIMIT 1",
+		"SELECT id, count(*) FROM (SELECT id FROM item UNION SELECT item_id FROM orders) d GROUP BY 1 HAVING id > 1",
+		"SELECT count(*) FROM (SELECT id FROM item UNION SELECT item_id FROM orders LIMIT 2) d",
+		"SELECT max(id) FROM (SELECT id FROM item UNION ALL (SELECT item_id FROM orders UNION SELECT a FROM loose)) d",
+		"SELECT count(*) FROM (SELECT min(id) FROM item UNION SELECT item_id FROM orders) d",
+		"SELECT count(*) FROM (SELECT id FROM item UNION SELECT a FROM loose) d, orders",
 	} {
 		if plans, _ := tw.both(text); plans[0].Observation == history.Exact {
 			t.Errorf("%s is exact", text)

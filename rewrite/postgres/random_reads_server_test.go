@@ -13,6 +13,7 @@ import (
 var reads = grammar{
 	"read": {"<with><query>", "<query>", "<query>", "<query> UNION ALL <query>",
 		"SELECT id FROM item <set> SELECT item_id FROM orders", "<arm> UNION <arm>", "<arm> UNION <arm> ORDER BY <by>",
+		"SELECT <over> FROM (<arm> <set> <arm>) d (id, name)<of>", "SELECT <over> FROM (<query>) d",
 		"<arm> <set> (<arm> <set> <arm>) ORDER BY <by>", "(<query>)", "TABLE <table>"},
 	"with": {"", "WITH w AS (<ids>) ", "WITH w AS (SELECT a.id FROM item a WHERE <condition>) ", "WITH w(id) AS MATERIALIZED (<ids>) ", "WITH w AS MATERIALIZED (SELECT a.id, (SELECT max(y.id) FROM <inner>) AS m FROM item a WHERE <condition>) ",
 		"WITH w AS (SELECT a.id FROM orders a WHERE <condition>), v AS (SELECT count(*) AS c FROM w) ",
@@ -28,6 +29,8 @@ var reads = grammar{
 		"SELECT id, name FROM item WHERE 6 / (id - 4) < 0", "SELECT qty - 1, upper(note) FROM orders WHERE abs(id - 2) % 2 = 0",
 		"SELECT stock * 2, lower(name) FROM item WHERE 1 / (stock - 3) >= 0", "SELECT count(*), 'z' FROM orders WHERE item_id + id > 3 GROUP BY item_id HAVING max(qty) > 1",
 		"SELECT id, name FROM item WHERE false", "SELECT item_id, min(note) FROM orders GROUP BY item_id HAVING count(*) > 1"},
+	"over":  {"count(*)", "*", "d", "", "count(DISTINCT d), max(d.id)", "1 / (d.id - 2)", "name, count(*) OVER ()", "(SELECT max(id) FROM w)", "min(d.id) + 1, array_agg(d ORDER BY d.id)"},
+	"of":    {"", "", " GROUP BY 1", " ORDER BY 1", " WHERE d.id > 1", " LIMIT 2"},
 	"by":    {"1", "1, 2", "id", "2 DESC, 1 LIMIT 2", "1, 2 OFFSET 1", "name, 1", "3", "id + 1"},
 	"table": {"item", "kv", "part", "parent", "loose", "line", "w", "items", "sold"},
 	"query": {"SELECT <list> FROM <from><where>", "SELECT <list> FROM <from><where>",
