@@ -57,21 +57,18 @@ func (pl *planner) readAside(refused error) error {
 	return nil
 }
 
-// showsLess reports whether a query shows less than it reads, or takes all rows of one in its FROM clause that does.
+// showsLess reports whether a query may show less than it reads, or takes all rows of one in its FROM clause.
 func showsLess(n *ast.SelectStmt) bool {
-	if within := takesAllOf(n); within != nil {
-		return within.DistinctClause != nil || within.GroupClause != nil || showsLess(within)
-	}
-	return n.Op != ast.SETOP_NONE || n.HavingClause != nil || len(nodes(n.DistinctClause)) > 0
+	return n.Op != ast.SETOP_NONE || n.HavingClause != nil || len(nodes(n.DistinctClause)) > 0 || takesAllOf(n) != nil
 }
 
 // takesAllOf returns the query that one has in its FROM clause alone, and takes all rows of, whatever it makes of them;
 // nil where it does not. Of UNION ALL the server makes one query with the other, and its aggregates may then be answered
-// from an end of an index.
+// from an end of an index; subqueries in a select list it need not evaluate.
 func takesAllOf(n *ast.SelectStmt) *ast.SelectStmt {
 	within := allOf(n, false)
 	if within == nil || n.HavingClause != nil || hasSubquery(n.DistinctClause) || hasSubquery(n.WindowClause) ||
-		within.Op == ast.SETOP_UNION && within.All {
+		within.Op == ast.SETOP_UNION && within.All || within.Op == ast.SETOP_NONE && hasSubquery(within.TargetList) {
 		return nil
 	}
 	return within

@@ -112,7 +112,7 @@ func (s *seeker) seek(n ast.Node, at span, value need, tests []test) bool {
 		if q := fromless(n); q != nil && (value >= ofAll || !severalQueries(q.WhereClause)) {
 			return s.seek(q.WhereClause, s.conditionOf(q, at), max(value, truth), tests)
 		}
-		s.links = append(s.links, link{SubLink: n, matched: value >= ofAll, tests: tests})
+		s.links = append(s.links, link{SubLink: n, matched: value >= ofAll, tests: inOrder(tests)})
 		return within(n.Testexpr)
 	case *ast.BoolExpr:
 		if n.Boolop == ast.NOT_EXPR {
@@ -197,6 +197,11 @@ func (s *seeker) conditionOf(q *ast.SelectStmt, at span) span {
 		}
 	}
 	return span{}
+}
+
+// inOrder returns tests in the order of the text: of two that are wrong the server finds fault with the first.
+func inOrder(tests []test) []test {
+	return slices.SortedStableFunc(slices.Values(tests), func(a, b test) int { return a.from - b.from })
 }
 
 // list collects the subqueries of the items of a select list.

@@ -118,6 +118,7 @@ func TestErrorsBehindOrAreTheClients(t *testing.T) {
 		"SELECT CASE WHEN i.id THEN 1 WHEN i.id = 7 THEN (SELECT max(o.qty) FROM orders o) END FROM item i",
 		"SELECT i.id FROM item i WHERE i.nope = 1 OR EXISTS (SELECT FROM orders o WHERE o.item_id = i.id)",
 		"SELECT i.id FROM item i WHERE nope = 1 OR EXISTS (SELECT FROM orders o WHERE o.item_id = i.id)",
+		"SELECT i.id FROM item i WHERE i.nope = 1 AND EXISTS (SELECT FROM orders o WHERE o.item_id = i.id) OR i.nope = 1",
 		"SELECT i.id FROM item i WHERE i.id = 'x' OR EXISTS (SELECT FROM orders o WHERE o.item_id = i.id)",
 		"SELECT i.id FROM item i WHERE i.id OR EXISTS (SELECT FROM orders o WHERE o.item_id = i.id)",
 		"SELECT i.id FROM item i WHERE i.id = ANY (i.name) OR EXISTS (SELECT FROM orders o WHERE o.item_id = i.id)",
