@@ -54,6 +54,12 @@ func schemas() (mysqlSchema, postgresSchema) {
 	base := postgres.Base{Table: rewrite.TableName{Schema: "public", Table: "item"}, Key: []string{"id"}}
 	p["public.items"] = &postgres.Table{Table: rewrite.Table{Name: "public.items", View: true},
 		Spelled: `"public"."items"`, Columns: p["public.item"].Columns[:2], Bases: []postgres.Base{base}}
+	m["shop.due"] = &mysql.Table{Table: rewrite.Table{Name: "shop.due", View: true},
+		Columns: m["shop.orders"].Columns[:2], Query: "select `shop`.`orders`.`id` AS `id`,`shop`.`orders`.`item_id` AS `item_id` " +
+			"from `shop`.`orders` where 6 / (4 - `shop`.`orders`.`id`) < 100"}
+	base = postgres.Base{Table: rewrite.TableName{Schema: "public", Table: "orders"}, Key: []string{"id"}}
+	p["public.due"] = &postgres.Table{Table: rewrite.Table{Name: "public.due", View: true}, NotAgain: true,
+		Spelled: `"public"."due"`, Columns: p["public.orders"].Columns[:2], Bases: []postgres.Base{base}}
 	return m, p
 }
 

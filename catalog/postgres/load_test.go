@@ -67,7 +67,7 @@ CREATE TEMPORARY TABLE passing (a int)
 		}},
 		{Table: rewrite.Table{Name: "Odd.Schema.Odd Table"}, Columns: columns(`Odd "Column"`)},
 		{Table: rewrite.Table{Name: "public.a_view", View: true}, OtherSources: history.ReasonView,
-			Columns: columns("a")},
+			NotAgain: true, Columns: columns("a")},
 		{Table: rewrite.Table{Name: "public.materialized"}, Materialized: true, Columns: columns("id")},
 		{Table: rewrite.Table{Name: "public.unlogged"}, Unlogged: true, Columns: columns("a")},
 		{Table: rewrite.Table{Name: "public.elsewhere"}, Foreign: true, Columns: columns("a")},
@@ -272,6 +272,7 @@ CREATE VIEW counted AS SELECT count(*) FROM base;
 CREATE VIEW windowed AS SELECT a, row_number() OVER () AS c FROM base;
 CREATE VIEW united AS SELECT a FROM base UNION ALL SELECT z FROM other;
 CREATE VIEW sampled AS SELECT a FROM base TABLESAMPLE SYSTEM (10);
+CREATE VIEW first_ones AS SELECT a FROM base ORDER BY a LIMIT 2;
 CREATE VIEW locked AS SELECT a FROM base FOR UPDATE;
 CREATE VIEW cte AS WITH w AS (SELECT a FROM base) SELECT w.a, base.a AS b FROM w, base;
 CREATE VIEW sub AS SELECT a FROM base WHERE a IN (SELECT z FROM other);
@@ -287,18 +288,18 @@ CREATE VIEW none AS SELECT 1 AS a
 `)
 	c := load(t, name)
 	for view, want := range map[string]string{
-		"whole": "base a", "through": "base key", "again": "base {VAR :x", "a) (b {QUERY :quals": "base :hasAggs",
-		"keyhole": "; view", "negated": "; view",
+		"whole": "base a", "through": "base key", "again": "base {VAR :x; not again", "a) (b {QUERY :quals": "base :hasAggs",
+		"keyhole": "; view", "negated": "; view; not again",
 		"only_one": "ONLY base a", "joined": "base a, other y,c", "merged": "base a, other y,c",
 		"equal": "base c, other y,c", "half": "base a; view",
 		"twice": "base first, base second", "optional": "other y,x, base z", "optional_key": "base a, other y,x",
 		"there_or_not": "base a; view", "outer_only": "other y,x; view",
 		"of_optional": "other y,x; view", "either": "base a, other y,x", "different": "base a; view",
-		"grouped": "base a; view", "counted": "; view", "windowed": "base a; view",
-		"united": "; view", "sampled": "base a", "locked": "; view", "cte": "base b; with", "sub": "base a; subquery",
-		"called": "base a; function", "checked": "base a; function",
-		"xml": "base a; function", "set": "base a", "nokey": "; view", "materialized": "; view", "catalogs": "",
-		"mixed": "base a", "none": "",
+		"grouped": "base a; view; not again", "counted": "; view; not again", "windowed": "base a; view; not again",
+		"united": "; view; not again", "first_ones": "base a; not again", "sampled": "base a; not again", "locked": "; view; not again", "cte": "base b; with; not again", "sub": "base a; subquery; not again",
+		"called": "base a; function; not again", "checked": "base a; function; not again",
+		"xml": "base a; function; not again", "set": "base a; not again", "nokey": "; view", "materialized": "; view", "catalogs": "",
+		"mixed": "base a; not again", "none": "",
 	} {
 		got := table(t, c, view)
 		var bases []string
@@ -312,6 +313,9 @@ CREATE VIEW none AS SELECT 1 AS a
 		text := strings.Join(bases, ", ")
 		if !got.OtherSources.IsZero() {
 			text += "; " + got.OtherSources.String()
+		}
+		if got.NotAgain {
+			text += "; not again"
 		}
 		if text != want || !got.View {
 			t.Errorf("%s: %q; want %q", view, text, want)

@@ -16,6 +16,8 @@ type stored struct {
 	uses []use
 	// others says why there may be more that its rows are made of; empty: there is not.
 	others history.Reason
+	// notAgain is [sqlpostgres.Table.NotAgain].
+	notAgain bool
 }
 
 // A use is a table, or a query in the place of one, in a FROM clause.
@@ -47,7 +49,7 @@ func readers(oid int) bool {
 // storedOf returns what is known of a view by its query, as [readTerm] read it.
 func storedOf(t *term) *stored {
 	if t == nil || len(t.items) != 1 || t.items[0].kind != "QUERY" {
-		return &stored{others: history.ReasonView}
+		return &stored{others: history.ReasonView, notAgain: true}
 	}
 	return readQuery(t.items[0])
 }
@@ -60,6 +62,8 @@ type queryReader struct {
 	*term
 	entries []*term
 	others  history.Reason
+	// notAgain says that the query may fail for what is in a row, or have other rows another time.
+	notAgain bool
 	// sameAs leads from a column to one that is equal to it in every row, from is where its value can be had from
 	// as well, if its row is there.
 	sameAs, from map[column]column
@@ -72,7 +76,7 @@ func readQuery(t *term) *stored {
 	switch {
 	case t.number("commandType") != 1, !t.of("setOperations").empty(), !t.of("groupingSets").empty(),
 		!t.of("rowMarks").empty():
-		return &stored{others: history.ReasonView}
+		return &stored{others: history.ReasonView, notAgain: true}
 	case !t.of("cteList").empty():
 		r.note(history.ReasonWith)
 	case t.is("hasAggs"), t.is("hasWindowFuncs"), !t.of("groupClause").empty(), !t.of("havingQual").empty(),
@@ -91,7 +95,7 @@ func readQuery(t *term) *stored {
 			out.uses = append(out.uses, u)
 		}
 	}
-	out.others = r.others
+	out.others, out.notAgain = r.others, r.notAgain
 	return out
 }
 
@@ -110,6 +114,9 @@ func (r *queryReader) look(t *term) {
 	case "COERCETODOMAIN":
 		r.note(history.ReasonFunction)
 	}
+	r.notAgain = r.notAgain || t.kind != "" && !harmless[t.kind] ||
+		t.fields["opno"] != nil && !compares(t.number("opno")) ||
+		t.kind == "QUERY" && (!t.of("limitCount").empty() || !t.of("limitOffset").empty())
 	for _, field := range []string{"funcid", "opno", "opfuncid", "aggfnoid", "winfnoid"} {
 		if oid := t.number(field); oid >= firstUserOID || readers(oid) {
 			r.note(history.ReasonFunction)
@@ -126,6 +133,26 @@ const (
 	optional
 	mayFail
 )
+
+// harmless are the kinds of nodes that cannot fail for what is in a row, if the operators in them compare. From 16 on
+// some have longer names.
+var harmless = map[string]bool{"QUERY": true, "RTE": true, "RANGETBLENTRY": true, "RTEPERMISSIONINFO": true,
+	"ALIAS": true, "FROMEXPR": true, "JOINEXPR": true, "RANGETBLREF": true, "TARGETENTRY": true, "SORTGROUPCLAUSE": true,
+	"VAR": true, "CONST": true, "RELABELTYPE": true, "OPEXPR": true, "DISTINCTEXPR": true, "NULLIFEXPR": true,
+	"SCALARARRAYOPEXPR": true, "BOOLEXPR": true, "NULLTEST": true, "BOOLEANTEST": true, "COALESCE": true,
+	"COALESCEEXPR": true, "CASE": true, "CASEEXPR": true, "WHEN": true, "CASEWHEN": true, "CASETESTEXPR": true}
+
+// comparing are the operators =, <>, <, >, <= and >= of the server's numbers, texts, times, uuids, bool, oid and
+// bytea, by oid: the first and the last of some.
+var comparing = [][2]int{{15, 15}, {36, 37}, {58, 59}, {76, 76}, {80, 80}, {82, 82}, {85, 85}, {91, 91}, {94, 98},
+	{410, 420}, {430, 430}, {518, 525}, {531, 543}, {607, 612}, {620, 625}, {664, 667}, {670, 675}, {1054, 1054},
+	{1057, 1061}, {1093, 1098}, {1108, 1113}, {1120, 1125}, {1130, 1135}, {1320, 1325}, {1694, 1695}, {1752, 1757},
+	{1862, 1873}, {1955, 1960}, {2060, 2065}, {2345, 2350}, {2358, 2363}, {2371, 2376}, {2384, 2389}, {2534, 2545},
+	{2972, 2977}}
+
+func compares(operator int) bool {
+	return slices.ContainsFunc(comparing, func(r [2]int) bool { return r[0] <= operator && operator <= r[1] })
+}
 
 // join looks at an item of the FROM clause.
 func (r *queryReader) join(t *term, s side) {
@@ -274,6 +301,7 @@ func (r *queryReader) use(entry int, shown map[column][]int) (u use, ok bool) {
 		if !u.query.others.IsZero() {
 			r.note(u.query.others)
 		}
+		r.notAgain = r.notAgain || u.query.notAgain
 	default: // a function's rows, or values
 		return use{}, false
 	}
@@ -295,7 +323,7 @@ func (b *builder) bases(t *sqlpostgres.Table, r *relation) {
 	if r.query == nil {
 		return
 	}
-	t.OtherSources = r.query.others
+	t.OtherSources, t.NotAgain = r.query.others, r.query.notAgain
 	b.basesOf(t, r.query, r.nameOf, 0)
 }
 
@@ -325,7 +353,7 @@ func (b *builder) basesOf(t *sqlpostgres.Table, q *stored, name func(number int)
 		query, r := u.query, b.relations.get(u.table)
 		if r != nil && r.query != nil {
 			query = r.query
-			t.OtherSources = cmp.Or(t.OtherSources, query.others)
+			t.OtherSources, t.NotAgain = cmp.Or(t.OtherSources, query.others), t.NotAgain || query.notAgain
 		}
 		switch {
 		case query != nil && depth < maxViews:

@@ -147,7 +147,7 @@ func (l *looker) aPart(n *ast.SelectStmt) bool {
 	if q.end = q.where; l.st.is(q.where, "WHERE") && q.where < at.to {
 		q.end = l.places.clause(q.where+1, at.to)
 	}
-	return l.within(q, u, grouped)
+	return l.seeInto(q, l.places.queries, nil) && l.within(q, u, grouped)
 }
 
 // A condition that may fail for a row fails in the client's query, too, if the server has that test the same rows. It
@@ -331,7 +331,11 @@ func (c *besides) unlessNone(st *statement, s spelling) spelling {
 	}
 	var all spelling
 	all.text("CASE WHEN EXISTS (SELECT ")
-	all.copy(st, c.unless.from, c.unless.end)
+	all.copyFrom(st, c.unless)
+	if c.unless.where < c.unless.end {
+		all.text(" ")
+		all.copy(st, c.unless.where, c.unless.end)
+	}
 	all.text(") THEN ")
 	all = append(all, s...)
 	all.text(" END")

@@ -90,7 +90,7 @@ func (c *besides) query(st *statement, s *spelling, chain []*subquery) {
 		s.text(" AS " + rowName)
 	}
 	s.text(" ")
-	s.copy(st, q.from, q.where)
+	s.copyFrom(st, q)
 	switch filtered := q.where < q.end; {
 	case filtered && q.test != "":
 		s.text(" WHERE (")

@@ -297,6 +297,9 @@ type Table struct {
 	// the reason why there may be others that it was made of; empty where there are none.
 	Bases        []Base
 	OtherSources history.Reason
+	// NotAgain says that a View's query must not be run once more beside the statement that reads the view: it may fail
+	// for a row that the statement does not come to, or have other rows.
+	NotAgain bool
 	// Unlogged says that the write-ahead log does not tell of its rows.
 	Unlogged bool
 	// Rules says that the table has rewrite rules, RowSecurity that it has row security switched on (and

@@ -111,7 +111,12 @@ var reads = grammar{
 		"orders y ORDER BY y.item_id LIMIT 1", "item y JOIN loose z ON z.a = y.id ORDER BY z.b, y.name LIMIT 2",
 		"item y WHERE EXISTS (SELECT FROM orders z WHERE z.item_id = y.id AND z.id > a.id)",
 		"item y WHERE y.stock > (SELECT min(z.qty) FROM orders z WHERE z.item_id = y.id)", "item y GROUP BY y.id HAVING count(*) > 0",
-		"item y WHERE y.id IN (SELECT z.item_id FROM orders z)"},
+		"item y WHERE y.id IN (SELECT z.item_id FROM orders z)", "(SELECT id, name FROM item) y WHERE y.id = a.id",
+		"(SELECT o.item_id AS id, o.qty FROM orders o WHERE o.qty > 1) y", "sold y WHERE y.item = a.id",
+		"(SELECT id FROM item UNION ALL SELECT a FROM loose) y, orders z WHERE z.item_id = y.id",
+		"orders z LEFT JOIN (SELECT id FROM item WHERE stock > 0) y ON y.id = z.item_id", "due y WHERE y.id < 4",
+		"(SELECT y.* FROM item y, loose WHERE a = y.id) y", "(SELECT i.id FROM item i WHERE i.id >= a.id) y",
+		"(VALUES (1), (2)) y(id)", "(SELECT a AS id, nope FROM loose) y", "(SELECT id FROM items) y JOIN (SELECT item_id FROM orders) z ON z.item_id = y.id"},
 }
 
 // difference returns what a client would see otherwise of a rewritten text, where the order of rows is open, and how

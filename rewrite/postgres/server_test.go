@@ -51,6 +51,7 @@ const serverTables = `
 	CREATE VIEW lines AS SELECT order_id AS o, no AS n, count(*) OVER () AS s FROM line;
 	CREATE VIEW only_parent AS SELECT id FROM ONLY parent;
 	CREATE VIEW one AS SELECT 1 AS n;
+	CREATE VIEW due AS SELECT id, item_id FROM orders WHERE 6 / (4 - id) < 100;
 	CREATE TRIGGER change BEFORE INSERT OR UPDATE ON trig FOR EACH ROW EXECUTE FUNCTION change();
 	INSERT INTO item VALUES (1, 'pen', 1.50, 10), (2, 'ink', 7, 3), (3, NULL, NULL, 0);
 	INSERT INTO orders VALUES (1, 1, 2, 'a'), (2, 1, 1, NULL), (3, 2, 5, 'c'), (4, 9, 1, 'd');
@@ -69,6 +70,8 @@ const serverTables = `
 func serverSchema() tables {
 	ts := testSchema()
 	ts["public.strange"] = table("public.strange", "id public.mood, a int4", "primary(id)")
+	ts["public.due"] = with(view(table("public.due", "id int8, item_id int4"), history.Reason{},
+		Base{Table: rewrite.TableName{Schema: "public", Table: "orders"}, Key: []string{"id"}}), func(t *Table) { t.NotAgain = true })
 	ts["public.gen"] = with(table("public.gen", "id int4, a int4, twice int4", "primary(id)"),
 		func(t *Table) { t.Columns[2].Generated = true })
 	return ts

@@ -37,7 +37,12 @@ type subquery struct {
 	exists        bool
 	limiting      limiting
 	tables        []*source
-	common        []*relation // queries of a WITH clause among these
+	common        []*relation // queries and views among these
+	// instead are the queries and views in its FROM clause, inner the tables of these queries, and edits what the copy of
+	// the clause has otherwise.
+	instead []placeholder
+	inner   []*relation
+	edits   []edit
 	// optional are those of the tables of which an outer join may show no row.
 	optional map[*source]bool
 	// test compares the subquery's column with the one in front of IN: only rows that are equal are read.
@@ -245,7 +250,7 @@ func (l *looker) lookAtQuery(at link, n *ast.SelectStmt, around []*relation, dep
 			return nil, false
 		}
 	}
-	if len(nodes(n.FromClause)) == 0 || !l.place(q, at) || !l.behind && !l.typed(q) || !l.fixed(q) ||
+	if len(nodes(n.FromClause)) == 0 || !l.place(q, at, around) || !l.behind && !l.typed(q) || !l.fixed(q) ||
 		l.session.Serializable && !l.scansAll(q) {
 		return nil, false
 	}
@@ -349,6 +354,10 @@ func (l *looker) tables(q *subquery, item ast.Node, at link, optional bool) bool
 		if c := l.sc.find(n.RelName); c != nil && n.SchemaName == "" {
 			return !optional && l.named(q, c, n, at)
 		}
+		if l.view(n) != nil {
+			q.instead = append(q.instead, placeholder{n, optional})
+			return true
+		}
 		t, _ := l.table(n)
 		if t == nil {
 			return false
@@ -361,6 +370,9 @@ func (l *looker) tables(q *subquery, item ast.Node, at link, optional bool) bool
 		if optional {
 			q.optional[&s] = true
 		}
+		return true
+	case *ast.RangeSubselect:
+		q.instead = append(q.instead, placeholder{n, optional})
 		return true
 	case *ast.JoinExpr:
 		left, right := n.Jointype == ast.JOIN_RIGHT || n.Jointype == ast.JOIN_FULL,
@@ -436,7 +448,7 @@ func (q *subquery) relations() []*relation {
 
 // own are the relations of the subquery and of those within it.
 func (q *subquery) own() []*relation {
-	rels := q.relations()
+	rels := append(q.relations(), q.inner...)
 	for _, inner := range q.within {
 		rels = append(rels, inner.own()...)
 	}
@@ -454,7 +466,7 @@ func hasCall(n ast.Node) (found bool) {
 
 // place finds the query of a subquery in the text. Of two that differ in literals only it is not certain which one it
 // is: the plan must hold for all texts that differ in these.
-func (l *looker) place(q *subquery, at link) bool {
+func (l *looker) place(q *subquery, at link, around []*relation) bool {
 	st, found := l.st, -1
 	whole := at.Subselect.(*ast.SelectStmt)
 	for i := range st.toks {
@@ -498,7 +510,7 @@ func (l *looker) place(q *subquery, at link) bool {
 	if st.is(q.where, "WHERE") && q.where < here.to {
 		q.end = p.clause(q.where+1, here.to)
 	}
-	return q.limited(p, here.to)
+	return q.limited(p, here.to) && l.seeInto(q, p.queries, around)
 }
 
 // sameWords reports whether as many tokens from two places on are the same but for literals.

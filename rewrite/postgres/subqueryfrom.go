@@ -1,0 +1,139 @@
+package postgres
+
+import (
+	"slices"
+
+	"github.com/multigres/multigres/go/common/parser/ast"
+
+	"github.com/isotap/isotap/internal/pgtree"
+)
+
+// In a subquery's FROM clause queries and views may stand in the place of tables. In the copy of the subquery a query
+// passes the identities of its rows outwards, as one in the statement's own FROM clause does (ADR 12). Beside a view the
+// rows that it is made of are looked up (ADR 35). The client's subquery stays as it is.
+
+// A placeholder is a query or a view in the place of a table; optional says that an outer join may show no row of it.
+type placeholder struct {
+	item     ast.Node
+	optional bool
+}
+
+// seeInto has the copy of a subquery, whose queries are at places in the text, show what the queries and views in its
+// FROM clause read. It reports whether all of that can be shown.
+func (l *looker) seeInto(q *subquery, places map[*ast.SelectStmt]querySpan, around []*relation) bool {
+	if len(q.instead) == 0 {
+		return true
+	}
+	stmt, plan, own := *q.query, *l.plan, *l.planner
+	stmt.TargetList, own.edits, own.plan = nil, nil, &plan // the list is not copied
+	r := newReading(&own, q.query, nil)
+	r.stmt, r.places.queries = &stmt, places
+	w := &walker{reading: r, filters: true, joined: true, around: q.query}
+	for _, at := range q.instead {
+		if !l.plain(q, at.item) || w.walk(at.item, at.optional) != nil {
+			return false
+		}
+	}
+	if r.checkNames() != nil || !r.unseen.IsZero() || l.session.Serializable {
+		return false
+	}
+	for _, rel := range w.rels {
+		same := func(o *relation) bool { return o.ref == rel.ref }
+		if rel.ref == "" || slices.ContainsFunc(q.relations(), same) || slices.ContainsFunc(around, same) {
+			return false
+		}
+		for _, s := range rel.sights {
+			switch {
+			case s.text == "":
+				return false
+			case s.nullable:
+				s.text = "CASE WHEN " + s.exprs[0] + " IS NOT NULL THEN " + s.text + " END"
+			}
+		}
+		q.common = append(q.common, rel)
+	}
+	q.edits, l.whole = r.sorted(), own.whole
+	return !l.mayConfuse(q, around)
+}
+
+// plain reports whether a query in FROM reads the rows of tables alone, each for itself, by conditions without
+// subqueries; its own tables are added to the subquery's. A view it knows nothing of.
+func (l *looker) plain(q *subquery, item ast.Node) bool {
+	from, ok := bare(item).(*ast.RangeSubselect)
+	if !ok {
+		return true
+	}
+	if from.Lateral || hasSubquery(from) || locks(from) {
+		return false
+	}
+	plain := true
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectStmt:
+			u, err := l.inspect(n.TargetList)
+			plain = plain && err == nil && !u.aggregate && !u.window && !u.unsure && n.WithClause == nil &&
+				(n.Op == ast.SETOP_NONE || n.All && n.Op == ast.SETOP_UNION) && n.DistinctClause == nil &&
+				n.GroupClause == nil && n.HavingClause == nil && n.LimitCount == nil && n.LimitOffset == nil
+		case *ast.RangeVar:
+			plain = plain && l.aTable(q, n)
+		case *ast.JoinExpr:
+			plain = plain && !n.IsNatural
+		}
+		return plain
+	}, from)
+	return whole && plain
+}
+
+// aTable reports whether a name in a query in FROM is that of a table, which it adds to the subquery's inner ones.
+func (l *looker) aTable(q *subquery, n *ast.RangeVar) bool {
+	if n.SchemaName == "" && (l.sc.find(n.RelName) != nil || slices.Contains(l.silent, n.RelName)) {
+		return false
+	}
+	t, _ := l.table(n)
+	if t == nil {
+		return false
+	}
+	s, err := l.sourceOf(t, n)
+	q.inner = append(q.inner, &relation{ref: s.ref, base: &s})
+	return err == nil
+}
+
+// mayConfuse reports whether a name in a subquery may be one of the relations around it, and of a table in a query in
+// its FROM clause: whether the subquery hangs on the row is not known then.
+func (l *looker) mayConfuse(q *subquery, around []*relation) bool {
+	both := func(is func(*relation) bool) bool {
+		return slices.ContainsFunc(q.inner, is) && slices.ContainsFunc(around, is)
+	}
+	bad := false
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		if ref, ok := n.(*ast.ColumnRef); ok {
+			names := fields(ref)
+			bad = bad || both(func(rel *relation) bool {
+				return rel.ref == names[0] || len(names) == 1 && rel.has(names[0])
+			})
+		}
+		return !bad
+	}, q.query)
+	return bad || !whole
+}
+
+// view returns the view that a name means, if the copy of a subquery may read it once more; nil where it is none.
+func (l *looker) view(n *ast.RangeVar) *Table {
+	t, reason := l.lookup(n)
+	if !reason.IsZero() || t == nil || !t.View || t.Materialized || t.NotAgain || !t.OtherSources.IsZero() {
+		return nil
+	}
+	return t
+}
+
+// copyFrom adds the FROM clause of a subquery as its copy has it.
+func (s *spelling) copyFrom(st *statement, q *subquery) {
+	at := st.toks[q.from].Start
+	for _, e := range q.edits {
+		*s = append(*s, edit{from: at, to: e.start}, edit{text: e.text, from: e.from, to: e.to})
+		at = e.end
+	}
+	if to := st.toks[q.where-1].End; at < to {
+		*s = append(*s, edit{from: at, to: to})
+	}
+}
