@@ -14,10 +14,10 @@ import (
 )
 
 // INTERSECT and EXCEPT show rows of one side alone, UNION one of those that are equal, HAVING leaves groups out, and
-// what counts the rows of these shows none: what they read cannot stand beside what they show. It stands beside all of it (ADR 62). The client's query goes into the
-// FROM clause of another that has hidden columns, one for each table of each part of it: arrays of the rows that the
-// part's FROM and WHERE clauses find, computed once, in the same snapshot, and shown with each row. Where there is none
-// a row of NULLs stands for it that the client does not see.
+// what counts the rows of these shows none: what they read cannot stand beside what they show. It stands beside all of
+// it (ADR 62). The client's query goes into the FROM clause of another that has hidden columns, one for each table of
+// each part of it: arrays of the rows that the part's FROM and WHERE clauses find, computed once, in the same
+// snapshot, and shown with each row. Where there is none a row of NULLs stands for it that the client does not see.
 
 const (
 	// MaxAside is how many identities a part of a set operation shows at most.
@@ -62,9 +62,9 @@ func showsLess(n *ast.SelectStmt) bool {
 	return n.Op != ast.SETOP_NONE || n.HavingClause != nil || len(nodes(n.DistinctClause)) > 0 || takesAllOf(n) != nil
 }
 
-// takesAllOf returns the query that one has in its FROM clause alone, and takes all rows of, whatever it makes of them;
-// nil where it does not. Of UNION ALL the server makes one query with the other, and its aggregates may then be answered
-// from an end of an index; subqueries in a select list it need not evaluate.
+// takesAllOf returns the query that one has in its FROM clause alone, and takes all rows of, whatever it makes of
+// them; nil where it does not. Of UNION ALL the server makes one query with the other, and its aggregates may then be
+// answered from an end of an index; subqueries in a select list it need not evaluate.
 func takesAllOf(n *ast.SelectStmt) *ast.SelectStmt {
 	within := allOf(n, false)
 	if within == nil || n.HavingClause != nil || hasSubquery(n.DistinctClause) || hasSubquery(n.WindowClause) ||

@@ -38,8 +38,8 @@ type subquery struct {
 	limiting      limiting
 	tables        []*source
 	common        []*relation // queries and views among these
-	// instead are the queries and views in its FROM clause, inner the tables of these queries, and edits what the copy of
-	// the clause has otherwise.
+	// instead are the queries and views in its FROM clause, inner the tables of these queries, and edits what the copy
+	// of the clause has otherwise.
 	instead []placeholder
 	inner   []*relation
 	edits   []edit

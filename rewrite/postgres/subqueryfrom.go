@@ -9,8 +9,8 @@ import (
 )
 
 // In a subquery's FROM clause queries and views may stand in the place of tables. In the copy of the subquery a query
-// passes the identities of its rows outwards, as one in the statement's own FROM clause does (ADR 12). Beside a view the
-// rows that it is made of are looked up (ADR 35). The client's subquery stays as it is.
+// passes the identities of its rows outwards, as one in the statement's own FROM clause does (ADR 12). Beside a view
+// the rows that it is made of are looked up (ADR 35). The client's subquery stays as it is.
 
 // A placeholder is a query or a view in the place of a table; optional says that an outer join may show no row of it.
 type placeholder struct {

@@ -10,9 +10,9 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// An UPDATE, a DELETE and a MERGE join their rows with those of a FROM or USING clause. What queries there, common table
-// expressions and views are made of reaches RETURNING as it reaches the select list of a SELECT: by columns that they
-// pass outwards (ADR 12), of the very rows that the server joined with the one written.
+// An UPDATE, a DELETE and a MERGE join their rows with those of a FROM or USING clause. What queries there, common
+// table expressions and views are made of reaches RETURNING as it reaches the select list of a SELECT: by columns that
+// they pass outwards (ADR 12), of the very rows that the server joined with the one written.
 
 // A writing is a statement that writes as its FROM or USING clause, and the queries of its WITH clause, are looked at.
 type writing struct {
