@@ -10,6 +10,7 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/pgtree"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -199,6 +200,7 @@ func (w *walker) derived(n *ast.RangeSubselect, nullable bool) error {
 		return err
 	}
 	rel.describe(blocks)
+	rel.hangs = n.Lateral && !nullable && hangsOn(query, w.rels[:len(w.rels)-1])
 	if n.Alias != nil {
 		if err := renamed(rel, n.Alias.ColNames, blocks); err != nil {
 			return &queryRefusal{n, reasonOf(err)}
@@ -210,6 +212,28 @@ func (w *walker) derived(n *ast.RangeSubselect, nullable bool) error {
 	}
 	w.take(rel, shows, nullable)
 	return nil
+}
+
+// hangsOn reports whether a LATERAL query surely names columns of relations that stand before it.
+func hangsOn(query *ast.SelectStmt, before []*relation) (found bool) {
+	own := make(map[string]bool)
+	var qualifiers []string
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.RangeVar:
+			own[n.RelName] = true
+		case *ast.Alias:
+			own[n.AliasName] = true
+		case *ast.ColumnRef:
+			if names := fields(n); len(names) == 2 {
+				qualifiers = append(qualifiers, names[0])
+			}
+		}
+		return true
+	}, query)
+	return whole && slices.ContainsFunc(qualifiers, func(name string) bool {
+		return !own[name] && slices.ContainsFunc(before, func(rel *relation) bool { return rel.ref == name })
+	})
 }
 
 // lateralBlocks looks at a query in the FROM clause. A LATERAL one may name the relations that stand before it; any may
@@ -262,7 +286,7 @@ func (rel *relation) rename(list []ast.Node) {
 func (rel *relation) describe(blocks []*block) {
 	b := blocks[0]
 	rel.names, rel.open = b.outputs()
-	rel.count, rel.counted = b.columns(), b.counted()
+	rel.count, rel.counted, rel.explicit = b.columns(), b.counted(), b.explicit()
 	if len(blocks) == 1 {
 		rel.keys, rel.whole = b.keys(), b.oneRow()
 	}

@@ -48,7 +48,7 @@ var reads = grammar{
 		"(SELECT a.id, a.note FROM orders a WHERE <condition> ORDER BY 1 LIMIT 3) a", "(SELECT a.id FROM item a WHERE <condition>) a<join>",
 		"(SELECT a.id, a.note FROM orders a WHERE <condition> ORDER BY 1 LIMIT 3) a<join>", "(SELECT * FROM item) a<join>",
 		"(SELECT o.*, count(*) OVER () AS n FROM orders o) a", "(<groups>) a", "(<groups>) a<join>",
-		"item a, LATERAL (<groups>) b", "(SELECT * FROM (<groups>) y) a<join c>", "w a", "w a<join>", "(item a<join>)",
+		"item a, LATERAL (<groups>) b", "(SELECT * FROM (<groups>) y) a<join c>", "(SELECT a.*, 1 AS n FROM (SELECT id, note FROM orders) a) a<join>", "(SELECT id, name FROM item) a<join>", "w a", "w a<join>", "(item a<join>)",
 		"item a, generate_series(1, 2) g", "<left> l, LATERAL (<around>) a",
 		"<left> l LEFT JOIN LATERAL (<around>) a ON true", "<left> l, LATERAL (<around>) a<join>",
 		"<left> l, LATERAL (SELECT * FROM LATERAL (<around>) y) a",

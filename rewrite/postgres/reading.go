@@ -527,7 +527,7 @@ func (r *reading) hindrance(b *block, u *usage) (history.Reason, error) {
 func (r *reading) downgradeBlock(b *block, u *usage) {
 	limited := b.n.LimitCount != nil || b.n.LimitOffset != nil
 	for _, rel := range b.rels {
-		if rel.grouped() && !rel.whole && (limited || r.hides(b, rel)) {
+		if rel.grouped() && !rel.whole && (limited || !rel.hangs && r.hides(b, rel)) {
 			r.markUnseen(history.ReasonGroupsLeftOut)
 		}
 	}
@@ -573,44 +573,52 @@ func (b *block) own(ref *ast.ColumnRef) bool {
 }
 
 // starred looks for stars in the select list that hold columns which queries pass outwards: these must be the
-// last columns, behind the client's.
+// last columns, behind the client's. Elsewhere the client's columns stand in the star's place, one by one.
 func (r *reading) starred(b *block) error {
 	held := make(map[string]bool)
-	list := nodes(b.n.TargetList)
-	for i, item := range list {
+	for i, item := range nodes(b.n.TargetList) {
 		ref := star(item)
-		if ref == nil {
-			continue
-		}
-		names := fields(ref)
-		if !b.expands(ref) {
-			continue // it shows a relation of a block around: see wholeRow
+		if ref == nil || !b.expands(ref) {
+			continue // a star may show a relation of a block around: see wholeRow
 		}
 		r.stars[ref] = true
-		for k, rel := range b.rels {
-			if len(rel.sights) == 0 || rel.base != nil || !rel.within(ref) {
+		carried, err := b.carriedBy(ref, i, held)
+		if err != nil {
+			if r.spellStar(b, ref, i) {
 				continue
 			}
-			last := i == len(list)-1 && (len(names) > 1 || k == len(b.rels)-1)
-			if b.grouped || b.unique || !last {
-				return &queryRefusal{rel.node, history.ReasonDerivedStar}
-			}
-			for _, s := range rel.sights {
-				if s.repeated {
-					// The star shows it however long it is.
-					return &queryRefusal{rel.node, history.ReasonJoinedAggregate}
-				}
-				if s.unbounded {
-					return &queryRefusal{s.within, history.ReasonSubquery}
-				}
-				if held[s.names[0]] {
-					return &queryRefusal{rel.node, history.ReasonDerivedStar}
-				}
-				held[s.names[0]], s.carried = true, true
-			}
+			return err
+		}
+		for _, s := range carried {
+			held[s.names[0]], s.carried = true, true
 		}
 	}
 	return nil
+}
+
+// carriedBy returns the columns of isotap's that a star, an item of the select list, holds; an error where it must not.
+func (b *block) carriedBy(ref *ast.ColumnRef, item int, held map[string]bool) (carried []*sight, err error) {
+	for k, rel := range b.rels {
+		if len(rel.sights) == 0 || rel.base != nil || !rel.within(ref) {
+			continue
+		}
+		last := item == len(nodes(b.n.TargetList))-1 && (len(fields(ref)) > 1 || k == len(b.rels)-1)
+		if b.grouped || b.unique || !last {
+			return nil, &queryRefusal{rel.node, history.ReasonDerivedStar}
+		}
+		for _, s := range rel.sights {
+			switch {
+			case s.repeated: // the star shows it however long it is
+				return nil, &queryRefusal{rel.node, history.ReasonJoinedAggregate}
+			case s.unbounded:
+				return nil, &queryRefusal{s.within, history.ReasonSubquery}
+			case held[s.names[0]]:
+				return nil, &queryRefusal{rel.node, history.ReasonDerivedStar}
+			}
+			carried = append(carried, s)
+		}
+	}
+	return carried, nil
 }
 
 // A sight is what can be seen of the rows of one base table: expressions of a block, or in the place of its
@@ -664,6 +672,9 @@ type relation struct {
 	// keys are those of a grouping query's columns that it groups by, whole says that it gives one row.
 	keys  []string
 	whole bool
+	// explicit says that the names of its columns are all in the text. hangs says that it is computed anew for each row
+	// of what stands before it, by columns of that.
+	explicit, hangs bool
 }
 
 // A scope is what names of tables may mean beside tables: the expressions of a WITH clause, as far as a query

@@ -177,6 +177,20 @@ func TestReadsOfEveryFormTellTheirRows(t *testing.T) {
 		{"SELECT i.id, s.n FROM items i, LATERAL (SELECT count(*) AS n FROM sold WHERE item = i.id) s",
 			map[string]string{"item": "stock > 0", "orders": "item_id < 3"}, history.Exact},
 		{"SELECT o, n FROM lines", map[string]string{"line": all}, history.Inexact},
+		{"SELECT d.*, o.qty FROM (SELECT id, name FROM item WHERE id < 3) d JOIN orders o ON o.item_id = d.id",
+			map[string]string{"item": "id < 3", "orders": "item_id < 3"}, history.Exact},
+		{"WITH w AS (SELECT id, note AS \"No\" FROM orders WHERE id < 3), v AS (SELECT w.*, id + 1 AS next FROM w) SELECT *, 2 AS two FROM v, (SELECT k FROM kv) AS x (y), item i WHERE y = 'a' AND i.id = v.id ORDER BY 1, 2",
+			map[string]string{"item": "id < 3", "orders": "id < 3", "kv": "k = 'a'"}, history.Exact},
+		{"SELECT * FROM item i, LATERAL (SELECT max(o.qty) AS m, count(*) AS n FROM orders o WHERE o.item_id = i.id) l WHERE l.n > 1",
+			map[string]string{"item": "id = 1", "orders": "item_id = 1"}, history.Exact},
+		{"SELECT i.id, l.m FROM item i JOIN LATERAL (SELECT max(o.qty) AS m FROM orders o WHERE o.item_id = i.id) l ON l.m > 2",
+			map[string]string{"item": "id = 2", "orders": "item_id = 2"}, history.Exact},
+		{"SELECT i.id, l.m FROM item i LEFT JOIN LATERAL (SELECT max(o.qty) AS m FROM orders o WHERE o.item_id = i.id) l ON l.m > 2",
+			map[string]string{"item": all, "orders": "item_id = 2"}, history.Inexact},
+		{"SELECT i.id, l.m FROM item i, LATERAL (SELECT max(o.qty) AS m FROM orders o) l WHERE l.m > i.id AND i.id = 1",
+			map[string]string{"item": "id = 1", "orders": all}, history.Inexact},
+		{"SELECT d.*, i.id FROM (SELECT * FROM orders) d, item i WHERE i.id = d.item_id",
+			map[string]string{"item": "id < 3"}, history.Inexact},
 	} {
 		tw.tells(c.text, c.read, c.want)
 	}
