@@ -77,7 +77,7 @@ func TestWhatIsReadAsideIsTold(t *testing.T) {
 		"SELECT DISTINCT ON (item_id) id, note FROM orders WHERE 1 / id < 7 ORDER BY item_id, id",
 		"SELECT (SELECT max(qty) FROM orders o WHERE o.item_id = item.id) FROM item WHERE id < abs(id - 4) UNION ALL SELECT a FROM loose",
 		"SELECT id FROM item WHERE price_of(id) > 0 EXCEPT SELECT item_id FROM orders",
-		"SELECT id FROM items INTERSECT SELECT item_id FROM orders",
+		"SELECT id FROM due WHERE id < 3 INTERSECT SELECT item_id FROM orders",
 		"SELECT item_id, sum(qty) FROM orders GROUP BY item_id HAVING item_id = 1 AND sum(qty) > 0",
 		"WITH w AS (SELECT id FROM item) SELECT id FROM w EXCEPT SELECT item_id FROM orders",
 		"SELECT id FROM item WHERE id = 1 OR EXISTS (SELECT FROM kv) EXCEPT SELECT item_id FROM orders",

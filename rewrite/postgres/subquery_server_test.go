@@ -143,7 +143,7 @@ func TestSubqueriesOfAllFormsTellTheirRows(t *testing.T) {
 		tw.tells(c.text, c.read, history.Exact)
 	}
 	for _, text := range []string{
-		"SELECT id FROM item i WHERE EXISTS (SELECT FROM (SELECT a FROM loose) l, orders o WHERE o.item_id = i.id)",
+		"SELECT id FROM item i WHERE EXISTS (SELECT FROM (SELECT a FROM loose GROUP BY a) l, orders o WHERE o.item_id = i.id)",
 		"SELECT id, (SELECT a FROM (SELECT a FROM loose WHERE b = 'y') l LIMIT 1) FROM item i",
 		"SELECT count(*) FROM item i GROUP BY ROLLUP ((SELECT max(o.qty) FROM orders o WHERE o.item_id = i.id)) ORDER BY 1",
 	} {
@@ -233,6 +233,10 @@ func TestSubqueriesOfQueriesInFromTellTheirRows(t *testing.T) {
 		text string
 		read rows
 	}{
+		{"SELECT d.* FROM (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d JOIN loose ON a = d.id",
+			rows{"item": "id < 3", "orders": "item_id < 3", "loose": all}},
+		{"WITH w AS (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) SELECT * FROM w",
+			rows{"item": "id < 3", "orders": "item_id < 3"}},
 		{"SELECT d.* FROM (SELECT id, name FROM item WHERE id IN (SELECT item_id FROM orders)) AS d",
 			rows{"item": "id < 3", "orders": "item_id < 3"}},
 		{"SELECT d.* FROM (SELECT id, name FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) AS d WHERE d.id = 1 ORDER BY 1 LIMIT 5",
@@ -285,11 +289,11 @@ func TestSubqueriesOfQueriesInFromTellTheirRows(t *testing.T) {
 		"SELECT d.* FROM (SELECT id, (SELECT max(qty) FROM orders) FROM item) d",
 		"SELECT d.id FROM (SELECT id, (SELECT max(qty) FROM orders) FROM item GROUP BY id) d",
 		"SELECT a FROM loose LEFT JOIN (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d ON a = d.id",
-		"SELECT d.* FROM (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d JOIN loose ON a = d.id",
+		"SELECT d.* FROM (SELECT * FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d JOIN loose ON a = d.id",
 		"SELECT d.id FROM (SELECT id, generate_series(1, 2) FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d JOIN loose ON a = d.id",
 		"WITH w AS NOT MATERIALIZED (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) SELECT a.id FROM w a JOIN w b ON b.id > a.id",
 		"SELECT d.id FROM (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d FOR UPDATE",
-		"WITH w AS (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) SELECT * FROM w",
+		"WITH w AS (SELECT * FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) SELECT * FROM w",
 		"WITH w AS (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) SELECT id FROM loose WHERE a IN (SELECT id FROM w)",
 		"SELECT id FROM (SELECT id FROM item WHERE 6 / id < 1 OR EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d",
 		"SELECT id FROM (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id) UNION ALL SELECT a FROM loose) d",
