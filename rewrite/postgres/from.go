@@ -214,12 +214,15 @@ func (w *walker) derived(n *ast.RangeSubselect, nullable bool) error {
 	return nil
 }
 
-// hangsOn reports whether a LATERAL query surely names columns of relations that stand before it.
-func hangsOn(query *ast.SelectStmt, before []*relation) (found bool) {
-	own := make(map[string]bool)
+// hangsOn reports whether a LATERAL query of tables surely names columns of relations that stand before it. One with a
+// query within, or of several, may read some rows for whatever row stands before it.
+func hangsOn(query *ast.SelectStmt, before []*relation) bool {
+	own, plain := make(map[string]bool), query.Op == ast.SETOP_NONE
 	var qualifiers []string
 	whole := pgtree.Walk(func(n ast.Node) bool {
 		switch n := n.(type) {
+		case *ast.RangeSubselect:
+			plain = false
 		case *ast.RangeVar:
 			own[n.RelName] = true
 		case *ast.Alias:
@@ -229,9 +232,9 @@ func hangsOn(query *ast.SelectStmt, before []*relation) (found bool) {
 				qualifiers = append(qualifiers, names[0])
 			}
 		}
-		return true
+		return plain
 	}, query)
-	return whole && slices.ContainsFunc(qualifiers, func(name string) bool {
+	return whole && plain && slices.ContainsFunc(qualifiers, func(name string) bool {
 		return !own[name] && slices.ContainsFunc(before, func(rel *relation) bool { return rel.ref == name })
 	})
 }

@@ -189,6 +189,8 @@ func TestReadsOfEveryFormTellTheirRows(t *testing.T) {
 			map[string]string{"item": all, "orders": "item_id = 2"}, history.Inexact},
 		{"SELECT i.id, l.m FROM item i, LATERAL (SELECT max(o.qty) AS m FROM orders o) l WHERE l.m > i.id AND i.id = 1",
 			map[string]string{"item": "id = 1", "orders": all}, history.Inexact},
+		{"SELECT i.id, l.m FROM item i, LATERAL (SELECT max(o.qty) AS m FROM orders o WHERE o.item_id = i.id UNION ALL SELECT max(a) FROM loose) l WHERE l.m > 3",
+			map[string]string{"item": "id = 2", "orders": "item_id = 2", "loose": "false"}, history.Inexact},
 		{"SELECT d.*, i.id FROM (SELECT * FROM orders) d, item i WHERE i.id = d.item_id",
 			map[string]string{"item": "id < 3"}, history.Inexact},
 	} {
