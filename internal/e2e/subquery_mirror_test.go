@@ -36,7 +36,7 @@ func TestSubqueriesAreAnsweredAsByTheServer(t *testing.T) {
 		}
 		for range 12 {
 			statements = append(statements, drawParameters(rt, rapid.OneOf(rapid.Custom(drawSubqueries),
-				rapid.Custom(drawDistinct), rapid.Custom(drawViews), rapid.Custom(drawWritesOfSubqueries)).Draw(rt, "text")))
+				rapid.Custom(drawDistinct), rapid.Custom(drawUnion), rapid.Custom(drawViews), rapid.Custom(drawWritesOfSubqueries)).Draw(rt, "text")))
 		}
 		for _, s := range statements {
 			if diff := r.run(s); diff != "" {
@@ -128,9 +128,15 @@ func drawSubqueries(t *rapid.T) string {
 		if joined { // the server makes joins of these
 			before = one("t1.id IN (", "t1.a IN (", "EXISTS (", before)
 		}
+		if rapid.IntRange(0, 3).Draw(t, "scalar") == 0 {
+			return "t1.a " + one(">", "<=", "<>") + " (SELECT " + one("MAX(v)", "COUNT(*)", "SUM(k1)") + " FROM t2 WHERE k1 = t1.id" +
+				one("", " AND v > 1") + ")"
+		}
 		return before + inner() + ")"
 	}
 	shown := one("t1.id, t1.b", "t1.*", "t1.a, t1.a", "t1.b", "*", "t1.id + 1, t1.c", "t1.id, EXISTS ("+inner()+")", "COUNT(*)",
+		"t1.id, CASE WHEN t1.a > 21 THEN (SELECT MAX(v) FROM t2 WHERE k1 = t1.id) WHEN t1.b = 'p' THEN 3 ELSE (SELECT MIN(x) FROM t3) END",
+		"t1.b, COALESCE(t1.a, (SELECT SUM(v) FROM t2 WHERE k1 = t1.id)), IF(t1.b = 'q', (SELECT COUNT(*) FROM t3 WHERE x = t1.id), NULL) AS n",
 		"t1.id, (SELECT s.v FROM t2 AS s WHERE s.k1 = t1.id ORDER BY "+one("s.v, k1, k2 DESC", "s.v", "k2, k1")+" LIMIT 1) AS picked")
 	from := one("t1", "t1", "t1", "t1 JOIN t2 AS o ON o.k1 = t1.id", "t1, t3 AS o", "t1 LEFT JOIN t3 AS o ON o.x = t1.id")
 	if rapid.IntRange(0, 3).Draw(t, "groups") == 0 {
@@ -142,7 +148,7 @@ func drawSubqueries(t *rapid.T) string {
 			" ORDER BY t1.id DESC LIMIT 1, 3")
 	}
 	return "SELECT " + shown + " FROM " + from + " WHERE " + test() + one("", " AND "+test(), " AND t1.id < 14", " OR t1.b = 'one'",
-		" OR "+test(), " OR "+test()+" OR t1.id = 3", " AND (t1.a > 11 OR "+test()+") AND ("+test()+" OR t1.b = 'q')") + order +
+		" OR "+test(), " OR "+test()+" OR t1.id = 3", " OR NOT ("+test()+" OR "+test()+")", " OR ("+test()+" AND "+test()+")", " AND (t1.a > 11 OR "+test()+") AND ("+test()+" OR t1.b = 'q')") + order +
 		one("", "", "", " FOR UPDATE", " LOCK IN SHARE MODE")
 }
 
@@ -205,6 +211,21 @@ func drawDistinct(t *rapid.T) string {
 		shown, where = one("y", "e", "x, e", "*", "UPPER(e)"), one("", " WHERE e = 'p'", " WHERE x IS NULL")
 	}
 	return "SELECT DISTINCT " + shown + " FROM " + from + where + one("", "", " ORDER BY 1", " ORDER BY 1 DESC")
+}
+
+// drawUnion draws a UNION of queries that need a column which is in no index, as drawDistinct does.
+func drawUnion(t *rapid.T) string {
+	one := func(of ...string) string { return rapid.SampledFrom(of).Draw(t, "part") }
+	query := func() string {
+		return one("SELECT t1.b, t1.c FROM t1", "SELECT c, a FROM t1 WHERE t1.id > 1", "SELECT k2, f FROM t2", "SELECT v, j FROM t2 WHERE k2 = 'p'",
+			"SELECT e, y FROM t3", "SELECT 1, 'p'", "(SELECT x, e FROM t3 WHERE x IS NULL)", "SELECT UPPER(e), y + 1 FROM t3 WHERE e = 'p'",
+			"SELECT NULL, f FROM t2 WHERE v > 1", "SELECT e FROM t3")
+	}
+	text := query()
+	for range rapid.IntRange(1, 2).Draw(t, "more") {
+		text += one(" UNION ", " UNION ", " UNION ALL ") + query()
+	}
+	return text
 }
 
 // drawViews draws a SELECT of views.

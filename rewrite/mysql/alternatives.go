@@ -94,8 +94,8 @@ func (pl *planner) comparesSilently(at *link, b *block) bool {
 	if at.with != nil {
 		l := listener{srcs: append(slices.Clone(own), b.srcs...)}
 		fields := at.query.Fields.Fields
-		return pl.session.Dialect != MySQL && len(own) == 1 && at.query.GroupBy == nil && readsAll(at.query, own[0]) && len(fields) == 1 &&
-			fields[0].Expr != nil && l.alike(fields[0].Expr, at.with)
+		return pl.session.Dialect != MySQL && len(own) == 1 && at.query.GroupBy == nil && readsAll(at.query, own[0]) &&
+			len(fields) == 1 && fields[0].Expr != nil && l.alike(fields[0].Expr, at.with)
 	}
 	if at.equal == nil {
 		return false
