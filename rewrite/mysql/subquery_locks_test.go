@@ -153,8 +153,12 @@ func drawWrite(t *rapid.T) string {
 	}
 	where := " WHERE " + one(condition(), condition()+" AND "+condition(), condition()+" OR "+condition(),
 		"("+condition()+" OR "+condition()+") AND ("+condition()+" OR "+condition()+")")
-	kind := rapid.IntRange(0, 5).Draw(t, "kind")
+	kind := rapid.IntRange(0, 6).Draw(t, "kind")
 	switch kind {
+	case 6: // a scalar subquery that need not run for each row
+		return one("UPDATE o SET w = 9", "UPDATE o SET w = NULL", "DELETE FROM o") + " WHERE " + one("o.v > 1", "o.id = 2", "o.s = 'a'") + " OR o." +
+			one("id", "v") + one(" = ", " < ", " > ") + "(SELECT " + one("MAX(i.id)", "COUNT(*)", "SUM(i.v)", "MIN(i.v)") + " FROM " + one("p", "q") +
+			" i WHERE " + one("i.id = o.v", "i.x = o.id", "i.v = o.id", "i.s = o.s") + " AND " + one("i.s = 'a'", "i.s <> 'a'", "i.s IS NULL") + ")"
 	case 5:
 		value := func() string {
 			return one("9", scalar(), from("COUNT(*)"), "ABS("+scalar()+")", "EXISTS "+from("1"), "NOT EXISTS "+from("*"),
