@@ -34,7 +34,6 @@
 //
 //   - stale overwrite: a request reads a row in one transaction and sets its columns to constants in a later one, over
 //     what another request did to these columns in between.
-//   - double insert: two requests look for rows, find none, and insert one each in a later transaction.
 //
 // # Minimal explanations
 //

@@ -243,7 +243,7 @@ func TestEveryAnomalyIsPlanted(t *testing.T) {
 		switch a {
 		case GCursor, GSIb, FracturedRead, GCausal, OTV.Process(), FracturedRead.Process(), DuplicateElements,
 			CyclicVersions: // no finding of the analyzer has such a name
-		case StaleOverwrite, DoubleInsert: // requests_test.go plants these
+		case StaleOverwrite: // requests_test.go plants it
 		default:
 			if !found[a] {
 				t.Errorf("no planted history has a %s", a)

@@ -94,13 +94,9 @@ func newNamedPrograms(a *Analyzer) *namedPrograms {
 
 func (s *namedPrograms) program(family dbms.Family, p int32) *Program {
 	if s.known[p] == nil {
-		stmts := s.a.store.programs.stmts(p)
-		s.known[p] = &Program{
-			Name:  s.namer.Program(family, s.a.store.programs.list[p].actions, stmts),
-			Stmts: stmts,
-			Level: s.a.store.programs.list[p].level,
-			Count: s.a.store.programs.list[p].count,
-		}
+		stmts, of := s.a.store.programs.stmts(p), &s.a.store.programs.list[p]
+		s.known[p] = &Program{Name: s.namer.Program(family, of.actions, stmts), Action: of.actions.Only(), Stmts: stmts,
+			Level: of.level, Count: of.count}
 	}
 	return s.known[p]
 }

@@ -23,9 +23,10 @@ type doubtfulReads struct {
 	kept   map[keptName]*hiddenWriters
 	names  map[string][]string // by shape; at most maxHiddenShapes
 	logged map[history.Run]bool
+	// bounded says that what is kept of hidden writers has a bound: a [Live] goes on for weeks.
+	bounded bool
 }
 
-// What is kept of hidden writers has a bound, since a [Live] goes on for weeks.
 const (
 	maxHiddenWriters = 4096 // of one list
 	maxHiddenShapes  = 4096
@@ -37,8 +38,7 @@ type keptName struct {
 	name string
 }
 
-// hiddenWriters are statements that wrote unseen: at most maxHiddenWriters, earlier ones being taken for one that went
-// on from the first's begin to the last's end. Latest is, once they are sorted, when the last ended of those up to
+// hiddenWriters are statements that wrote unseen. Latest is, once they are sorted, when the last ended of those up to
 // each.
 type hiddenWriters struct {
 	list   []hiddenWriter
@@ -82,7 +82,7 @@ func (d *doubtfulReads) note(t *history.Txn) {
 			if d.undone[run] == nil {
 				d.undone[run] = &hiddenWriters{}
 			}
-			d.undone[run].add(w)
+			d.add(d.undone[run], w)
 		}
 		if t.Status != history.Aborted && !d.logged[run] && keepsTags(s) {
 			for _, name := range d.namesIn(s.Shape) {
@@ -90,7 +90,7 @@ func (d *doubtfulReads) note(t *history.Txn) {
 				if d.kept[k] == nil {
 					d.kept[k] = &hiddenWriters{}
 				}
-				d.kept[k].add(w)
+				d.add(d.kept[k], w)
 			}
 		}
 	}
@@ -169,11 +169,16 @@ func (d *doubtfulReads) why(t *history.Txn, s *history.Stmt, started func(histor
 	return history.Reason{}
 }
 
-func (h *hiddenWriters) add(w hiddenWriter) {
+// add adds a writer.
+func (d *doubtfulReads) add(h *hiddenWriters, w hiddenWriter) {
 	h.list, h.latest = append(h.list, w), nil
-	if len(h.list) <= maxHiddenWriters {
-		return
+	if d.bounded && len(h.list) > maxHiddenWriters {
+		h.join()
 	}
+}
+
+// join takes the earlier half for one that went on from the first's begin to the last's end.
+func (h *hiddenWriters) join() {
 	h.sort()
 	half := h.list[:len(h.list)/2]
 	one := hiddenWriter{from: half[0].from, to: h.latest[len(half)-1]}

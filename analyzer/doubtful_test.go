@@ -160,10 +160,11 @@ func steps(t *testing.T, info history.Info, txns []*history.Txn) *Result {
 // that was not.
 func TestManyHiddenWritersAreKeptInBounds(t *testing.T) {
 	var h hiddenWriters
+	live := doubtfulReads{bounded: true}
 	b := make(beginnings)
 	const n = 100_000
 	for i := range int64(n) {
-		h.add(hiddenWriter{txn: history.MakeTxnID(1, uint32(i+1)), from: 10 * i, to: 10*i + 5})
+		live.add(&h, hiddenWriter{txn: history.MakeTxnID(1, uint32(i+1)), from: 10 * i, to: 10*i + 5})
 		b.add(history.MakeTxnID(1, uint32(i+1)), 10*i)
 	}
 	anybody := func(*hiddenWriter) bool { return true }

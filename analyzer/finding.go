@@ -50,10 +50,9 @@ const (
 	Internal          Anomaly = "internal inconsistency" // a transaction does not see what it wrote itself
 	FutureRead        Anomaly = "future read"            // a transaction sees what it writes later
 	GSIa              Anomaly = "G-SIa"                  // interference (Adya): a dependency from outside the snapshot
-	// Between the transactions of one request ([Scope]). A row that it read is written over what another one did to it
-	// meanwhile; a row that it had looked for in vain is inserted beside another's.
+	// Between the transactions of one request ([Scope]): a row that it read is written over what another one did to it
+	// meanwhile.
 	StaleOverwrite Anomaly = "stale overwrite"
-	DoubleInsert   Anomaly = "double insert"
 	// Findings in other checkers' histories only (package interop).
 	DuplicateElements Anomaly = "duplicate elements" // a list holds an element twice that was appended once
 	CyclicVersions    Anomaly = "cyclic versions"    // what was seen of a register puts its versions in a circle
@@ -121,10 +120,11 @@ func (e *Edge) beganAgain() *history.Txn {
 // A Program is a transaction's shape: what its statements are with the literals removed. Two runs
 // of the same code are one program when they took the same path.
 type Program struct {
-	Name  string   // what it writes first, "UPDATE stock" (package programname)
-	Stmts []string // shapes, in order, repetitions folded to one
-	Level history.Level
-	Count int // transactions of this program in the recording
+	Name   string   // its action, or what it writes first, "UPDATE stock" (package programname)
+	Action string   // the only one that its transactions named in comments; empty: none, or several
+	Stmts  []string // shapes, in order, repetitions folded to one
+	Level  history.Level
+	Count  int // transactions of this program in the recording
 }
 
 // A Finding is one anomaly that one set of statements makes.

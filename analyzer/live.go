@@ -95,13 +95,15 @@ func NewLive(o LiveOptions) *Live {
 	if o.Limit == 0 {
 		o.Limit = DefaultLimit
 	}
+	count := newCoverageCount()
+	count.doubtful.bounded = true
 	return &Live{opts: o, offsets: make(map[history.Run]int64), knownSessions: make(map[history.Run]*numset.Set),
 		placed: make(map[history.Run]*numset.Set),
 		gone:   make(map[history.Run]*numset.Set), odd: make(map[history.Run]*numset.Set),
 		replaced: make(map[history.Tag]bool),
 		xids:     make(map[history.Run]*numset.Set), began: make(beginnings),
 		names:   liveNames{programs: newPrograms(), folded: make(map[int32]int32)},
-		settled: [2]*settledFindings{newSettledFindings(), newSettledFindings()}, coverageCount: newCoverageCount(),
+		settled: [2]*settledFindings{newSettledFindings(), newSettledFindings()}, coverageCount: count,
 		told: make(map[string]*wording)}
 }
 

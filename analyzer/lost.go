@@ -40,7 +40,7 @@ func (t *explainer) lostUpdate() (sentence string, slight bool, err error) {
 	}
 	row := second.table + " where " + second.where
 	if second.kind == history.Delete {
-		return fmt.Sprintf("%s: one transaction %s, and another, which had read the row before, deleted it.", row,
+		return fmt.Sprintf("%s: one %s %s, and another, which had read the row before, deleted it.", row, t.party(),
 			first.did()), false, nil
 	}
 	if first.kind != history.Update {
@@ -48,12 +48,12 @@ func (t *explainer) lostUpdate() (sentence string, slight bool, err error) {
 	}
 	both := first.shared(second)
 	if len(both) == 0 {
-		return fmt.Sprintf("%s: one transaction set %s, and another, which had read the row before, set %s: "+
-			"no column of both, so that neither change is lost by itself.", row, first.columns(), second.columns()), true, nil
+		return fmt.Sprintf("%s: one %s set %s, and another, which had read the row before, set %s: "+
+			"no column of both, so that neither change is lost by itself.", row, t.party(), first.columns(), second.columns()), true, nil
 	}
 	values := slices.DeleteFunc(slices.Clone(both), tellsTime)
 	if len(values) == 0 {
-		return fmt.Sprintf("%s: of what two transactions set, only %s collides.", row, strings.Join(both, ", ")), true, nil
+		return fmt.Sprintf("%s: of what two %ss set, only %s collides.", row, t.party(), strings.Join(both, ", ")), true, nil
 	}
 	before, err := t.before()
 	if err != nil {
@@ -62,7 +62,7 @@ func (t *explainer) lostUpdate() (sentence string, slight bool, err error) {
 	if was := before.was(values); was != "" {
 		row += ", " + was
 	}
-	return row + ": " + second.over(first, before, values), false, nil
+	return row + ": " + second.over(t.party(), first, before, values), false, nil
 }
 
 // sawWhatItOverwrote reports whether a transaction read a version before it wrote over it: it may have gone by that
@@ -79,9 +79,17 @@ func sawWhatItOverwrote(e *Edge) bool {
 	return false
 }
 
-// over says what it is to set columns that another transaction has set since they were read. Before is the deed that
-// left what was read; nil if it is not known.
-func (d *deed) over(first, before *deed, columns []string) string {
+// party is what reads and writes.
+func (t *explainer) party() string {
+	if t.f.Class == Unprotected {
+		return "request"
+	}
+	return "transaction"
+}
+
+// over says what it is to set columns that another party has set since they were read. Before is the deed that left
+// what was read; nil if it is not known.
+func (d *deed) over(party string, first, before *deed, columns []string) string {
 	apart := first.differing(d, columns)
 	if len(apart) > 0 {
 		columns = apart
@@ -91,18 +99,17 @@ func (d *deed) over(first, before *deed, columns []string) string {
 	counted := slices.ContainsFunc(columns, func(c string) bool { return d.settingOf(c).amount() })
 	switch {
 	case computed:
-		return fmt.Sprintf("one transaction set %s; another had read the row before that, and by what it had read set %s.",
-			was, is)
+		return fmt.Sprintf("one %s set %s; another had read the row before that, and by what it had read set %s.", party, was, is)
 	case len(apart) == 0 && slices.ContainsFunc(columns, func(c string) bool { return d.settingOf(c).cut() }):
-		return "two transactions read it, and both wrote " + strings.Join(columns, ", ") + "."
+		return "two " + party + "s read it, and both wrote " + strings.Join(columns, ", ") + "."
 	case len(apart) > 0:
-		return fmt.Sprintf("one transaction set %s, and another, which had read the row before that, set %s over it. "+
-			"The first change%s is gone.", was, is, first.change(before, columns))
+		return fmt.Sprintf("one %s set %s, and another, which had read the row before that, set %s over it. "+
+			"The first change%s is gone.", party, was, is, first.change(before, columns))
 	case counted:
-		return fmt.Sprintf("two transactions read it, and both set %s. One of the two changes%s is gone.", is,
+		return fmt.Sprintf("two %ss read it, and both set %s. One of the two changes%s is gone.", party, is,
 			first.change(before, columns))
 	}
-	return fmt.Sprintf("two transactions read it, and both set %s. The second did not know of the first.", is)
+	return fmt.Sprintf("two %ss read it, and both set %s. The second did not know of the first.", party, is)
 }
 
 // skewed tells of two transactions of which each read what the other was about to change.
@@ -409,10 +416,23 @@ func clipValue(value string) string {
 
 // where returns the condition of a statement's own WHERE with its values; empty where it is long or has none.
 func (f *filler) where(words []word) string {
+	condition := conditionOf(words)
+	if len(condition) == 0 {
+		return ""
+	}
+	text := f.fill(condition[0].start(f.shape), endOf(f.shape, words, condition))
+	if len(text) > maxWhere {
+		return ""
+	}
+	return text
+}
+
+// conditionOf returns the words of a statement's own WHERE, none where it has none.
+func conditionOf(words []word) []word {
 	depth := 0
 	from := slices.IndexFunc(words, func(w word) bool { return nest(&depth, w) == 0 && w.keyword("WHERE") }) + 1
-	if from == 0 || from == len(words) {
-		return ""
+	if from == 0 {
+		return nil
 	}
 	depth = 0
 	length := slices.IndexFunc(words[from:], func(w word) bool {
@@ -421,15 +441,7 @@ func (f *filler) where(words []word) string {
 	if length < 0 {
 		length = len(words) - from
 	}
-	if length == 0 {
-		return ""
-	}
-	condition := words[from : from+length]
-	text := f.fill(condition[0].start(f.shape), endOf(f.shape, words, condition))
-	if len(text) > maxWhere {
-		return ""
-	}
-	return text
+	return words[from : from+length]
 }
 
 // behindWhere are keywords that may stand behind a condition.

@@ -2,10 +2,12 @@ package analyzer
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"hash/fnv"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/isotap/isotap/dbms"
@@ -48,6 +50,9 @@ const (
 	requestTxns  = 64
 )
 
+// taggedPause is between two transactions that name the same request, at most: then it is another one of that id.
+const taggedPause = time.Minute
+
 // requestReads bounds the reads that are remembered of a request: the latest.
 const requestReads = 512
 
@@ -60,9 +65,12 @@ type requests struct {
 	// members are the transactions of each request that has several, in the order in which they began.
 	members map[int32][]int32
 	loaded  recentTxns
-	reads   []requestRead // scratch
-	looks   map[lookedFor][]dep
+	reads   []requestRead            // scratch
+	columns map[overwriting][]string // see columnsOf
 }
+
+// overwriting are the shapes of a read, of another request's UPDATE, and of the UPDATE over that.
+type overwriting struct{ read, first, second int32 }
 
 // A requestRead is the latest version that a request knows of a row: what it read, or wrote itself.
 type requestRead struct {
@@ -76,7 +84,7 @@ func (a *Analyzer) findRequests(c *collector) error {
 		return nil
 	}
 	r := &requests{a: a, o: a.order, c: c, of: make([]int32, len(a.order.txns)), members: make(map[int32][]int32),
-		looks: make(map[lookedFor][]dep)}
+		columns: make(map[overwriting][]string)}
 	r.loaded.load = a.load
 	r.assign()
 	for _, n := range slices.Sorted(maps.Keys(r.members)) {
@@ -84,25 +92,17 @@ func (a *Analyzer) findRequests(c *collector) error {
 			return err
 		}
 	}
-	for n, t := range r.of { // those of one transaction look and insert, too
-		if int32(n) == t {
-			if txns := r.members[t]; txns != nil {
-				r.findLooks(txns)
-			} else {
-				r.findLooks([]int32{t})
-			}
-		}
-	}
-	r.findDoubleInserts()
 	return nil
 }
 
-// hashOf returns what stands for a request's id; 0 where there is none.
-func hashOf(request string) uint64 {
+// hashOf returns what stands for the id of a run's request; 0 where there is none. Another run may have another clock,
+// and clients that count their requests from 1 again.
+func hashOf(run history.Run, request string) uint64 {
 	if request == "" {
 		return 0
 	}
 	h := fnv.New64a()
+	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(run)))
 	h.Write([]byte(request))
 	return max(h.Sum64(), 1)
 }
@@ -128,7 +128,7 @@ type guess struct {
 
 // assign gives each transaction its request: numbers are those of requests' first transactions.
 func (r *requests) assign() {
-	tagged := make(map[uint64]int32)
+	tagged := make(map[uint64]*guess)
 	sessions := make(map[int32]*guess)
 	for t := range int32(len(r.o.txns)) {
 		x := &r.o.txns[t]
@@ -140,11 +140,12 @@ func (r *requests) assign() {
 		}
 		if x.request != 0 {
 			at.request = none
-			first, known := tagged[x.request]
-			if !known {
-				first, tagged[x.request] = t, t
+			named := tagged[x.request]
+			if named == nil || x.start-named.ended > int64(taggedPause) {
+				named = &guess{request: t}
+				tagged[x.request] = named
 			}
-			r.of[t] = first
+			r.of[t], named.ended = named.request, max(named.ended, x.end)
 			continue
 		}
 		if r.a.opts.Scope == GuessedScope && at.goesOn(x) {
@@ -188,7 +189,9 @@ func (r *requests) findOverwrites(txns []int32) error {
 		for i := from; i < to; i++ {
 			a := &r.o.accesses[i]
 			switch {
-			case a.is(inexact), a.is(void) && a.write(), a.unfound():
+			case a.unfound(), a.is(void) && a.write():
+			case a.is(inexact):
+				r.forget(a.row)
 			case !a.write():
 				r.know(requestRead{a.row, r.o.seen[i], i})
 			case r.o.txns[t].installed:
@@ -204,11 +207,15 @@ func (r *requests) findOverwrites(txns []int32) error {
 	return nil
 }
 
-// know remembers a version.
-func (r *requests) know(x requestRead) {
-	if i := r.find(x.row); i >= 0 {
+func (r *requests) forget(row int32) {
+	if i := r.find(row); i >= 0 {
 		r.reads = slices.Delete(r.reads, i, i+1)
 	}
+}
+
+// know remembers a version.
+func (r *requests) know(x requestRead) {
+	r.forget(x.row)
 	if len(r.reads) == requestReads {
 		r.reads = slices.Delete(r.reads, 0, requestReads/2)
 	}
@@ -236,8 +243,8 @@ func (r *requests) overwrote(t, write int32) error {
 		return nil
 	}
 	other := r.o.owner(over)
-	if other < 0 || r.of[other] == r.of[t] || r.o.txns[other].session == r.o.txns[t].session {
-		return nil
+	if other < 0 || r.of[other] == r.of[t] || r.o.txns[t].request == 0 && r.o.txns[other].session == r.o.txns[t].session {
+		return nil // on one connection a guess is wrong rather
 	}
 	witness := []dep{
 		{from: reader, to: other, kind: rw, access: read.access, version: read.version, next: over},
@@ -251,55 +258,119 @@ func (r *requests) overwrote(t, write int32) error {
 	return nil
 }
 
-// follows reports whether a version is among the next ones behind another.
+// follows reports whether a version certainly is among the next ones behind another.
 func (r *requests) follows(v, earlier int32) bool {
 	for range maxSteps {
 		if v < 0 || v == earlier {
 			return v == earlier
 		}
-		v = r.o.pred(v)
+		if int(v) < len(r.o.accesses) && r.o.accesses[v].is(inexact) {
+			return false
+		}
+		p := r.o.pred(v)
+		if p < 0 || !r.o.certainly(p, v) {
+			return false
+		}
+		v = p
 	}
 	return false
 }
 
-// loses reports whether the second write puts values over others in columns that the request had read, values that it
-// had: constants, and not the same ones, unless they are amounts.
+// loses reports whether the second write takes back what the first did to columns that the request had read.
 func (r *requests) loses(witness []dep) (bool, error) {
-	read, _, err := r.stmts(&witness[0])
+	family := r.a.engine(r.o.id(witness[0].from).Run()).Family()
+	columns := r.columnsOf(family, witness)
+	if len(columns) == 0 {
+		return false, nil
+	}
+	first, err := r.deed(family, witness[1].from, witness[1].version)
 	if err != nil {
 		return false, err
 	}
-	first, second, err := r.stmts(&witness[1])
-	if err != nil || read == nil || first == nil || second == nil {
+	second, err := r.deed(family, witness[1].to, witness[1].next)
+	if err != nil || first == nil || second == nil {
+		return true, err // the values are not known
+	}
+	before, err := r.deed(family, r.o.owner(witness[0].version), witness[0].version)
+	if err != nil {
 		return false, err
 	}
-	family := r.a.engine(r.o.id(witness[0].from).Run()).Family()
-	return overwrites(family, read, deedOf(family, first), deedOf(family, second)), nil
+	return slices.ContainsFunc(columns, func(c string) bool { return takesBack(before, first, second, c) }), nil
 }
 
-// overwrites reports whether a deed takes back what another one did to columns that a statement had read before.
-func overwrites(family dbms.Family, read *history.Stmt, first, second *deed) bool {
-	if first == nil || second == nil || first.kind != history.Update || second.where == "" {
+// takesBack reports whether a deed sets a column to another value than an earlier one had, which had changed it; or to
+// the same amount, as both may have added to it. Before is the deed before both; nil if it is not known.
+func takesBack(before, first, second *deed, column string) bool {
+	was, is := first.settingOf(column), second.settingOf(column)
+	if was == nil || is == nil {
 		return false
 	}
-	return slices.ContainsFunc(first.shared(second), func(column string) bool {
-		was, is := first.settingOf(column), second.settingOf(column)
-		return is.constant && !tellsTime(column) && shows(family, read.Shape, column) && (was.value != is.value || is.amount())
-	})
+	if before != nil {
+		old := before.settingOf(column)
+		if old != nil && old.constant && was.constant && old.value == was.value && !was.cut() {
+			return false
+		}
+	}
+	return was.value != is.value || is.cut() || is.amount()
 }
 
-// stmts returns the statements at the ends of a dependency.
-func (r *requests) stmts(d *dep) (from, to *history.Stmt, err error) {
-	x, err := r.loaded.get(d.from)
-	if err != nil {
-		return nil, nil, err
+// deed returns what the statement did that left a version; nil where that is not known.
+func (r *requests) deed(family dbms.Family, t, version int32) (*deed, error) {
+	if t < 0 {
+		return nil, nil
 	}
-	y, err := r.loaded.get(d.to)
+	x, err := r.loaded.get(t)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	first, second := r.o.stmtsOf(d)
-	return stmt(x, first), stmt(y, second), nil
+	return deedOf(family, stmt(x, r.o.tagOf(version).stmt)), nil
+}
+
+// columnsOf returns the columns that both writes of a witness set, the second to constants, and that the read shows. It
+// has none where the second checks itself what it goes by: its condition names a column that either of them sets.
+func (r *requests) columnsOf(family dbms.Family, witness []dep) []string {
+	read, _ := r.o.stmtsOf(&witness[0])
+	first, second := r.o.stmtsOf(&witness[1])
+	key := overwriting{r.o.shapeOf(witness[0].from, read), r.o.shapeOf(witness[1].from, first),
+		r.o.shapeOf(witness[1].to, second)}
+	if key.read < 0 || key.first < 0 || key.second < 0 {
+		return nil
+	}
+	columns, known := r.columns[key]
+	if !known {
+		text := func(n int32) string { return r.o.programs.classes[n].first }
+		columns = overwritten(family, text(key.read), text(key.first), text(key.second))
+		r.columns[key] = columns
+	}
+	return columns
+}
+
+func overwritten(family dbms.Family, read, first, second string) (columns []string) {
+	if !isUpdate(family, first) || !isUpdate(family, second) {
+		return nil
+	}
+	ours, theirs := assignmentsOf(family, second), assignmentsOf(family, first)
+	condition := conditionOf(wordsOf(family, second))
+	names := func(column string) bool {
+		return slices.ContainsFunc(condition, func(w word) bool { return w.name && strings.EqualFold(w.text, column) })
+	}
+	for _, a := range slices.Concat(ours, theirs) {
+		if names(a.column) {
+			return nil
+		}
+	}
+	for _, a := range ours {
+		both := slices.ContainsFunc(theirs, func(b assignment) bool { return strings.EqualFold(a.column, b.column) })
+		if both && a.literal() && !tellsTime(a.column) && shows(family, read, a.column) {
+			columns = append(columns, a.column)
+		}
+	}
+	return columns
+}
+
+func isUpdate(family dbms.Family, shape string) bool {
+	words := wordsOf(family, shape)
+	return len(words) > 0 && words[0].keyword("UPDATE")
 }
 
 // recentTxns keeps the transactions that were loaded last.
@@ -326,88 +397,4 @@ func (c *recentTxns) get(t int32) (*history.Txn, error) {
 	at.t, at.txn = t, txn
 	c.next = (c.next + 1) % len(c.last)
 	return txn, nil
-}
-
-// lookedFor is a table in which one request looked in vain for what another one inserted.
-type lookedFor struct {
-	looking, inserting int32 // requests
-	table              int32
-}
-
-// findLooks notes where a request looked for rows of a table in vain, another one inserted one that it would have
-// found, and the request inserted one, too.
-func (r *requests) findLooks(txns []int32) {
-	for n, t := range txns {
-		from, to := r.o.accessesOf(t)
-		for i := from; i < to; i++ {
-			a := &r.o.accesses[i]
-			if a.op != notFound || a.is(inexact) || r.o.seen[i] < 0 {
-				continue
-			}
-			table := r.o.rows.tableOf(a.row)
-			r.o.accessDeps(t, i, func(d dep) {
-				if d.kind != rw || d.inexact || r.of[d.to] == r.of[t] || !r.inserts(d.next) {
-					return
-				}
-				if r.insertsInto(txns[n:], table) {
-					key := lookedFor{r.of[t], r.of[d.to], table}
-					r.looks[key] = append(r.looks[key], d)
-				}
-			})
-		}
-	}
-}
-
-func (r *requests) inserts(v int32) bool {
-	return int(v) < len(r.o.accesses) && r.o.accesses[v].op == history.InsertRow
-}
-
-// insertsInto reports whether one of some transactions inserted a row into a table.
-func (r *requests) insertsInto(txns []int32, table int32) bool {
-	return slices.ContainsFunc(txns, func(t int32) bool {
-		from, to := r.o.accessesOf(t)
-		return r.o.txns[t].installed && slices.ContainsFunc(r.o.accesses[from:to], func(a access) bool {
-			return a.op == history.InsertRow && !a.is(void) && r.o.rows.tableOf(a.row) == table
-		})
-	})
-}
-
-// findDoubleInserts finds pairs of requests of which each looked in vain for what the other then inserted.
-func (r *requests) findDoubleInserts() {
-	keys := slices.SortedFunc(maps.Keys(r.looks), func(x, y lookedFor) int {
-		return cmp.Or(cmp.Compare(x.looking, y.looking), cmp.Compare(x.inserting, y.inserting), cmp.Compare(x.table, y.table))
-	})
-	for _, key := range keys {
-		if key.looking < key.inserting { // the other one of the pair has the other key
-			r.findDoubleInsert(r.looks[key], r.looks[lookedFor{key.inserting, key.looking, key.table}])
-		}
-	}
-}
-
-// findDoubleInsert finds one, in what two requests looked for in vain.
-func (r *requests) findDoubleInsert(looks, others []dep) {
-	for _, d := range looks {
-		for _, e := range others {
-			if d.to != e.from || e.to != d.from { // each in one transaction: that is found without requests
-				r.c.add(DoubleInsert, Unprotected, throughRequests(d, e))
-				return
-			}
-		}
-	}
-}
-
-// throughRequests returns the cycle of two dependencies from one request to another and back.
-func throughRequests(d, e dep) []dep {
-	link := func(from, to int32) dep {
-		return dep{from: from, to: to, kind: rq, access: none, version: none, next: none}
-	}
-	cycle := []dep{d}
-	if d.to != e.from {
-		cycle = append(cycle, link(d.to, e.from))
-	}
-	cycle = append(cycle, e)
-	if e.to != d.from {
-		cycle = append(cycle, link(e.to, d.from))
-	}
-	return cycle
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/isotap/isotap/internal/numset"
 )
 
-// A store holds what the analysis needs of every transaction in flat arrays: about 40 bytes for a
+// A store holds what the analysis needs of every transaction in flat arrays: about 90 bytes for a
 // transaction, 4 for a statement and 24 for an access. Names (rows, programs, runs) are numbers here.
 type store struct {
 	runs     []run // runs[0] stands for the initial transaction

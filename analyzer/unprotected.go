@@ -24,10 +24,6 @@ func (t *explainer) sameRequest(e *Edge) string {
 
 // protect advises what keeps a request from being overtaken between its transactions.
 func (t *explainer) protect() []string {
-	if t.f.Anomaly == DoubleInsert {
-		return []string{"A unique key of what the requests look for keeps the second row away, whatever they do: " +
-			"handle its error, or insert with " + t.upsert() + "."}
-	}
 	read, write := t.f.Witness[0].FromStmt, t.f.Witness[1].ToStmt
 	fixes := []string{fmt.Sprintf("Read and write in one transaction, and lock what is read: %s FOR UPDATE.", shapeOf(read))}
 	if read.Locking != history.NoLock {
@@ -38,12 +34,4 @@ func (t *explainer) protect() []string {
 	}
 	return append(fixes, "Or let the UPDATE change the row only if it is as it was read, by a column that counts its versions, "+
 		"and do it all again where it changes none.")
-}
-
-// upsert names the family's INSERT that copes with a row that is there.
-func (t *explainer) upsert() string {
-	if t.postgres() {
-		return "ON CONFLICT"
-	}
-	return "ON DUPLICATE KEY UPDATE"
 }

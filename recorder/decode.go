@@ -106,7 +106,7 @@ func (d *decoder) stmt(s *history.Stmt, at, num int64, accesses []history.Access
 		s.Sender.Place = d.ref()
 	}
 	if observation&requestFlag != 0 {
-		s.Sender.Action = d.ref()
+		s.Sender.Action = string(in.text())
 		s.Sender.Request = string(in.text())
 	}
 	if n := in.count(minArgBytes); d.outline {

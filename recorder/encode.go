@@ -165,7 +165,7 @@ func (e *encoder) stmt(b []byte, s *history.Stmt, at int64, num uint32) []byte {
 		b = e.dict.append(b, s.Sender.Place)
 	}
 	if requests {
-		b = e.dict.append(b, s.Sender.Action)
+		b = appendText(b, s.Sender.Action) // routes may be many: the dictionary is the shapes'
 		b = appendText(b, s.Sender.Request)
 	}
 	b = binary.AppendUvarint(b, uint64(len(s.Args)))

@@ -64,7 +64,7 @@ func JUnit(w io.Writer, r *analyzer.Result, fails func(*analyzer.Finding) bool) 
 		case f.Known:
 			c.Skipped = &junitSkipped{"known: the baseline accepts it"}
 		case !fails(f):
-			c.Skipped = &junitSkipped{"seen, but a " + string(f.Class) + " does not fail this check"}
+			c.Skipped = &junitSkipped{"seen, but what is of class " + string(f.Class) + " does not fail this check"}
 		default:
 			c.Failure = newJUnitFailure(f)
 			suite.Failures++
@@ -170,7 +170,7 @@ func newJUnitFailure(f *analyzer.Finding) *junitFailure {
 	section("How it happened", f.Explanation[:min(len(f.Explanation), sentencesMax)])
 	section("What to do", f.Advice)
 	if f.Rule != "" {
-		section("Why it is a "+string(f.Class), []string{f.Rule})
+		section("Why its class is "+string(f.Class), []string{f.Rule})
 	}
 	return &junitFailure{Message: firstSentence(f, proseWords), Type: string(f.Class) + ": " + oneLine(string(f.Anomaly)), Text: b.String()}
 }

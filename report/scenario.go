@@ -22,6 +22,9 @@ func Scenarios(dir string, r *analyzer.Result) error {
 	}
 	clock := newClock(r.Runs)
 	for _, f := range r.Findings {
+		if f.Class == analyzer.Unprotected {
+			continue // a play knows no requests
+		}
 		s := newScenario(f, clock)
 		if len(s.Steps) == 0 {
 			continue

@@ -508,10 +508,15 @@ func firstLines(texts []string, most int) []string {
 	return append(slices.Clone(texts[:most-1]), strings.Join(texts[most-1:], "; "))
 }
 
-// programNames joins the names of a finding's programs.
+// programNames joins the names of a finding's programs. Those of one action have its name: of a request that is several
+// transactions, say.
 func programNames(programs []*analyzer.Program) string {
 	if len(programs) == 0 {
 		return "no program"
+	}
+	if one := programs[0].Action; one != "" &&
+		!slices.ContainsFunc(programs, func(p *analyzer.Program) bool { return p.Action != one }) {
+		return clip(oneLine(one), 40)
 	}
 	names := make([]string, len(programs))
 	for i, p := range programs {

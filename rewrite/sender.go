@@ -53,9 +53,11 @@ func tail(text string, end int) string {
 type comments map[string]string
 
 var (
-	// quoted is a key and its value, in which a backslash takes what follows literally.
-	quoted = regexp.MustCompile(`([\w.%-]+)\s*=\s*'((?:[^'\\]|\\.)*)'`)
-	key    = regexp.MustCompile(`^[\w.%-]+$`)
+	// quoted is a key and its value, in which a backslash takes what follows literally; allQuoted is a comment that has
+	// nothing else. Code that somebody commented out may have such pairs, too, and its values are a client's.
+	quoted    = regexp.MustCompile(`([\w.%-]+)\s*=\s*'((?:[^'\\]|\\.)*)'`)
+	allQuoted = regexp.MustCompile(`^\s*` + quoted.String() + `(?:\s*,\s*` + quoted.String() + `)*\s*$`)
+	key       = regexp.MustCompile(`^[\w.%-]+$`)
 )
 
 // read takes in the comments that stand between two tokens.
@@ -67,8 +69,8 @@ func (c *comments) read(between string) {
 		}
 		comment, behind, _ := strings.Cut(rest, "*/")
 		between = behind
-		if pairs := quoted.FindAllStringSubmatch(comment, -1); pairs != nil {
-			for _, m := range pairs {
+		if allQuoted.MatchString(comment) {
+			for _, m := range quoted.FindAllStringSubmatch(comment, -1) {
 				c.set(m[1], unescape(strings.ReplaceAll(m[2], `\'`, `'`)))
 			}
 			continue
@@ -157,11 +159,14 @@ func (c comments) action() string {
 	return action
 }
 
+// traceparent is a version, the trace's id, the caller's, and flags. An id of zeros is none.
+var traceparent = regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}`)
+
 // request returns the id of the request: the trace's (www.w3.org/TR/trace-context, "traceparent Header"), or the
 // request's own.
 func (c comments) request() string {
-	if parts := strings.Split(c["traceparent"], "-"); len(parts) >= 4 && len(parts[1]) == 32 {
-		return parts[1]
+	if m := traceparent.FindStringSubmatch(c["traceparent"]); m != nil && strings.Trim(m[1], "0") != "" {
+		return m[1]
 	}
 	return c.first(requestKeys)
 }

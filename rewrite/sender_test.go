@@ -24,7 +24,7 @@ func TestSendersAreReadFromComments(t *testing.T) {
 		"/* see: x, file: y */":                                                   {},
 		"/*file='" + long + "'*/":                                                 {},
 
-		"/*application='Shop',source_location='app/models/a.rb:3%3Ain%20%60save%5C''*/":                                           {Place: "app/models/a.rb:3"},
+		"/*application='Shop',source_location='app/models/a.rb:3%3Ain%20%60save%27'*/":                                            {Place: "app/models/a.rb:3"},
 		"/*application:Shop,controller:orders,action:create,source_location:app/models/a.rb:3:in `save'*/":                        {Place: "app/models/a.rb:3", Action: "orders#create"},
 		"/*application:BCX,controller:projects,action:show,line:/app/a.rb:12:in `block in <top>'*/":                               {Place: "/app/a.rb:12", Action: "projects#show"},
 		"/*namespaced_controller='Api%3A%3AOrdersController',controller='orders',action='pay',job=''*/":                           {Action: "Api::OrdersController#pay"},
@@ -36,9 +36,13 @@ func TestSendersAreReadFromComments(t *testing.T) {
 		"/*action='refund'*/":                                                                                                     {Action: "refund"},
 		"/*action='" + long + "'*/":                                                                                               {},
 		"/*request_id='b3d',traceparent='none'*/":                                                                                 {Request: "b3d"},
-		"/*X-Request-Id:b3d*/":                                  {Request: "b3d"},
-		"/*action='a'*/ /*file='x.py',action='b'*/":             {Place: "x.py", Action: "a"},
-		"/*callsite='app/jobs/a.rb:7',job='Sweep',line='300'*/": {Place: "app/jobs/a.rb:7", Action: "Sweep"},
+		"/*traceparent='00-00000000000000000000000000000000-00f067aa0ba902b7-01'*/":                                               {},
+		"/* AND job = 'alice@x.org' */":                                                                                           {},
+		"/*action='a', AND job = 'b'*/":                                                                                           {},
+		"/*controller:orders AND x='b'*/":                                                                                         {Action: "orders AND x='b'"},
+		"/*X-Request-Id:b3d*/":                                                                                                    {Request: "b3d"},
+		"/*action='a'*/ /*file='x.py',action='b'*/":                                                                               {Place: "x.py", Action: "a"},
+		"/*callsite='app/jobs/a.rb:7',job='Sweep',line='300'*/":                                                                   {Place: "app/jobs/a.rb:7", Action: "Sweep"},
 	} {
 		text := "/*x*/ SELECT 1 " + comment
 		tokens := [][2]int{{6, 12}, {13, 14}}

@@ -38,6 +38,9 @@ func (f *following) run(c *cobra.Command, args []string, out *output, judge *jud
 	if err := errors.Join(out.check(), f.check()); err != nil {
 		return err
 	}
+	if c.Flags().Changed("scope") {
+		return errors.New("--follow does not look at what is between the transactions of a request: analyze without it does (--scope)")
+	}
 	opts, err := judge.options()
 	if err != nil {
 		return err

@@ -202,7 +202,7 @@ func (o *reducing) read(c *cobra.Command, path string) (*reducible, error) {
 
 // recorded makes a scenario of a recording's finding.
 func (o *reducing) recorded(ctx context.Context, dir string, r *recorder.Reader) (*scenario.Scenario, error) {
-	result, err := analysis.Analyze(ctx, []string{dir}, analyzer.Options{})
+	result, err := analysis.Analyze(ctx, []string{dir}, analyzer.Options{Scope: analyzer.GuessedScope})
 	if err != nil {
 		return nil, err
 	}
@@ -218,6 +218,12 @@ func (o *reducing) recorded(ctx context.Context, dir string, r *recorder.Reader)
 	for _, f := range result.Findings {
 		if o.finding != "" && f.ID != o.finding || o.anomaly != "" && string(f.Anomaly) != o.anomaly {
 			continue
+		}
+		if f.Class == analyzer.Unprotected {
+			if o.finding == "" {
+				continue
+			}
+			return nil, fmt.Errorf("finding %s is between transactions of one request: a play knows no requests", f.ID)
 		}
 		return fromrecording.Scenario(ctx, r, f, rows)
 	}

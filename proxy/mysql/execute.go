@@ -161,6 +161,9 @@ func (s *Session) bind(o *pendingStatement, p *prepared, payload []byte) ([]byte
 	if err != nil {
 		return nil, err
 	}
+	if p.executedID != 0 {
+		o.stmt.Sender.Request = "" // its text names the request that prepared it
+	}
 	if s.cfg.Args {
 		o.stmt.Args = inPlaces(o.plan.Args, p.args(values, nulls))
 	}

@@ -83,6 +83,12 @@ func (s *Session) observe(c *resultInProgress) history.Stmt {
 	}
 	st.Kind, st.Locking, st.Observation, st.Reason, st.Shape = p.Kind, p.Locking, p.Observation, p.Reason, p.Shape
 	st.Sender = p.Sender
+	if c.portal != nil && c.portal.of != nil {
+		if c.portal.of.ran {
+			st.Sender.Request = ""
+		}
+		c.portal.of.ran = true
+	}
 	if s.cfg.Args {
 		st.Args = p.Args
 	}

@@ -32,6 +32,8 @@ type statement struct {
 	described, shown bool
 	// variants are other forms of the text that stand on the server under names of isotap's own.
 	variants []variant
+	// ran says that it was run: its text then names the request that prepared it, not the one that runs it again.
+	ran bool
 	// forgotten: there are too many names, and nothing is known of this one.
 	forgotten bool
 }
