@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"net"
+	"sync"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -25,15 +26,18 @@ const (
 	maxColumns = 4096
 )
 
-// Answers is a connection to a server whose answers are bounded.
+// Answers is a connection to a server whose answers are bounded. It may be read by several goroutines at a time: pgx
+// reads a connection that it gives up by another one than the one that still waits for its answer.
 type Answers struct {
 	net.Conn
 	most     int64
-	left     int64 // bytes of the answer
-	perWrite bool  // each write begins another answer
-	packets  bool  // what comes are packets of MySQL's protocol, whose heads are looked at
-	packet   packetHead
-	err      error
+	perWrite bool // each write begins another answer
+	packets  bool // what comes are packets of MySQL's protocol, whose heads are looked at
+
+	mu     sync.Mutex // for what is below; not held while a read waits
+	left   int64      // bytes of the answer
+	packet packetHead
+	err    error
 }
 
 func newAnswers(conn net.Conn, most int64, packets bool) *Answers {
@@ -62,23 +66,31 @@ func BoundPostgreSQL(config *pgconn.Config) {
 }
 
 // Lift takes the bound away.
-func (a *Answers) Lift() { a.left = math.MaxInt64 }
+func (a *Answers) Lift() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.left = math.MaxInt64
+}
 
 // Write begins with the next answer, unless all that the server says is one.
 func (a *Answers) Write(p []byte) (int, error) {
 	if a.perWrite {
+		a.mu.Lock()
 		a.left = a.most
 		a.packet.first = true
+		a.mu.Unlock()
 	}
 	return a.Conn.Write(p)
 }
 
 // Read fails once the answer cannot be one.
 func (a *Answers) Read(p []byte) (int, error) {
-	if a.err != nil {
-		return 0, a.err
+	if err := a.failed(); err != nil {
+		return 0, err
 	}
 	n, err := a.Conn.Read(p)
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if a.left -= int64(n); a.left < 0 {
 		a.err = fmt.Errorf("the server's answer has more than %d bytes", a.most)
 	} else if a.packets {
@@ -88,6 +100,12 @@ func (a *Answers) Read(p []byte) (int, error) {
 		return 0, a.err
 	}
 	return n, err
+}
+
+func (a *Answers) failed() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err
 }
 
 // headerBytes is how long a packet's header is.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -64,3 +65,31 @@ type said struct {
 
 func (s said) Read(p []byte) (int, error)  { return s.r.Read(p[:min(len(p), s.piece)]) }
 func (s said) Write(p []byte) (int, error) { return len(p), nil }
+
+// TestAnswersMayBeReadBySeveral: who gives a connection up reads what is left of it while another one still waits. The
+// race detector looks on.
+func TestAnswersMayBeReadBySeveral(t *testing.T) {
+	here, there := net.Pipe()
+	defer here.Close()
+	a := newAnswers(here, 1<<20, false)
+	a.perWrite = true
+	go func() {
+		defer there.Close()
+		go func() { _, _ = io.Copy(io.Discard, there) }()
+		for range 200 {
+			if _, err := there.Write([]byte("answer")); err != nil {
+				return
+			}
+		}
+	}()
+	var readers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() { _, _ = io.Copy(io.Discard, a) })
+	}
+	for range 20 {
+		if _, err := a.Write([]byte("question")); err != nil {
+			break
+		}
+	}
+	readers.Wait()
+}

@@ -5,7 +5,7 @@
 //	connector, err := mysql.NewConnector(config)   // or stdlib.GetConnector(pgxConfig)
 //	db := sql.OpenDB(sqlcomments.Wrap(connector))
 //
-//	ctx := sqlcomments.Action(r.Context(), "orders#create")   // in a handler, or in the middleware that knows the route
+//	ctx := sqlcomments.Action(r.Context(), "orders#create")   // in a handler, or where the route is known
 //	db.ExecContext(ctx, ...)
 //
 // It is an example: copy the file into your program.
@@ -42,8 +42,8 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return &conn{inner}, nil
 }
 
-// A conn has the optional methods of the connection that it wraps; where that lacks one, it says what database/sql takes
-// for an answer.
+// A conn has the optional methods of the connection that it wraps; where that lacks one, it says what database/sql
+// takes for an answer.
 type conn struct{ driver.Conn }
 
 // Prepare implements driver.Conn.
