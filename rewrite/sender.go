@@ -63,11 +63,15 @@ var (
 // read takes in the comments that stand between two tokens.
 func (c *comments) read(between string) {
 	for {
-		_, rest, ok := strings.Cut(between, "/*")
-		if !ok {
+		at := strings.Index(between, "/*")
+		if at < 0 {
 			return
 		}
-		comment, behind, _ := strings.Cut(rest, "*/")
+		if line := strings.IndexAny(between[:at], "-#"); line >= 0 { // a comment to the line's end
+			_, between, _ = strings.Cut(between[line:], "\n")
+			continue
+		}
+		comment, behind, _ := strings.Cut(between[at+len("/*"):], "*/")
 		between = behind
 		if allQuoted.MatchString(comment) {
 			for _, m := range quoted.FindAllStringSubmatch(comment, -1) {

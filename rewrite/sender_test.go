@@ -20,6 +20,8 @@ func TestSendersAreReadFromComments(t *testing.T) {
 		"/*line='12'*/":                                                           {},
 		"/*profile='a',deadline='3'*/":                                            {},
 		"-- file='app/x.py'":                                                      {},
+		"-- /*file='app/x.py'*/":                                                  {},
+		"# /*job='a'*/\n /*job='b'*/":                                             {Action: "b"},
 		"/* file: app/x.py */":                                                    {},
 		"/* see: x, file: y */":                                                   {},
 		"/*file='" + long + "'*/":                                                 {},
