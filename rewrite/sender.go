@@ -10,8 +10,10 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// maxSaid bounds what is taken of one value in a comment, in bytes.
-const maxSaid = 256
+const (
+	maxSaid    = 256     // bytes of one value that is taken
+	maxComment = 4 << 10 // bytes of a comment that is read
+)
 
 // SenderOf returns what comments of a statement say of its sender. The comments are those of sqlcommenter
 // (google.github.io/sqlcommenter, "Specification"): key='value', both percent-encoded, separated by commas; or, as
@@ -58,6 +60,8 @@ var (
 	quoted    = regexp.MustCompile(`([\w.%-]+)\s*=\s*'((?:[^'\\]|\\.)*)'`)
 	allQuoted = regexp.MustCompile(`^\s*` + quoted.String() + `(?:\s*,\s*` + quoted.String() + `)*\s*$`)
 	key       = regexp.MustCompile(`^[\w.%-]+$`)
+
+	underscores = strings.NewReplacer(".", "_", "-", "_") // code.lineno is code_lineno
 )
 
 // read takes in the comments that stand between two tokens.
@@ -73,6 +77,9 @@ func (c *comments) read(between string) {
 		}
 		comment, behind, _ := strings.Cut(between[at+len("/*"):], "*/")
 		between = behind
+		if len(comment) > maxComment {
+			continue
+		}
 		if allQuoted.MatchString(comment) {
 			for _, m := range quoted.FindAllStringSubmatch(comment, -1) {
 				c.set(m[1], unescape(strings.ReplaceAll(m[2], `\'`, `'`)))
@@ -100,7 +107,7 @@ func (c *comments) set(key, value string) {
 	if *c == nil {
 		*c = make(comments)
 	}
-	key = strings.ToLower(strings.NewReplacer(".", "_", "-", "_").Replace(key))
+	key = strings.ToLower(underscores.Replace(key))
 	if _, said := (*c)[key]; !said && len(value) <= maxSaid {
 		(*c)[key] = value
 	}
