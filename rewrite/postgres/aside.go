@@ -332,10 +332,7 @@ func (c *besides) unlessNone(st *statement, s spelling) spelling {
 	var all spelling
 	all.text("CASE WHEN EXISTS (SELECT ")
 	all.copyFrom(st, c.unless)
-	if c.unless.where < c.unless.end {
-		all.text(" ")
-		all.copy(st, c.unless.where, c.unless.end)
-	}
+	c.unless.condition(st, &all, "")
 	all.text(") THEN ")
 	all = append(all, s...)
 	all.text(" END")

@@ -80,6 +80,10 @@ func (s spelling) in(st *statement) string {
 // list.
 func (c *besides) query(st *statement, s *spelling, chain []*subquery) {
 	q := chain[0]
+	if len(q.gates) > 0 {
+		s.text("(")
+		defer func() { s.text(") UNION ALL SELECT '" + Lacking + "' WHERE NOT (" + q.gate() + ")") }()
+	}
 	s.text("SELECT ")
 	if len(chain) == 1 {
 		s.text(c.shown.text)
@@ -91,18 +95,33 @@ func (c *besides) query(st *statement, s *spelling, chain []*subquery) {
 	}
 	s.text(" ")
 	s.copyFrom(st, q)
-	switch filtered := q.where < q.end; {
-	case filtered && q.test != "":
-		s.text(" WHERE (")
-		s.copy(st, q.where+1, q.end)
-		s.text(") AND " + q.test)
-	case filtered:
+	q.condition(st, s, q.test)
+	q.limits(st, s)
+}
+
+// condition spells the WHERE clause of the copy, with a test more if there is one.
+func (q *subquery) condition(st *statement, s *spelling, test string) {
+	var more []string
+	if test != "" {
+		more = append(more, test)
+	}
+	if len(q.gates) > 0 {
+		more = append(more, q.gate())
+	}
+	filtered := q.where < q.end
+	switch {
+	case filtered && len(more) == 0:
 		s.text(" ")
 		s.copy(st, q.where, q.end)
-	case q.test != "":
-		s.text(" WHERE " + q.test)
+		return
+	case filtered:
+		s.text(" WHERE (")
+		s.copy(st, q.where+1, q.end)
+		s.text(") AND ")
+	case len(more) > 0:
+		s.text(" WHERE ")
 	}
-	q.limits(st, s)
+	s.text(strings.Join(more, " AND "))
 }
 
 // spell spells the column for a block. In one that groups, each row that a group is made of shows what subqueries read

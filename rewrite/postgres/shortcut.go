@@ -125,7 +125,8 @@ func (rel *relation) used(u *usage) bool {
 	return slices.ContainsFunc(rel.columnNames(), func(name string) bool { return u.columns[rel.ref+"."+name] })
 }
 
-// comparisons are operators of which it is known that they do not fail, for the types that have them by default.
+// comparisons are operators of which it is known that they do not fail, for the types that have them by default; those
+// of LIKE as far as their pattern goes.
 var comparisons = []string{"=", "<>", "!=", "<", ">", "<=", ">=", "~~", "!~~", "~~*", "!~~*"}
 
 // mayFail reports whether an expression may fail for the values of some rows.
@@ -159,7 +160,7 @@ func (pl *planner) failing(subqueries bool, parts ...ast.Node) (may bool) {
 			case ast.AEXPR_BETWEEN, ast.AEXPR_NOT_BETWEEN, ast.AEXPR_BETWEEN_SYM, ast.AEXPR_NOT_BETWEEN_SYM:
 				return true // comparisons
 			}
-			may = may || slices.ContainsFunc(nodes(n.Name), func(part ast.Node) bool {
+			may = may || patternMayFail(n) && (pl == nil || pl.patterns == nil || !pl.patterns(n)) || slices.ContainsFunc(nodes(n.Name), func(part ast.Node) bool {
 				name, ok := part.(*ast.String)
 				return ok && !slices.Contains(comparisons, name.SVal)
 			})

@@ -55,6 +55,8 @@ type subquery struct {
 	most int
 	// tests must hold for it to be evaluated.
 	tests []test
+	// gates must hold for its copy to read anything.
+	gates []gate
 }
 
 // lookInto finds out how the subqueries of the statement's only block can be run again. It reports whether that is so
@@ -259,7 +261,8 @@ func (l *looker) lookAtQuery(at link, n *ast.SelectStmt, around []*relation, dep
 		return nil, false // the copy comes first, and so would its error
 	}
 	s := seeker{planner: l.planner}
-	if !s.seek(n.WhereClause, span{min(q.where+1, q.end), q.end}, ofAll, nil) || l.failing(false, n.WhereClause) {
+	if !s.seek(n.WhereClause, span{min(q.where+1, q.end), q.end}, ofAll, nil) ||
+		!l.gated(q, n.WhereClause, append(inner, around...)) {
 		return nil, false
 	}
 	for _, link := range s.links {
@@ -273,6 +276,9 @@ func (l *looker) lookAtQuery(at link, n *ast.SelectStmt, around []*relation, dep
 			return nil, false
 		}
 		q.within = append(q.within, all...)
+		for _, w := range all {
+			q.gates = append(q.gates, w.gates...) // it is copied with this one
+		}
 	}
 	if q.whole = !refersTo(n, q.own(), around); q.whole && at.orders {
 		return nil, false // the server need not sort by what is the same for all rows

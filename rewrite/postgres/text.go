@@ -519,6 +519,9 @@ func (pl *planner) readable(text string) string {
 		for i := t.Start + 1; i < t.End-1; i++ {
 			b[i] = 'x'
 		}
+		if text[t.End-2] == '\\' {
+			b[t.End-2] = '\\' // a pattern of LIKE may fail then
+		}
 	}
 	return string(b)
 }
