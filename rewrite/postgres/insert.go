@@ -134,7 +134,7 @@ func (w *write) readsInConflict(n *ast.InsertStmt) (found []conflicting) {
 		for _, q := range all {
 			l.found = nil
 			l.columns(nil, q)
-			if refersTo(q.query, q.own(), around[1:]) || !w.seesWritten(link.link, q, around[:1], nodes(c.TargetList), l.found) {
+			if mayReferTo(q.query, q.own(), around[1:]) || !w.seesWritten(link.link, q, around[:1], nodes(c.TargetList), l.found) {
 				return nil
 			}
 			for _, column := range l.found {
@@ -192,8 +192,8 @@ func (st *statement) onConflict() span {
 // testsRefer reports whether what is tested for a subquery may name a column of relations.
 func (at *link) testsRefer(rels []*relation) bool {
 	return slices.ContainsFunc(at.tests, func(t test) bool {
-		return t.node != nil && refersTo(&ast.SelectStmt{WhereClause: t.node}, nil, rels) ||
-			t.ofNode != nil && refersTo(&ast.SelectStmt{WhereClause: t.ofNode}, nil, rels)
+		return t.node != nil && mayReferTo(&ast.SelectStmt{WhereClause: t.node}, nil, rels) ||
+			t.ofNode != nil && mayReferTo(&ast.SelectStmt{WhereClause: t.ofNode}, nil, rels)
 	})
 }
 

@@ -41,8 +41,8 @@ func endsWell(pattern ast.Node, several bool) bool {
 // A gate is a parameter that is the pattern of a LIKE in a subquery.
 type gate int
 
-// text is the condition that the parameter does not end with a backslash. It hangs on no row, so the server asks for it
-// before it reads any: a One-Time Filter. It stands behind the client's text, which says of which type the parameter is.
+// text is the condition that the parameter does not end with a backslash. It hangs on no row, so the server asks for
+// it before it reads any: a One-Time Filter. It stands behind the client's text, which says the parameter's type.
 func (g gate) text() string {
 	return "COALESCE(pg_catalog.right($" + strconv.Itoa(int(g)) + "::pg_catalog.text, 1) OPERATOR(pg_catalog.<>) pg_catalog.chr(92), true)"
 }

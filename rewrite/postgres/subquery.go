@@ -280,7 +280,8 @@ func (l *looker) lookAtQuery(at link, n *ast.SelectStmt, around []*relation, dep
 			q.gates = append(q.gates, w.gates...) // it is copied with this one
 		}
 	}
-	if q.whole = !refersTo(n, q.own(), around); q.whole && at.orders {
+	refers, sure := refersTo(n, q.own(), around)
+	if q.whole = !refers; !sure || q.whole && at.orders {
 		return nil, false // the server need not sort by what is the same for all rows
 	}
 	l.compare(q, at)
@@ -548,37 +549,6 @@ func (l *looker) typed(q *subquery) bool {
 		}
 	}
 	return true
-}
-
-// refersTo reports whether a query, which has relations of its own, may name a column of those around it.
-func refersTo(n *ast.SelectStmt, inner, around []*relation) (found bool) {
-	var own []string
-	var columns []*ast.ColumnRef
-	whole := pgtree.Walk(func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.RangeVar:
-			own = append(own, n.RelName)
-			if n.Alias != nil {
-				own[len(own)-1] = n.Alias.AliasName
-			}
-		case *ast.ColumnRef:
-			columns = append(columns, n)
-		}
-		return true
-	}, n)
-	for _, ref := range columns {
-		names := fields(ref)
-		if len(names) == 1 && slices.ContainsFunc(inner, func(rel *relation) bool { return rel.has(names[0]) }) {
-			continue
-		}
-		found = found || slices.ContainsFunc(around, func(rel *relation) bool {
-			if len(names) == 1 {
-				return rel.has(names[0]) || rel.ref == names[0]
-			}
-			return rel.ref == names[0] && !slices.Contains(own, names[0])
-		})
-	}
-	return found || !whole
 }
 
 // compare has a subquery behind IN read those rows alone that are equal to what stands before it, where a row of the
