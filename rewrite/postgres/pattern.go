@@ -52,8 +52,12 @@ func (g gate) text() string {
 func (l *looker) gated(q *subquery, condition ast.Node, rels []*relation) bool {
 	own := *l.planner
 	own.patterns = func(n *ast.A_Expr) bool {
-		param, ok := bare(n.Rexpr).(*ast.ParamRef)
-		if !ok || n.Kind != ast.AEXPR_LIKE && n.Kind != ast.AEXPR_ILIKE || !ofText(n.Lexpr, rels) {
+		pattern := n.Rexpr
+		if cased := own.cased(pattern); cased != nil {
+			pattern = cased // it ends as that does
+		}
+		param, ok := bare(pattern).(*ast.ParamRef)
+		if !ok || n.Kind != ast.AEXPR_LIKE && n.Kind != ast.AEXPR_ILIKE || !own.ofText(n.Lexpr, rels) {
 			return false
 		}
 		q.gates = append(q.gates, gate(param.Number))
@@ -62,8 +66,11 @@ func (l *looker) gated(q *subquery, condition ast.Node, rels []*relation) bool {
 	return !own.failing(false, condition)
 }
 
-// ofText reports whether an expression is a column of texts of one of the relations.
-func ofText(n ast.Node, rels []*relation) (found bool) {
+// ofText reports whether an expression is a column of texts of one of the relations, perhaps in upper or lower case.
+func (pl *planner) ofText(n ast.Node, rels []*relation) (found bool) {
+	if cased := pl.cased(n); cased != nil {
+		n = cased
+	}
 	ref, ok := bare(n).(*ast.ColumnRef)
 	if !ok {
 		return false
@@ -84,6 +91,15 @@ func ofText(n ast.Node, rels []*relation) (found bool) {
 		found = true
 	}
 	return found
+}
+
+// cased returns what is made upper or lower case by an expression; nil where it is another.
+func (pl *planner) cased(n ast.Node) ast.Node {
+	call, ok := bare(n).(*ast.FuncCall)
+	if !ok || !pl.surely(call) || !slices.Contains([]string{"lower", "upper"}, lastName(call.Funcname)) {
+		return nil
+	}
+	return call.Args.Items[0]
 }
 
 // gate spells the condition of the subquery's gates.

@@ -57,6 +57,8 @@ func TestAParameterThatEndsWithABackslashIsToldBeforeItFails(t *testing.T) {
 			map[string]string{"A": "1", `\`: "*"}},
 		{"SELECT (SELECT o.id FROM orders o WHERE o.qty > 3 OR o.note LIKE $1 ORDER BY qty DESC LIMIT 1) FROM item i WHERE id = 1",
 			map[string]string{"d": "1", `x\`: "*"}},
+		{"SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.qty > 1 OR lower(o.note) LIKE upper($1)) ORDER BY id",
+			map[string]string{"d": "2 2 2", `\`: "* * *"}},
 		{"UPDATE item SET stock = 5 WHERE id = 2 AND EXISTS (SELECT FROM orders o WHERE o.item_id = item.id AND (o.qty > 1 OR o.note LIKE $1))",
 			map[string]string{"d": "1", `\`: "*"}},
 	} {
@@ -84,7 +86,7 @@ func TestAParameterThatEndsWithABackslashIsToldBeforeItFails(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.qty > 1 OR lower(o.note) LIKE $1)",
+		"SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.qty > 1 OR substr(o.note, 1) LIKE $1)",
 		"SELECT id FROM item WHERE EXISTS (SELECT FROM orders o, kv WHERE o.qty > 1 OR $1 LIKE kv.k)",
 		"SELECT id FROM item WHERE EXISTS (SELECT FROM strange s WHERE s.a > 1 OR s.id LIKE $1)",
 		"SELECT item_id FROM orders o WHERE o.note LIKE $1 GROUP BY 1 HAVING count(*) > 1",

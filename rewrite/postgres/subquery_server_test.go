@@ -86,6 +86,10 @@ func TestSubqueriesTellTheirRows(t *testing.T) {
 			rows{"item": "id < 3", "orders": "id = 3", "loose": all}},
 		{"SELECT i.id FROM (SELECT id FROM item) i WHERE i.id IN (SELECT o.item_id FROM orders o)",
 			rows{"item": "id < 3", "orders": all}},
+		{"SELECT id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = i.id AND lower(o.note) = lower('A') AND char_length(btrim(o.note)) < 2)",
+			rows{"item": "id = 1", "orders": "id = 1"}},
+		{"SELECT id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = i.id AND upper(o.note) LIKE 'C%' AND now() > '2020-01-01')",
+			rows{"item": "id = 2", "orders": "id = 3"}},
 	} {
 		tw.tells(c.text, c.read, history.Exact)
 	}
@@ -316,6 +320,8 @@ func TestSubqueriesThatMayNotBeEvaluatedAreLeftAlone(t *testing.T) {
 		"SELECT id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = i.id AND 6 / o.qty > 2)",
 		"SELECT id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = i.id AND o.qty > -o.id)",
 		"SELECT id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = i.id AND o.qty > 6 - 7)",
+		"SELECT id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = i.id AND o.qty > abs(o.id))",
+		"SELECT id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = i.id AND lower(o.note COLLATE \"C\") > 'a')",
 		"SELECT id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.qty = (SELECT k FROM (VALUES (1)) v(k)))",
 		"SELECT id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.qty = (SELECT a FROM loose WHERE b = 'y'))",
 		"SELECT id FROM item ORDER BY (SELECT max(qty) FROM orders), id",
