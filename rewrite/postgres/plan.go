@@ -401,7 +401,7 @@ type planner struct {
 	// whole is why all of the statement has to go as it is, whatever of it could be observed; empty: it need not.
 	whole history.Reason
 	list  selectList // of the statement, if it is a SELECT
-	// patterns reports of a LIKE whose pattern may end with a backslash whether that is asked beforehand; nil: it is not.
+	// patterns reports of a LIKE whose pattern may end with a backslash whether that is asked beforehand.
 	patterns func(*ast.A_Expr) bool
 }
 
