@@ -370,7 +370,7 @@ func (s *Session) rewritten(o *pendingStatement) []byte {
 func (s *Session) values(o *pendingStatement) sqlmysql.Values {
 	var v sqlmysql.Values
 	s.counts.fill(&v)
-	v.Deprecates, v.Withheld = s.conditions.cleared, o.withheld
+	v.Casts, v.Withheld = s.dialect == sqlmysql.TiDB, o.withheld
 	if o.txn != nil {
 		v.Tag = o.tag()
 	}

@@ -17,6 +17,8 @@ type counts struct {
 	// Whether the server's own value is no longer the client's. FOUND_ROWS() stays until the next
 	// result set, ROW_COUNT() until the next statement.
 	rowCountGone, foundRowsGone bool
+	// foundRowsUnknown says that the server's own FOUND_ROWS() is the client's, and not the one here.
+	foundRowsUnknown bool
 }
 
 // askCounts ends each query of isotap's: what it is about to change is asked first. Text would come in
@@ -27,7 +29,7 @@ const askCounts = ", CAST(ROW_COUNT() AS BINARY), CAST(FOUND_ROWS() AS BINARY) L
 // the two last values of the row.
 func (c *counts) ask() func(r *reader) error {
 	rows, found := !c.rowCountGone, !c.foundRowsGone
-	c.rowCountGone, c.foundRowsGone = true, true
+	c.rowCountGone, c.foundRowsGone, c.foundRowsUnknown = true, true, false
 	return func(r *reader) error {
 		n, err := strconv.ParseInt(string(r.lenencBytes()), 10, 64)
 		if err != nil {
@@ -48,9 +50,9 @@ func (c *counts) ask() func(r *reader) error {
 }
 
 // take keeps what a client's statement left in ROW_COUNT() and FOUND_ROWS(). replaced says that its rows were not the
-// client's, which got an OK packet in their place, and lists that they were conditions: SHOW WARNINGS counts none of
-// its rows.
-func (c *counts) take(r *reply, replaced, lists bool) {
+// client's, which got an OK packet in their place, lists that they were conditions: SHOW WARNINGS counts none of its
+// rows. finds says that a statement without rows leaves what it found in FOUND_ROWS(), as UPDATE does on MySQL.
+func (c *counts) take(r *reply, replaced, lists, finds bool) {
 	c.rowCountGone = replaced
 	switch {
 	case r.failed, r.fields > 0 && !replaced:
@@ -64,7 +66,9 @@ func (c *counts) take(r *reply, replaced, lists bool) {
 	case replaced:
 		c.foundRowsGone = true
 	case r.fields > 0 && !r.failed && !lists:
-		c.foundRows, c.foundRowsGone = r.rows, false
+		c.foundRows, c.foundRowsGone, c.foundRowsUnknown = r.rows, false, false
+	case finds && !r.failed:
+		c.foundRowsGone, c.foundRowsUnknown = false, true
 	}
 }
 

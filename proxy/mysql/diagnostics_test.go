@@ -127,20 +127,23 @@ func TestCountsAreThoseOfTheClientsStatement(t *testing.T) {
 		reply    reply
 		replaced bool
 		lists    bool
+		finds    bool
 		want     sqlmysql.Values
 	}{
 		"warnings":  {reply: reply{fields: 3, rows: 2}, lists: true, want: sqlmysql.Values{RowCount: -1, FoundRows: 7}},
 		"an update": {reply: reply{ok: okPacket{affected: 2}}, want: sqlmysql.Values{RowCount: 2, FoundRows: 7}},
-		"a select":  {reply: reply{fields: 1, rows: 3}, want: sqlmysql.Values{RowCount: -1, FoundRows: 3}},
-		"an error":  {reply: reply{failed: true}, want: sqlmysql.Values{RowCount: -1, FoundRows: 7}},
+		"an update that finds": {reply: reply{ok: okPacket{affected: 2}}, finds: true,
+			want: sqlmysql.Values{RowCount: 2, FoundRows: 7}},
+		"a select": {reply: reply{fields: 1, rows: 3}, want: sqlmysql.Values{RowCount: -1, FoundRows: 3}},
+		"an error": {reply: reply{failed: true}, want: sqlmysql.Values{RowCount: -1, FoundRows: 7}},
 		"a select that fails half-way": {reply: reply{fields: 1, rows: 3, failed: true},
 			want: sqlmysql.Values{RowCount: -1, FoundRows: 7}},
 		"a delete whose rows isotap asked for": {reply: reply{fields: 2, rows: 3}, replaced: true,
 			want: sqlmysql.Values{RowCount: 3, RowCountGone: true, FoundRows: 7, FoundRowsGone: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := counts{foundRows: 7}
-			c.take(&test.reply, test.replaced, test.lists)
+			c := counts{foundRows: 7, foundRowsGone: test.finds}
+			c.take(&test.reply, test.replaced, test.lists, test.finds)
 			var got sqlmysql.Values
 			if c.fill(&got); got != test.want {
 				t.Errorf("%+v, want %+v", got, test.want)

@@ -78,8 +78,8 @@ func (s *Session) execute(payload []byte) error {
 // preparesAnswers puts what a statement asks about the one before it on the server, where isotap's own have changed it.
 // It reports whether the statement has to wait for that.
 func (s *Session) preparesAnswers(p *prepared) (wait bool) {
-	if p.plan.Upstream.Substitutes && p.params == 0 && (s.counts.rowCountGone || s.counts.foundRowsGone) &&
-		!p.filledUnused {
+	if p.plan.Upstream.Counts && (p.rewritten || p.plan.Upstream.Substitutes) && !slices.Contains(p.long, true) &&
+		(s.counts.rowCountGone || s.counts.foundRowsGone) && !p.filledUnused {
 		s.prepareFilled(p)
 		return true
 	}
@@ -128,16 +128,17 @@ func (s *Session) addressed(o *pendingStatement, p *prepared, payload, command [
 		p.executedID = p.originalID
 		command = s.readdressed(payload, p)
 	}
-	p.cursor, p.executedID = nil, p.id
+	filled := p.filledUnused
+	p.cursor, p.executedID, p.filledUnused = nil, p.id, false
 	switch {
 	case p.rewritten && !o.rewritten:
 		p.executedID = p.originalID
 	case !p.rewritten && p.originalID != 0:
 		p.executedID = p.originalID
 		command = s.readdressed(command, p)
-	case p.filledUnused:
-		p.filledUnused, p.executedID = false, p.filledID
-		command = s.readdressed(payload, p)
+	case filled:
+		p.executedID = p.filledID
+		command = s.readdressed(command, p)
 	}
 	return command
 }
@@ -177,10 +178,13 @@ func (s *Session) bind(o *pendingStatement, p *prepared, payload []byte) ([]byte
 		if o.plan.Companion != nil && !slices.Contains(p.long, true) {
 			p.companionCommand = p.appendParams(slices.Clone(head), nulls, values, nil, sqlmysql.Values{}, false)
 		}
-		clear(p.long)
-		if bound {
+		if p.filledUnused { // which has no types yet
+			s.scratch = p.appendParams(append(s.scratch[:0], head...), nulls, values, nil, sqlmysql.Values{}, false)
+			payload = s.scratch
+		} else if bound {
 			payload = p.named(payload)
 		}
+		clear(p.long)
 		return payload, nil
 	}
 	id, hidden := p.id, p.plan.Upstream.Hidden

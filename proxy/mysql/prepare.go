@@ -211,7 +211,7 @@ func (s *Session) prepareFilled(p *prepared) {
 	s.closeVariant(p, p.filledID)
 	var values sqlmysql.Values
 	s.counts.fill(&values)
-	values.Deprecates = s.conditions.cleared
+	values.Casts = s.dialect == sqlmysql.TiDB
 	hidden := &prepared{plan: p.plan}
 	s.send(&exchange{prepared: hidden, grammar: prepareReply, done: func(x *exchange) error {
 		p.filledUnused, p.filledID = true, hidden.id
@@ -220,6 +220,9 @@ func (s *Session) prepareFilled(p *prepared) {
 		}
 		return nil
 	}}, p.plan.Append([]byte{gomysql.COM_STMT_PREPARE}, func(b []byte, h sqlmysql.Hole, ordinal int) []byte {
+		if h != sqlmysql.RowCountHole && h != sqlmysql.FoundRowsHole {
+			return sqlmysql.AppendPlaceholder(b, h, ordinal)
+		}
 		return sqlmysql.AppendHole(b, h, ordinal, &values)
 	}))
 }

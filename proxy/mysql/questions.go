@@ -117,6 +117,9 @@ func (s *Session) restoreConditions(plan *sqlmysql.Plan) (wait bool) {
 	}
 	if !s.conditions.gone {
 		s.keepConditions()
+		if s.counts.foundRowsUnknown {
+			s.askFoundRows()
+		}
 		if !s.pending.none() {
 			return true
 		}

@@ -179,6 +179,6 @@ func (st *statement) repeats(s *Session) bool {
 // the parser gave up may come from a literal; ROW_COUNT() and its kind are rare.
 func (pl *planner) holdsForAll() bool {
 	p := pl.plan
-	return !p.Upstream.Substitutes && !pl.literal &&
+	return !p.Upstream.Counts && !pl.literal &&
 		(p.Observation != history.Opaque || p.Reason != history.ReasonUnparsable)
 }

@@ -16,8 +16,9 @@ type Values struct {
 	RowCountGone, FoundRowsGone bool
 	// Withheld says that a write does not show what its subqueries read.
 	Withheld bool
-	// Deprecates says that the server warns of FOUND_ROWS(), as MySQL does.
-	Deprecates bool
+	// Casts says that a cast is described as the two functions are, as on TiDB. On MariaDB and MySQL IF is, and is
+	// warned of as they are.
+	Casts bool
 }
 
 // holeSize is more than any literal of AppendHole takes.
@@ -25,7 +26,7 @@ const holeSize = 48
 
 // AppendHole appends the literal that stands for a hole in a text statement. Tags and row ids are
 // binary strings; the two counts are expressions of the same type, length and flags as the functions
-// that they stand for (as an operand of + or the like, they make the result one digit wider).
+// that they stand for.
 func AppendHole(b []byte, h Hole, ordinal int, v *Values) []byte {
 	switch {
 	case h == CopyHole:
@@ -34,12 +35,14 @@ func AppendHole(b []byte, h Hole, ordinal int, v *Values) []byte {
 		return append(b, "ROW_COUNT()"...)
 	case h == FoundRowsHole && !v.FoundRowsGone:
 		return append(b, "FOUND_ROWS()"...)
-	case h == RowCountHole:
+	case h == RowCountHole && v.Casts:
 		return fmt.Appendf(b, "CAST('%021d' AS SIGNED)", v.RowCount)
-	case h == FoundRowsHole && v.Deprecates:
-		return fmt.Appendf(b, "IF(1,%d,FOUND_ROWS())", v.FoundRows)
-	case h == FoundRowsHole:
+	case h == FoundRowsHole && v.Casts:
 		return fmt.Appendf(b, "CAST('%021d' AS SIGNED)", v.FoundRows)
+	case h == RowCountHole:
+		return fmt.Appendf(b, "IF(1,%d,ROW_COUNT())", v.RowCount)
+	case h == FoundRowsHole:
+		return fmt.Appendf(b, "IF(1,%d,FOUND_ROWS())", v.FoundRows)
 	}
 	b = append(b, "_binary'"...)
 	b = AppendParam(b, h, ordinal, v)

@@ -50,7 +50,7 @@
 //     tells from assignments alone whether they leave a row as it is.
 //   - ddl.go defines the columns. On TiDB, which has no invisible ones, mask.go and star.go keep them out of what the
 //     client's statement means.
-//   - hole.go fills the pieces in when the text is sent.
+//   - hole.go fills the pieces in when the text is sent; counts.go has ROW_COUNT() and FOUND_ROWS() be filled in.
 //   - In mode predicates conditions.go and joincondition.go find the conditions by which a statement and the queries in
 //     it choose rows, choice.go tells what such a condition hangs on and spells it, and image.go has writes collect the
 //     values that they leave. constant.go knows those that the text of an INSERT ... SELECT tells.

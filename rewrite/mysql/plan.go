@@ -70,9 +70,10 @@ type Upstream struct {
 	// the last at the end of the text. Every statement can be sent to the server by itself. Nil: the text is one
 	// statement, or must not be cut.
 	Parts []int
-	// Substitutes says that Pieces give ROW_COUNT() and FOUND_ROWS() as values. They are for a text statement only, and
-	// only when isotap's own statements came between this one and the client's statement before it; otherwise the
-	// original must go upstream.
+	// Counts says that Pieces give ROW_COUNT() or FOUND_ROWS() as values, where isotap's own statements came between
+	// this one and the client's statement before it. A prepared statement is prepared anew for that.
+	Counts bool
+	// Substitutes says that Pieces do nothing else: where nothing came between, the original must go upstream.
 	Substitutes bool
 	// ListsColumns says that Pieces name the table's columns where the client left that to the server: when the table
 	// changes, a statement prepared before must not go on meaning the old ones.

@@ -81,12 +81,6 @@ func (pl *planner) selectNothing(n *ast.SelectStmt, u *usage) error {
 		return refusal(history.ReasonFunction)
 	}
 	pl.plan.Observation = history.Nothing
-	if !pl.plan.Session.ReadsDiagnostics {
-		return nil
-	}
-	if list, err := pl.selectList(n); err == nil {
-		pl.substitute(n, list)
-	}
 	return nil
 }
 
@@ -205,64 +199,6 @@ func sameItems(st *statement, list []item, fields []*ast.SelectField) error {
 	}
 	return nil
 }
-
-// substitute makes pieces in which ROW_COUNT() and FOUND_ROWS() are values, under the same column
-// names. It leaves the plan without pieces where the name is not simply the item's text.
-func (pl *planner) substitute(n *ast.SelectStmt, list []item) {
-	st := pl.st
-	for k, it := range list {
-		if !pl.countsToHoles(it.first, it.last+1) || n.Fields.Fields[k].AsName.O != "" {
-			continue
-		}
-		spelled := st.SQL[st.Tokens[it.first].Start:st.Tokens[it.last].End]
-		if len(spelled) > maxItemName || strings.ContainsAny(spelled, "#\n") || strings.Contains(spelled, "/*") ||
-			strings.Contains(spelled, "--") {
-			pl.dropEdits()
-			return
-		}
-		pos, gap := pl.after(it.last)
-		pl.insertAt(pos, text(" AS "+quoted(spelled)+gap))
-	}
-	pl.plan.Upstream.Substitutes = slices.ContainsFunc(pl.edits, func(e edit) bool { return !e.plain })
-}
-
-// countsToHoles puts holes in the place of ROW_COUNT() and FOUND_ROWS() among the tokens [from, to), and
-// reports whether there are any.
-func (pl *planner) countsToHoles(from, to int) bool {
-	st, found := pl.st, false
-	for i := from; i+2 < to; i++ {
-		hole := RowCountHole
-		if st.is(i, "FOUND_ROWS") {
-			hole = FoundRowsHole
-		} else if !st.is(i, "ROW_COUNT") {
-			continue
-		}
-		if st.mark(i+1, "(") && st.mark(i+2, ")") {
-			pl.edits = append(pl.edits, edit{start: st.Tokens[i].Start, end: st.Tokens[i+2].End,
-				pieces: []Piece{{Hole: hole}}})
-			found = true
-		}
-	}
-	return found
-}
-
-// substituteCounts makes ROW_COUNT() and FOUND_ROWS() values in statements that show no column names:
-// assignments, writes and SELECT ... INTO.
-func (pl *planner) substituteCounts() {
-	st, p := pl.st, pl.plan
-	silent := st.is(0, "SET", "DO", "CALL", "INSERT", "REPLACE", "UPDATE", "DELETE") ||
-		st.is(0, "SELECT") && st.find(0, len(st.Tokens), 0, "INTO") >= 0
-	if !p.Session.ReadsDiagnostics || p.Upstream.Substitutes || !silent {
-		return
-	}
-	alone := len(pl.edits) == 0
-	if pl.countsToHoles(0, len(st.Tokens)) && alone {
-		p.Upstream.Substitutes = true
-	}
-}
-
-// maxItemName is how long the server lets the name of a column without an alias be.
-const maxItemName = 64
 
 // intoPrefix begins the names of the variables that hold the identities of a SELECT ... INTO.
 const intoPrefix = "@isotap_i"
