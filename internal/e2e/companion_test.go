@@ -55,6 +55,8 @@ func TestSetOperationsCannotBeTold(t *testing.T) {
 		{"SELECT name FROM item UNION SELECT body FROM note ORDER BY 1 LIMIT 2", nil},
 		{"SELECT name, price FROM item WHERE id < ? UNION ALL SELECT body, day FROM note WHERE id > ? ORDER BY 1, 2",
 			[]any{3, 0}},
+		{"SELECT name FROM item UNION SELECT body FROM note ORDER BY 1 LIMIT ?", []any{9}},
+		{"SELECT name FROM item UNION SELECT body FROM note LIMIT 2", nil},
 		{"SELECT name FROM item UNION SELECT body FROM note", nil},
 		{"SELECT name, day FROM item JOIN note ON note.id < item.id UNION SELECT body, 3 FROM note WHERE id < ? UNION ALL SELECT 7, NULL",
 			[]any{2}},
@@ -108,6 +110,7 @@ func TestCompanionsShowWhatSetOperationsRead(t *testing.T) {
 	const (
 		distinct  = "SELECT DISTINCT name FROM item WHERE id BETWEEN ? AND ? ORDER BY name"
 		union     = "SELECT name FROM item UNION SELECT body FROM note WHERE id = ?"
+		ordered   = "SELECT name FROM item UNION SELECT body FROM note WHERE id = ? ORDER BY name LIMIT ?"
 		unionAll  = "SELECT name FROM item UNION ALL SELECT body FROM note WHERE id = ?"
 		except    = "SELECT name FROM item EXCEPT SELECT body FROM note WHERE id = ?"
 		locking   = "SELECT DISTINCT name FROM item WHERE id < ? FOR UPDATE"
@@ -118,7 +121,8 @@ func TestCompanionsShowWhatSetOperationsRead(t *testing.T) {
 		for _, s := range []struct {
 			sql  string
 			args []any
-		}{{distinct, []any{1, 3}}, {union, []any{1}}, {unionAll, []any{2}}, {except, []any{1}}, {locking, []any{3}},
+		}{{distinct, []any{1, 3}}, {union, []any{1}}, {unionAll, []any{2}},
+			{ordered, []any{1, 9}}, {ordered, []any{1, 2}}, {except, []any{1}}, {locking, []any{3}},
 			{limited, []any{4}}} {
 			if out := answer(t.Context(), c, s.sql, s.args...); strings.Contains(out, "error") {
 				t.Fatalf("%s: %s", s.sql, out)
@@ -139,6 +143,7 @@ func TestCompanionsShowWhatSetOperationsRead(t *testing.T) {
 	txns := b.txns()
 	for _, c := range []struct{ shape, inSnapshot, outside string }{
 		{union, "exact rrrrr", "exact rrrrr"},
+		{ordered, "exact rrrrr,inexact LIMIT rrrrr", "exact rrrrr,inexact LIMIT rrrrr"},
 		{unionAll, "exact rrrrr", "exact rrrrr"},
 		{except, "exact rrrrr", "opaque union "},
 		{locking, "opaque distinct ", "opaque distinct "},

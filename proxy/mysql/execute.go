@@ -168,7 +168,7 @@ func (s *Session) bind(o *pendingStatement, p *prepared, payload []byte) ([]byte
 	if s.cfg.Args {
 		o.stmt.Args = inPlaces(o.plan.Args, p.args(values, nulls))
 	}
-	if len(o.plan.Predicates) > 0 || s.cfg.Texts {
+	if len(o.plan.Predicates) > 0 || s.cfg.Texts || o.plan.Result.Limit != nil {
 		o.literals = p.literals(values, nulls, s.settings.env.NoBackslashEscapes)
 	}
 	if s.cfg.Texts {

@@ -318,6 +318,9 @@ func (o *pendingStatement) addCollected(entries []sqlmysql.CaptureEntry) {
 	if uint64(len(entries)) < o.stmt.Rows {
 		o.downgradeRecorded(history.ReasonMiscounted)
 	}
+	if bound, known := o.plan.Result.Limit.Bound(o.literals); !known || o.stmt.Rows >= bound {
+		o.downgradeRecorded(history.ReasonLimit)
+	}
 	sources := o.plan.Result.Sources
 	seen := make(map[history.Row]bool)
 	for _, e := range entries {

@@ -72,14 +72,44 @@ func (pl *planner) alternatives(part ast.ExprNode, at span, b *block) (found []a
 	}
 	for i := range links {
 		from := min(i, last)
-		found = append(found, alternative{link: links[i], decided: pl.nulled(at, places[from:]), copies: from > 0})
+		again, ok := pl.asDerived(links[:from])
+		if !ok {
+			return nil, false
+		}
+		for _, p := range places[from:] {
+			again = append(again, replacement{p, []Piece{text("(NULL)")}})
+		}
+		found = append(found, alternative{link: links[i], decided: pl.replaced(at, again), copies: from > 0})
 	}
 	return found, true
 }
 
+// asDerived returns what has the scalar subqueries among some read their tables in a query in FROM. MySQL takes a
+// column for one that may be NULL if a subquery that aggregates names it, and not if it stands in such a query.
+func (pl *planner) asDerived(links []link) (all []replacement, ok bool) {
+	if pl.session.Dialect != MySQL {
+		return nil, true
+	}
+	for _, at := range links {
+		if at.with == nil {
+			continue
+		}
+		verb := pl.verbOf(at.query)
+		end := pl.st.group(verb - 1)
+		read, ok := pl.clauseSpans(at.query, verb, end)
+		own := flatten(at.query.From.TableRefs)
+		if !ok || len(own) != 1 || !pl.baseSources(own) || pl.checkSpelling(own[0].name) != nil {
+			return nil, false
+		}
+		name := quoted(own[0].name)
+		all = append(all, replacement{span{read.from, read.from}, []Piece{text("FROM (SELECT " + name + ".*")}},
+			replacement{span{read.end, read.end}, []Piece{text(") AS " + name)}})
+	}
+	return all, true
+}
+
 // comparesSilently reports whether the server surely does not warn of what a subquery is compared with, and takes one
-// value of it at most: where it is run once more the server would warn twice, or might fail. MySQL takes a column for
-// one that may be NULL if an aggregate in the select list names it.
+// value of it at most: where it is run once more the server would warn twice, or might fail.
 func (pl *planner) comparesSilently(at *link, b *block) bool {
 	if at.exists {
 		return true
@@ -94,7 +124,7 @@ func (pl *planner) comparesSilently(at *link, b *block) bool {
 	if at.with != nil {
 		l := listener{srcs: append(slices.Clone(own), b.srcs...)}
 		fields := at.query.Fields.Fields
-		return pl.session.Dialect != MySQL && len(own) == 1 && at.query.GroupBy == nil && readsAll(at.query, own[0]) &&
+		return len(own) == 1 && at.query.GroupBy == nil && readsAll(at.query, own[0]) &&
 			len(fields) == 1 && fields[0].Expr != nil && l.alike(fields[0].Expr, at.with)
 	}
 	if at.equal == nil {
@@ -120,15 +150,21 @@ func (pl *planner) placeOf(of *link, within span) (at span, ok bool) {
 	return at, at.from >= within.from && at.to <= within.to && (!of.exists || pl.st.is(at.from, "EXISTS"))
 }
 
-// nulled returns the text of a condition with NULL in the place of some of its tokens.
-func (pl *planner) nulled(at span, places []span) (pieces []Piece) {
+// A replacement is what stands in a copy in the place of some tokens, before one where there are none.
+type replacement struct {
+	at     span
+	pieces []Piece
+}
+
+// replaced returns the text of a condition with other pieces in the place of some of its tokens.
+func (pl *planner) replaced(at span, by []replacement) (pieces []Piece) {
 	pos := at.from
-	for _, p := range places {
-		if p.from > pos {
-			pieces = append(append(pieces, pl.copied(pos, p.from)...), text(" "))
+	for _, r := range by {
+		if r.at.from > pos {
+			pieces = append(append(pieces, pl.copied(pos, r.at.from)...), text(" "))
 		}
-		pieces = append(pieces, text("(NULL)"))
-		if pos = p.to; pos < at.to {
+		pieces = append(pieces, r.pieces...)
+		if pos = r.at.to; pos < at.to {
 			pieces = append(pieces, text(" "))
 		}
 	}

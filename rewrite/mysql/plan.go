@@ -157,6 +157,9 @@ type Result struct {
 	// them in session variables as the rows are made. Of each row there is an entry for each of Sources that its query
 	// has, or, where it has none, for one behind them.
 	Collects bool
+	// Limit is that of a statement that Collects; nil: it has none. Where it is reached, what was collected may be of
+	// rows that it left out.
+	Limit *rewrite.Limit
 	// Variables is the number of session variables in which a SELECT ... INTO leaves the identities of its row: those
 	// of Sources, in their order. Isotap asks for them right after a statement that found one.
 	Variables int

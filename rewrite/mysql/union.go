@@ -26,17 +26,21 @@ const maxCollected = 512 << 10
 func (pl *planner) collectRows(n *ast.SetOprStmt, arms []arm, operators []int) bool {
 	st := pl.st
 	if pl.session.Dialect == TiDB || pl.plan.Session.ReadsDiagnostics || pl.plan.Locking != history.NoLock || pl.rewriter.options.StrictPlans ||
-		n.OrderBy != nil || n.Limit != nil || strings.Contains(st.SQL, "/*+") || st.executable() >= 0 ||
-		st.find(0, len(st.Tokens), -1, "LIMIT", "FETCH", "OFFSET", "SQL_CALC_FOUND_ROWS") >= 0 ||
+		strings.Contains(st.SQL, "/*+") || st.executable() >= 0 || st.find(0, len(st.Tokens), -1, "SQL_CALC_FOUND_ROWS") >= 0 ||
 		slices.ContainsFunc(operators, func(i int) bool { return !st.is(i, "UNION") }) ||
 		slices.ContainsFunc(st.Tokens, func(t mysqltoken.Token) bool { return t.Kind == mysqltoken.Variable }) {
+		return false
+	}
+	ordered := n.OrderBy != nil && ordersAll(n.OrderBy, arms)
+	limit, ok := pl.limitOfAll(n)
+	if !ok || n.OrderBy != nil && !ordered {
 		return false
 	}
 	c := &planner{rewriter: pl.rewriter, session: pl.session, st: st, plan: &Plan{Statement: pl.plan.Statement}}
 	c.plan.Observation, c.plan.Reason = history.Exact, history.Reason{}
 	var collecting [][]Piece
 	for _, a := range arms {
-		pieces, ok := c.collectArm(a)
+		pieces, ok := c.collectArm(a, ordered)
 		if !ok {
 			return false
 		}
@@ -59,16 +63,82 @@ func (pl *planner) collectRows(n *ast.SetOprStmt, arms []arm, operators []int) b
 	pl.plan.Observation, pl.plan.Reason = c.plan.Observation, c.plan.Reason
 	pl.plan.Result.Reply, pl.plan.Result.Collects = rewrite.Trimmed, true
 	pl.plan.Result.Sources, pl.plan.Writes.Captured = c.plan.Result.Sources, true
+	pl.plan.Result.Limit, pl.plan.Upstream.MayHideLocks = limit, c.plan.Upstream.MayHideLocks
+	pl.literal = pl.literal || limit != nil
 	return true
 }
 
+// ordersAll reports whether ORDER BY tells all rows of a UNION apart, which has no two that are equal: it names every
+// column. Then they come in one order, however they were read.
+func ordersAll(by *ast.OrderByClause, arms []arm) bool {
+	if slices.ContainsFunc(arms[1:], func(a arm) bool { return a.all }) {
+		return false
+	}
+	fields := arms[0].node.Fields.Fields
+	named := make([]bool, len(fields))
+	for _, item := range by.Items {
+		at := -1
+		switch e := item.Expr.(type) {
+		case *ast.PositionExpr:
+			if e.P == nil {
+				at = e.N - 1
+			}
+		case *ast.ColumnNameExpr:
+			if e.Name.Table.O == "" {
+				at = fieldNamed(fields, e.Name.Name.L)
+			}
+		}
+		if at < 0 || at >= len(fields) {
+			return false
+		}
+		named[at] = true
+	}
+	return !slices.Contains(named, false) && !slices.ContainsFunc(fields, func(f *ast.SelectField) bool { return f.WildCard != nil })
+}
+
+// fieldNamed returns the only column of a select list that has a name; -1 where there is none, or several.
+func fieldNamed(fields []*ast.SelectField, name string) int {
+	at := -1
+	for i, f := range fields {
+		own := f.AsName.L
+		if c, ok := f.Expr.(*ast.ColumnNameExpr); ok && own == "" {
+			own = c.Name.Name.L
+		}
+		if own != name {
+			continue
+		}
+		if at >= 0 {
+			return -1
+		}
+		at = i
+	}
+	return at
+}
+
+// limitOfAll returns the LIMIT of a set operation, nil where there is none. Of rows that it leaves out nobody knows
+// whether they were read: where it does, the statement is inexact. It reports whether the limit is known and the only
+// one, and skips no rows.
+func (pl *planner) limitOfAll(n *ast.SetOprStmt) (limit *rewrite.Limit, ok bool) {
+	st := pl.st
+	at := st.find(0, len(st.Tokens), -1, "LIMIT", "FETCH", "OFFSET")
+	if at < 0 {
+		return nil, n.Limit == nil
+	}
+	if n.Limit == nil || n.Limit.Offset != nil || st.Tokens[at].Depth != 0 || !st.is(at, "LIMIT") || at+1 != st.last() {
+		return nil, false
+	}
+	limit = st.limitAt(at + 1)
+	return limit, limit != nil
+}
+
 // collectArm returns an expression that collects the rows of the tables of one of a UNION's queries, and is an empty
-// text; nil where it has no tables. It reports whether the server surely reads them in the same way then.
-func (pl *planner) collectArm(a arm) (pieces []Piece, ok bool) {
+// text; nil where it has no tables. It reports whether the server surely reads them in the same way then, or at least
+// shows the same where their order does not matter, since the rows are ordered.
+func (pl *planner) collectArm(a arm, ordered bool) (pieces []Piece, ok bool) {
 	n := a.node
 	p := &planner{rewriter: pl.rewriter, session: pl.session, st: pl.st.part(a.from, a.to),
 		plan: &Plan{Statement: rewrite.Statement{Observation: history.Exact}}}
-	if n.Having != nil || n.OrderBy != nil || n.LockInfo != nil || n.TableHints != nil || n.With != nil {
+	if n.Having != nil || n.OrderBy != nil || n.Limit != nil || n.LockInfo != nil || n.TableHints != nil || n.With != nil {
 		return nil, false
 	}
 	b, use, err := p.block(n)
@@ -77,8 +147,13 @@ func (pl *planner) collectArm(a arm) (pieces []Piece, ok bool) {
 		return nil, false
 	case n.From == nil:
 		return nil, !use.subquery && !use.function
-	case b.list == nil || mayHideLocks(n, b.srcs):
+	case b.list == nil:
 		return nil, false
+	case mayHideLocks(n, b.srcs):
+		if !ordered || slices.ContainsFunc(b.srcs, func(s *source) bool { return s.outer }) {
+			return nil, false
+		}
+		pl.plan.Upstream.MayHideLocks = true
 	}
 	for _, s := range b.srcs {
 		if base, is := s.node.Source.(*ast.TableName); !is || s.table == nil || !plainTable(base) ||

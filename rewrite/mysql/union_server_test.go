@@ -58,10 +58,10 @@ func unionServer(t *testing.T) *readServer {
 // rows that they tell against those of the client's text and of its queries.
 func TestUnionsTellTheRowsThatTheyRead(t *testing.T) {
 	s := unionServer(t)
-	rewritten, locked := 0, 0
+	rewritten, locked, limited, ordered := 0, 0, 0, 0
 	rapid.Check(t, func(r *rapid.T) {
 		one := func(of ...string) string { return rapid.SampledFrom(of).Draw(r, "part") }
-		var query string
+		var query, first string
 		var want []string
 		columns := rapid.IntRange(1, 2).Draw(r, "columns")
 		for i := range rapid.IntRange(2, 3).Draw(r, "queries") {
@@ -70,6 +70,9 @@ func TestUnionsTellTheRowsThatTheyRead(t *testing.T) {
 			}
 			text, identities := drawUnited(r, columns)
 			query += text
+			if i == 0 {
+				first = text
+			}
 			for _, q := range identities {
 				result := s.exec(q)
 				for row := range result.Values {
@@ -79,16 +82,28 @@ func TestUnionsTellTheRowsThatTheyRead(t *testing.T) {
 				}
 			}
 		}
+		query += one("", "", " ORDER BY 1", " ORDER BY 2 DESC, 1", " ORDER BY "+orderOf(first)) + one("", "", " LIMIT 3", " LIMIT 40")
 		p := s.rewriter.Plan(query, s.session)
 		if !p.Result.Collects {
 			return
 		}
 		rewritten++
+		if p.Result.Limit != nil {
+			limited++
+		}
+		if strings.Contains(query, "ORDER BY") {
+			ordered++
+		}
+		covered := p.Upstream.MayHideLocks // by an index, as other reads
 		original := s.see(query, 0, false)
 		original.warnings = s.warned(0)
 		proxied, got := s.collected(p)
 		slices.Sort(want)
-		if want = slices.Compact(want); !slices.Equal(got, want) {
+		want = slices.Compact(want)
+		if p.Result.Limit != nil && uint64(len(original.rows)) >= p.Result.Limit.Rows {
+			want = slices.DeleteFunc(want, func(id string) bool { return !slices.Contains(got, id) }) // it is told as inexact
+		}
+		if !slices.Equal(got, want) {
 			r.Fatalf("%s tells %v, not %v", query, got, want)
 		}
 		if !slices.Equal(original.rows, proxied.rows) ||
@@ -98,19 +113,26 @@ func TestUnionsTellTheRowsThatTheyRead(t *testing.T) {
 		if as, is := s.flags(query, 0), s.flags(literal(p, Values{}), p.HiddenColumns()); !slices.Equal(as, is) {
 			r.Fatalf("%s has the flags %x, not %x", query, is, as)
 		}
-		if rapid.IntRange(0, 3).Draw(r, "locks") == 0 {
+		if rapid.IntRange(0, 3).Draw(r, "locks") == 0 && !covered {
 			as, is := s.locksOf("SERIALIZABLE", query), s.locksOf("SERIALIZABLE", literal(p, Values{}))
 			if locked += min(len(as), 1); !slices.Equal(as, is) {
 				r.Fatalf("%s has more locks\n%s\nand lacks\n%s", query, less(is, as), less(as, is))
 			}
 		}
-		if as, is := s.explained(query), s.explained(literal(p, Values{})); as != is {
+		if as, is := s.explained(query), s.explained(literal(p, Values{})); as != is && !covered {
 			r.Fatalf("%s has the plan\n%s, not\n%s", query, is, as)
 		}
 	})
-	if t.Logf("%d were rewritten, of %d the locks were compared", rewritten, locked); rewritten == 0 || locked == 0 {
+	if t.Logf("%d were rewritten, %d with ORDER BY, %d with LIMIT, of %d the locks were compared", rewritten, ordered, limited,
+		locked); rewritten == 0 || locked == 0 {
 		t.Error("no query was rewritten, or locked its rows")
 	}
+}
+
+// orderOf returns the columns of a query's list that are no expressions, all of them if the order is to be total.
+func orderOf(query string) string {
+	list, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(query, "("), "SELECT "), " FROM")
+	return strings.ReplaceAll(list, "e.id", "id")
 }
 
 // warned returns what the server says of the last statement, without as many of MySQL's warnings about assignments as
@@ -157,7 +179,7 @@ func (s *readServer) explained(query string) string {
 // drawUnited draws a query of a UNION with so many columns, and the queries of the ids of the rows that it reads.
 func drawUnited(r *rapid.T, columns int) (text string, identities []string) {
 	one := func(of ...string) string { return rapid.SampledFrom(of).Draw(r, "part") }
-	lists := [][]string{nil, {"note", "pay", "e.id + pay", "UPPER(note)", "pay > 3"}, {"note, dep", "e.id, pay", "dep, note", "pay, 'x'", "note, pay"}}
+	lists := [][]string{nil, {"note", "pay", "e.id + pay", "UPPER(note)", "pay > 3", "dep", "e.id"}, {"note, dep", "e.id, pay", "dep, note", "pay, 'x'", "note, pay"}}
 	from, of := "e", []string{"e"}
 	where := one("", " WHERE e.id > 300", " WHERE dep = 3", " WHERE dep IN (1, 2, 5) AND note < 'n3'", " WHERE e.id < 4",
 		" WHERE pay > 8", " WHERE e.id = 3", " WHERE e.id > 5000", " WHERE 1 = 0")
@@ -187,7 +209,8 @@ func drawUnited(r *rapid.T, columns int) (text string, identities []string) {
 func TestOtherSetOperationsCollectNothing(t *testing.T) {
 	s := unionServer(t)
 	for _, query := range []string{
-		"SELECT note FROM e UNION SELECT name FROM d ORDER BY 1", "SELECT note FROM e UNION SELECT boss FROM d LIMIT 2",
+		"SELECT note, dep FROM e UNION SELECT name, id FROM d ORDER BY 1", "SELECT note FROM e UNION SELECT boss FROM d LIMIT 1, 2",
+		"SELECT note FROM e UNION SELECT name FROM d UNION ALL SELECT name FROM d ORDER BY 1",
 		"(SELECT note FROM e LIMIT 2) UNION SELECT boss FROM d", "SELECT note FROM e UNION SELECT COUNT(*) FROM d",
 		"SELECT DISTINCT note FROM e UNION SELECT boss FROM d", "SELECT note FROM e INTERSECT SELECT boss FROM d",
 		"SELECT dep FROM e UNION SELECT boss FROM d", "SELECT note FROM (SELECT note FROM e) x UNION SELECT boss FROM d",
