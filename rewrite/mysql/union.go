@@ -12,29 +12,32 @@ import (
 	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
-// UNION compares whole rows, so no column may tell of one. A column that is an empty text in all rows leaves the
-// duplicates what they are, and can collect the identities of the rows that its query reads in session variables, as
-// writes do (ADR 62). Nothing is read a second time, so that this holds at every level. What the server may execute in
-// another way with one more column, or end early, is left to a companion (ADR 17).
+// UNION compares whole rows, as INTERSECT and EXCEPT do, so no column may tell of one. A column that is an empty text
+// in all rows leaves the duplicates what they are. It can collect the identities of the rows that its query reads in
+// session variables, as writes do (ADR 62). Nothing is read a second time, so that this holds at every level. What the
+// server may execute in another way with one more column, or end early, is left to a companion (ADR 17).
 
 // maxCollected is how many bytes of identities a read collects, about as many as a companion may show rows: what is
 // collected already is copied again and again.
 const maxCollected = 512 << 10
 
-// collectRows has a UNION collect the rows that its queries read. It reports whether it does; otherwise the planner is
-// as it was.
+// collectRows has a set operation collect the rows that its queries read. It reports whether it does; otherwise the
+// planner is as it was.
 func (pl *planner) collectRows(n *ast.SetOprStmt, arms []arm, operators []int) bool {
 	st := pl.st
 	if pl.session.Dialect == TiDB || pl.plan.Session.ReadsDiagnostics || pl.plan.Locking != history.NoLock || pl.rewriter.options.StrictPlans ||
 		strings.Contains(st.SQL, "/*+") || st.executable() >= 0 || st.find(0, len(st.Tokens), -1, "SQL_CALC_FOUND_ROWS") >= 0 ||
-		slices.ContainsFunc(operators, func(i int) bool { return !st.is(i, "UNION") }) ||
 		slices.ContainsFunc(st.Tokens, func(t mysqltoken.Token) bool { return t.Kind == mysqltoken.Variable }) {
 		return false
 	}
 	ordered := n.OrderBy != nil && ordersAll(n.OrderBy, arms)
 	limit, ok := pl.limitOfAll(n)
-	if !ok || n.OrderBy != nil && !ordered {
+	other := slices.ContainsFunc(operators, func(i int) bool { return !st.is(i, "UNION") })
+	switch {
+	case !ok, n.OrderBy != nil && !ordered:
 		return false
+	case other && (!ordered || pl.session.Dialect == MySQL):
+		return false // what cannot be in the result is dropped there before the column is computed
 	}
 	c := &planner{rewriter: pl.rewriter, session: pl.session, st: st, plan: &Plan{Statement: pl.plan.Statement}}
 	c.plan.Observation, c.plan.Reason = history.Exact, history.Reason{}
