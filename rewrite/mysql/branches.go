@@ -1,8 +1,12 @@
 package mysql
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/pingcap/tidb/pkg/parser/ast"
 	"github.com/pingcap/tidb/pkg/parser/opcode"
+	"github.com/pingcap/tidb/pkg/parser/test_driver"
 )
 
 // A subquery in a branch of CASE or IF, or the last argument of COALESCE, is evaluated for the rows that come to it.
@@ -12,14 +16,55 @@ import (
 // no others, and whether all conditions before them may be evaluated once more.
 func (pl *planner) branches(f *ast.SelectField, it item, b *block) (found []alternative, ok bool) {
 	br := &branching{pl: pl, l: &listener{srcs: b.srcs, bodies: pl.nesting.bodies}}
-	switch e := f.Expr.(type) {
+	switch e := evaluated(f.Expr).(type) {
 	case *ast.CaseExpr:
-		ok = br.ofCase(e, it)
+		it.first = pl.st.find(it.first, it.last+1, -1, "CASE")
+		ok = it.first >= 0 && br.ofCase(e, it)
 	case *ast.FuncCallExpr:
-		ok = br.ofCall(e, it)
+		for it.first <= it.last && !(pl.st.is(it.first, strings.ToUpper(e.FnName.L)) && pl.st.mark(it.first+1, "(")) {
+			it.first++
+		}
+		ok = it.first <= it.last && br.ofCall(e, it)
 	}
 	return br.found, ok
 }
+
+// evaluated returns the part of an expression that has all its subqueries, where the server surely evaluates it. What
+// stands before it in the text are literals, and names of functions of which it is the first argument.
+func evaluated(e ast.ExprNode) ast.ExprNode {
+	for {
+		switch of := e.(type) {
+		case *ast.ParenthesesExpr:
+			e = of.Expr
+			continue
+		case *ast.FuncCastExpr:
+			e = of.Expr
+			continue
+		case *ast.BinaryOperationExpr:
+			_, literal := of.L.(*test_driver.ValueExpr)
+			switch {
+			case !strictly[of.Op]:
+			case !hasSubquery(of.R):
+				e = of.L
+				continue
+			case literal && of.L.(*test_driver.ValueExpr).Kind() != test_driver.KindNull:
+				e = of.R
+				continue
+			}
+		case *ast.FuncCallExpr:
+			if of.Schema.L == "" && len(of.Args) > 0 && evaluatesFirst[of.FnName.L] &&
+				!slices.ContainsFunc(of.Args[1:], func(a ast.ExprNode) bool { return hasSubquery(a) }) {
+				e = of.Args[0]
+				continue
+			}
+		}
+		return e
+	}
+}
+
+// strictly are the operators whose second operand is evaluated where the first is not NULL.
+var strictly = map[opcode.Op]bool{opcode.Plus: true, opcode.Minus: true, opcode.Mul: true, opcode.Div: true, opcode.IntDiv: true,
+	opcode.Mod: true, opcode.EQ: true, opcode.NE: true, opcode.LT: true, opcode.LE: true, opcode.GT: true, opcode.GE: true}
 
 // A branching collects the subqueries of branches.
 type branching struct {
@@ -34,7 +79,7 @@ func (br *branching) add(e ast.ExprNode, decided []Piece) bool {
 	if e == nil || !hasSubquery(e) {
 		return true
 	}
-	ok := shownSubqueries(e, &links)
+	ok := shownSubqueries(evaluated(e), &links)
 	for _, at := range links {
 		br.found = append(br.found, alternative{link: at, decided: decided, shown: true})
 	}

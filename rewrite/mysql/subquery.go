@@ -68,7 +68,7 @@ func (pl *planner) listed(b *block) (links []link, arms []alternative, ok bool) 
 		var own []link
 		switch {
 		case f.Expr == nil:
-		case shownSubqueries(f.Expr, &own):
+		case shownSubqueries(evaluated(f.Expr), &own):
 			links = append(links, own...)
 		default:
 			if i >= len(b.list) {
