@@ -197,7 +197,8 @@ func (c *coverageCount) count(t *history.Txn) {
 			continue
 		}
 		c.countStmt(&t.Stmts[i])
-		if !c.tellsCascades[t.ID.Run()] && t.Status != history.Aborted && t.Stmts[i].Reason == history.ReasonCascade {
+		if !c.tellsCascades[t.ID.Run()] && t.Status != history.Aborted && t.Stmts[i].Reason == history.ReasonCascade ||
+			t.Status != history.Aborted && t.Stmts[i].Reason == history.ReasonCascadeUnlogged {
 			c.Cascades++
 		}
 		if c.tagged[t.ID.Run()] && t.Status != history.Aborted && keepsTags(&t.Stmts[i]) {

@@ -121,6 +121,13 @@ func (r Reason) HintBesideLog() string {
 	return r.Hint()
 }
 
+// YieldsTo reports whether a statement that is inexact for both reasons is told as being so for the other one. What
+// PostgreSQL's log may make exact gives way to what it does not: a key that is not known to a cascade, and both to all
+// else.
+func (r Reason) YieldsTo(other Reason) bool {
+	return r == ReasonKey || r == ReasonCascade && other != ReasonKey
+}
+
 // TablesKnown reports whether a SELECT that is opaque for this reason reads tables of which it is known that they are
 // no views: it wrote nothing but what functions did that its text calls.
 func (r Reason) TablesKnown() bool { return r.cause != nil && r.cause.tablesKnown }

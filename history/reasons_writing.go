@@ -16,6 +16,12 @@ var (
 		hint: "Rows that a foreign key deletes or changes are not seen. Delete them by statements of their " +
 			"own in the test.",
 	})
+	ReasonCascadeUnlogged = writing.declare(cause{
+		text:     "cascade to an unlogged table",
+		postgres: "foreign keys change rows of a table that the server's log lacks: an unlogged one, or one of another storage",
+		hint: "Rows that a foreign key deletes or changes are not seen, and the server's log lacks those of unlogged " +
+			"tables. Make the table a logged one for the test.",
+	})
 	ReasonFunction = writing.declare(cause{
 		text:  "function",
 		means: meansUnnamed,

@@ -82,6 +82,7 @@ func (r *Resolver) complete(logged int32) {
 	l := &r.logged[logged]
 	rows := r.rowsOf(l)
 	meetings := r.met(l, rows, r.meetings[logged])
+	whole := r.isWhole(l)
 	for i := range rows {
 		of := &rows[i]
 		unseen := 0
@@ -94,11 +95,22 @@ func (r *Resolver) complete(logged int32) {
 		if unseen == 0 || l.cut || r.blind[l.owner] || r.lost[l.owner][of.id] {
 			continue
 		}
-		if effects, ok := r.placed(l, of, meetings); ok {
-			r.stats.Told += unseen
-			r.effects[l.owner] = append(r.effects[l.owner], effects...)
+		effects, ok := r.placed(l, of, meetings)
+		if !ok {
+			whole = false
+			continue
 		}
+		r.stats.Told += unseen
+		r.effects[l.owner] = append(r.effects[l.owner], effects...)
 	}
+	r.whole[l.owner] = whole
+}
+
+// isWhole reports whether the log has all that a recorded transaction wrote, each write of a row of which it is known
+// which one it is. A row that no recorded statement met needs no name: nothing hangs on it.
+func (r *Resolver) isWhole(l *logged) bool {
+	return !l.cut && !r.blind[l.owner] && len(r.lost[l.owner]) == 0 && !r.several[l.owner] &&
+		!slices.ContainsFunc(l.nodes, func(at int32) bool { return r.nodes[at].torn })
 }
 
 // placed returns what the writes of a row were that no statement told, each where it comes among the statements. Those

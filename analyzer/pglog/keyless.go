@@ -5,10 +5,10 @@ import "github.com/isotap/isotap/history"
 // bootstrapXID stands for whoever wrote what was there before everything that was recorded.
 const bootstrapXID = 1
 
-// tellReplaced gives the writes of a statement the versions that they replaced. An UPDATE of a table without a key does
-// not tell them before PostgreSQL 18, and such rows have no other names. With all of them known the statement is exact.
-func (r *Resolver) tellReplaced(x *run, database int32, s *history.Stmt) {
-	known := true
+// tellReplaced gives the writes of a statement the versions that they replaced, and reports whether all of them are
+// known. An UPDATE of a table without a key does not tell them before PostgreSQL 18, and such rows have no other names.
+func (r *Resolver) tellReplaced(x *run, database int32, s *history.Stmt) (all bool) {
+	all = true
 	for i := range min(len(s.Accesses), len(s.TupleIDs)) {
 		a, p := &s.Accesses[i], &s.TupleIDs[i]
 		if a.Op != history.UpdateRow {
@@ -17,11 +17,22 @@ func (r *Resolver) tellReplaced(x *run, database int32, s *history.Stmt) {
 		if a.Row.ID == "" && p.XID == 0 {
 			p.XID, p.CTID = r.replaced(x, database, p)
 		}
-		known = known && p.XID != 0
+		all = all && p.XID != 0
 	}
-	if known && s.Kind == history.Update && s.Observation == history.Inexact && s.Reason == history.ReasonKey {
-		s.Observation, s.Reason = history.Exact, history.Reason{}
+	return all
+}
+
+// leavesNothingOpen reports whether a statement of which the log tells the versions that it replaced is exact by that:
+// an UPDATE of a table without a key, and one that other rows follow by foreign keys, where the log tells all that the
+// transaction wrote.
+func leavesNothingOpen(s *history.Stmt, whole bool) bool {
+	switch {
+	case s.Observation != history.Inexact:
+		return false
+	case s.Reason == history.ReasonCascade:
+		return whole
 	}
+	return s.Reason == history.ReasonKey && s.Kind == history.Update
 }
 
 // replaced returns the id and the place of the version that a write replaced, by the version that it left; 0 where the

@@ -110,8 +110,9 @@ var rules = []mutants.Mutant{
 	{"what came later is another's", "places.go", "r.writeOf(n).TupleID.LSN <= lsn", "true"},
 	{"who has an id keeps it", "places.go", "p.NewXID == 0 && p.NewID != 0", "p.NewID != 0"},
 
-	{"what replaced something unknown is not exact", "keyless.go", "known = known && p.XID != 0", ""},
-	{"other reasons stay", "keyless.go", " && s.Reason == history.ReasonKey {", " {"},
+	{"what replaced something unknown is not exact", "keyless.go", "all = all && p.XID != 0", ""},
+	{"other reasons stay", "keyless.go", "return s.Reason == history.ReasonKey && s", "return s"},
+	{"a cascade of which not all is known is not exact", "keyless.go", "\t\treturn whole", "\t\treturn true"},
 	{"a version that two may be is neither", "keyless.go", "case old.torn:\n\t\treturn 0, 0", "case false:"},
 	{"who wrote what nobody saw does not matter", "keyless.go", "case r.unmet(x, old):", "case false:"},
 	{"it may be known of another run", "keyless.go", "x.server.runs == 1 && ", ""},

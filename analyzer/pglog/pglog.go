@@ -72,6 +72,8 @@ type Resolver struct {
 	several map[history.TxnID]bool
 	// lost are the keys of rows that recorded transactions wrote, and the log has nothing of that is known to be it.
 	lost map[history.TxnID]map[string]bool
+	// whole are recorded transactions of which all writes are known, those of statements or the log's alone.
+	whole map[history.TxnID]bool
 	// ends are those of recorded transactions that the log alone knows.
 	ends  map[history.TxnID]end
 	stats Stats
@@ -166,7 +168,7 @@ func New(first history.Run) *Resolver {
 		files:   make(map[tableKey]uint32),
 		effects: make(map[history.TxnID][]effect), blind: make(map[history.TxnID]bool),
 		meetings: make(map[int32][]meeting), several: make(map[history.TxnID]bool), lost: make(map[history.TxnID]map[string]bool),
-		ends: make(map[history.TxnID]end)}
+		ends: make(map[history.TxnID]end), whole: make(map[history.TxnID]bool)}
 }
 
 // Usable reports whether the log of a run is one that can be set beside its transactions: a run that has not ended, or

@@ -64,6 +64,8 @@ func (r *Resolver) identify(t *history.Txn) {
 				p.NewXID = r.writerAt(x, database, t, p)
 			}
 		}
-		r.tellReplaced(x, database, s)
+		if r.tellReplaced(x, database, s) && leavesNothingOpen(s, r.whole[t.ID]) {
+			s.Observation, s.Reason = history.Exact, history.Reason{}
+		}
 	}
 }

@@ -11,10 +11,13 @@ import (
 // statement that names it fires.
 type builder struct {
 	*reading
-	children map[uint32][]uint32
+	children  map[uint32][]uint32
+	referrers map[uint32][]uint32 // the tables whose foreign keys refer to one
 }
 
-func newBuilder(r *reading) *builder { return &builder{reading: r, children: r.children()} }
+func newBuilder(r *reading) *builder {
+	return &builder{reading: r, children: r.children(), referrers: r.sources()}
+}
 
 // children returns, by relation, those that inherit from it.
 func (r *reading) children() map[uint32][]uint32 {
@@ -25,6 +28,15 @@ func (r *reading) children() map[uint32][]uint32 {
 		}
 	}
 	return children
+}
+
+// sources returns, by table, those whose foreign keys refer to it.
+func (r *reading) sources() map[uint32][]uint32 {
+	sources := map[uint32][]uint32{}
+	for f := range r.references {
+		sources[f.to] = append(sources[f.to], f.from)
+	}
+	return sources
 }
 
 // tables returns the reading's tables by name.
@@ -57,7 +69,9 @@ func (b *builder) table(oid uint32, r *relation) *sqlpostgres.Table {
 		}
 	}
 	t.InsertTrigger, t.UpdateTrigger, t.DeleteTrigger = on.insert, on.update, on.delete
-	t.CascadesUpdate, t.CascadesDelete = acts.update, acts.delete
+	if t.CascadesUpdate, t.CascadesDelete = acts.update, acts.delete; acts.delete || len(acts.update) > 0 {
+		t.CascadeTriggers, t.CascadeUnlogged = b.followers(family)
+	}
 	if top := b.top(oid); top != nil {
 		t.Root = top.table.Name
 	}
@@ -69,6 +83,27 @@ func (b *builder) table(oid uint32, r *relation) *sqlpostgres.Table {
 	b.isotaps(&t, r, family)
 	b.bases(&t, r)
 	return &t
+}
+
+// followers reports whether of the tables that foreign keys may change along with a family, directly or by way of
+// others, some have triggers, and whether the server's log lacks some. Those whose keys only refer count as well.
+func (b *builder) followers(family []uint32) (triggers, unlogged bool) {
+	found := map[uint32]bool{}
+	for open := slices.Clone(family); len(open) > 0; open = open[1:] {
+		for _, source := range b.referrers[open[0]] {
+			for _, oid := range b.family(source) {
+				r := b.relations.get(oid)
+				if found[oid] || r == nil {
+					continue
+				}
+				found[oid] = true
+				open = append(open, oid)
+				triggers = triggers || r.onRow.or(r.onStatement) != events{}
+				unlogged = unlogged || r.table.Unlogged || r.table.OtherStorage
+			}
+		}
+	}
+	return triggers, unlogged
 }
 
 // rows is about how many rows there are in the tables of a family.

@@ -77,10 +77,9 @@ func relates(touched map[uint32]bool, readings ...*reading) bool {
 
 // relatives works out how the relations belong together.
 func (r *reading) relatives() relatives {
-	all := relatives{r.children(), map[uint32][]uint32{}, map[uint32][]uint32{}, map[uint32][]uint32{}, nil}
+	all := relatives{r.children(), map[uint32][]uint32{}, r.sources(), map[uint32][]uint32{}, nil}
 	for f := range r.references {
 		all.targets[f.from] = append(all.targets[f.from], f.to)
-		all.sources[f.to] = append(all.sources[f.to], f.from)
 	}
 	for oid, relation := range r.relations.all() {
 		for _, table := range relation.reads {
@@ -96,7 +95,7 @@ func (r *reading) relatives() relatives {
 func (g *graph) prepare() {
 	g.once.Do(func() {
 		g.relatives = g.related()
-		g.builder = &builder{reading: g.read, children: g.heirs}
+		g.builder = &builder{reading: g.read, children: g.heirs, referrers: g.sources}
 	})
 }
 
@@ -145,14 +144,20 @@ func (r *relation) indexes() (names []name) {
 func (g *graph) indexed(n name) []uint32 { return g.indexes.get(n) }
 
 // affected returns a relation and all those that may look different when it does: what shares rows with it, the tables
-// that their foreign keys refer to, and views.
+// that their foreign keys refer to, directly or by way of others, and views.
 func (g *graph) affected(oid uint32) map[uint32]bool {
 	g.prepare()
 	found := map[uint32]bool{}
 	g.kin(oid, found)
-	for _, member := range slices.Collect(maps.Keys(found)) {
-		for _, target := range g.targets[member] {
-			g.kin(target, found)
+	for open := slices.Collect(maps.Keys(found)); len(open) > 0; open = open[1:] {
+		for _, target := range g.targets[open[0]] {
+			if found[target] {
+				continue
+			}
+			more := map[uint32]bool{}
+			g.kin(target, more)
+			maps.Copy(found, more)
+			open = slices.AppendSeq(open, maps.Keys(more))
 		}
 	}
 	for open := slices.Collect(maps.Keys(found)); len(open) > 0; open = open[1:] {

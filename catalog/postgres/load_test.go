@@ -237,6 +237,44 @@ CREATE TABLE child (a int REFERENCES parent ON DELETE SET NULL, b int REFERENCES
 	}
 }
 
+// TestCacheKnowsWhatFollowsByForeignKeys: of the tables whose rows foreign keys change along with a table's it is known
+// whether some have triggers and whether some are unlogged, however far off they are, and when that changes.
+func TestCacheKnowsWhatFollowsByForeignKeys(t *testing.T) {
+	name, db := newDatabase(t, `
+CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE TABLE top (a int PRIMARY KEY);
+CREATE TABLE middle (a int PRIMARY KEY REFERENCES top ON DELETE CASCADE);
+CREATE TABLE bottom (a int PRIMARY KEY REFERENCES middle ON DELETE CASCADE);
+CREATE TABLE self (a int PRIMARY KEY, b int REFERENCES self ON DELETE SET NULL);
+CREATE TABLE strict (a int PRIMARY KEY);
+CREATE TABLE note (a int REFERENCES strict)
+`)
+	c := load(t, name)
+	hold := func(triggers, unlogged string) {
+		t.Helper()
+		for _, name := range []string{"top", "middle", "self", "strict"} {
+			got := table(t, c, name)
+			if got.CascadeTriggers != strings.Contains(triggers, name) || got.CascadeUnlogged != strings.Contains(unlogged, name) {
+				t.Errorf("%s: triggers %t, unlogged %t", name, got.CascadeTriggers, got.CascadeUnlogged)
+			}
+		}
+	}
+	hold("", "")
+	for _, tt := range []struct{ text, table, triggers, unlogged string }{
+		{"ALTER TABLE bottom SET UNLOGGED", "bottom", "", "top middle"},
+		{"CREATE TRIGGER f AFTER DELETE ON bottom EXECUTE FUNCTION f()", "bottom", "top middle", "top middle"},
+		{"CREATE TRIGGER f AFTER UPDATE ON self FOR EACH ROW EXECUTE FUNCTION f()", "self", "top middle self", "top middle"},
+		{"CREATE TRIGGER f AFTER DELETE ON note EXECUTE FUNCTION f()", "note", "top middle self", "top middle"},
+		{"DROP TABLE bottom", "bottom", "self", ""},
+	} {
+		run(t, db, tt.text)
+		if err := c.Refresh([]rewrite.TableName{{Schema: "public", Table: tt.table}}); err != nil {
+			t.Fatal(err)
+		}
+		hold(tt.triggers, tt.unlogged)
+	}
+}
+
 // TestCacheKnowsTheBasesOfViewsRows: cache knows which rows a views own are made of.
 func TestCacheKnowsTheBasesOfViewsRows(t *testing.T) {
 	name, _ := newDatabase(t, `

@@ -237,17 +237,22 @@ func writeResult(out *strings.Builder, rows *sql.Rows) {
 func (b *bench) txns() []*history.Txn {
 	b.t.Helper()
 	b.stop()
-	r, err := recorder.Open(b.recording)
+	return recorded(b.t, b.recording)
+}
+
+// recorded returns the transactions of a recording.
+func recorded(t *testing.T, recording string) (txns []*history.Txn) {
+	t.Helper()
+	r, err := recorder.Open(recording)
 	if err != nil {
-		b.t.Fatal(err)
+		t.Fatal(err)
 	}
 	defer r.Close()
-	var txns []*history.Txn
-	for t, err := range r.Txns(b.t.Context()) {
+	for x, err := range r.Txns(t.Context()) {
 		if err != nil {
-			b.t.Fatal(err)
+			t.Fatal(err)
 		}
-		txns = append(txns, t)
+		txns = append(txns, x)
 	}
 	return txns
 }

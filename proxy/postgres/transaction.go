@@ -349,7 +349,7 @@ func (t *speculativeTxn) segmentEnds(level history.Level) {
 
 // downgrade makes a statement's observation no better than to, for a reason; an empty reason is none.
 func downgrade(st *history.Stmt, to history.Observation, reason history.Reason) {
-	open := st.Observation < to || st.Observation == history.Inexact && st.Reason == history.ReasonKey
+	open := st.Observation < to || st.Observation == history.Inexact && st.Reason.YieldsTo(reason)
 	if !reason.IsZero() && open && to >= st.Observation && st.Observation != history.Nothing {
 		st.Observation, st.Reason = to, reason
 	}

@@ -139,7 +139,7 @@ func (pl *planner) downgradeDeleted(t *Table) {
 		pl.downgrade(history.ReasonTrigger)
 	}
 	if t.CascadesDelete {
-		pl.downgrade(history.ReasonCascade)
+		pl.downgradeCascading()
 	}
 }
 

@@ -211,6 +211,9 @@ func (s Source) Columns() int {
 type Writes struct {
 	// Captured says that the statement collects entries in the session variables (see [CaptureInit]).
 	Captured bool
+	// ExactOfNone says that the statement is exact if it changes no row: it is inexact for nothing but that foreign
+	// keys change rows along with its own.
+	ExactOfNone bool
 	// Retried says that the server may evaluate the statement again, over newer rows: its entries are the
 	// last ones.
 	Retried bool
@@ -489,6 +492,14 @@ func (pl *planner) downgrade(reason history.Reason) {
 	if pl.plan.Observation == history.Exact {
 		pl.plan.Observation, pl.plan.Reason = history.Inexact, reason
 	}
+	pl.plan.Writes.ExactOfNone = false
+}
+
+// downgradeCascading makes the plan inexact since foreign keys change rows along with those that the statement names.
+func (pl *planner) downgradeCascading() {
+	ofNone := pl.plan.Observation == history.Exact
+	pl.downgrade(history.ReasonCascade)
+	pl.plan.Writes.ExactOfNone = ofNone
 }
 
 // table finds the table that a name means in this session, or the reason why isotap cannot observe it.

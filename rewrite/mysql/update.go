@@ -63,7 +63,7 @@ func cascadesFrom(list []*ast.Assignment, t *Table) bool {
 // cascades lowers the plan if an update of the table's rows by these assignments changes rows of others.
 func (pl *planner) cascades(list []*ast.Assignment, t *Table) {
 	if cascadesFrom(list, t) {
-		pl.downgrade(history.ReasonCascade)
+		pl.downgradeCascading()
 	}
 }
 

@@ -23,6 +23,9 @@ type Plan struct {
 	Schema  SchemaEffect
 	// Copied says how the rows of a COPY FROM can be read once they are committed; nil where they cannot.
 	Copied *Copied
+	// ExactOfNone says that the statement is exact if it changes no row, and inexact for nothing but what is open of
+	// the rows that it changes.
+	ExactOfNone bool
 }
 
 // HiddenColumns is the number of columns that the plan adds to the result set.
@@ -302,6 +305,9 @@ type Table struct {
 	NotAgain bool
 	// Unlogged says that the write-ahead log does not tell of its rows.
 	Unlogged bool
+	// CascadeTriggers says that tables have triggers whose rows foreign keys may change along with this one's,
+	// CascadeUnlogged that the write-ahead log does not tell of such tables.
+	CascadeTriggers, CascadeUnlogged bool
 	// Rules says that the table has rewrite rules, RowSecurity that it has row security switched on (and
 	// Forced: for its owner too).
 	Rules, RowSecurity, RowSecurityForced bool
@@ -427,12 +433,20 @@ func opaque(p *Plan, reason history.Reason) {
 	p.Result.Reply, p.Result.Sources = rewrite.Unchanged, nil
 }
 
-// downgrade makes the plan inexact; the first reason stays, but for that of a key: the server's log may tell what that
-// leaves open, and nothing else must be open then.
+// downgrade makes the plan inexact; the first reason stays, but for those of a key and of a cascade: the server's log
+// may tell what these leave open, and nothing else must be open then.
 func (pl *planner) downgrade(reason history.Reason) {
-	if pl.plan.Observation == history.Exact || pl.plan.Observation == history.Inexact && pl.plan.Reason == history.ReasonKey {
+	if pl.plan.Observation == history.Exact || pl.plan.Observation == history.Inexact && pl.plan.Reason.YieldsTo(reason) {
 		pl.plan.Observation, pl.plan.Reason = history.Inexact, reason
 	}
+	pl.plan.ExactOfNone = false
+}
+
+// downgradeOfSome is as downgrade, for what a statement leaves open that changes rows.
+func (pl *planner) downgradeOfSome(reason history.Reason) {
+	ofNone := pl.plan.Observation == history.Exact || pl.plan.ExactOfNone
+	pl.downgrade(reason)
+	pl.plan.ExactOfNone = ofNone
 }
 
 // nothing is the plan of a statement that reads and writes no row that could be observed.

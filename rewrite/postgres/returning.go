@@ -157,7 +157,7 @@ func (w *write) keyed(assigned bool) {
 	switch {
 	case w.target.tagged: // the row has its id for life
 	case !w.both && (assigned || len(key) == 0):
-		w.downgrade(history.ReasonKey)
+		w.downgradeOfSome(history.ReasonKey)
 	case w.both && len(key) > 0 && (assigned || w.target.table.UpdateTrigger):
 		var old, changed []string
 		for _, k := range key {
@@ -175,7 +175,7 @@ func (w *write) updates(assignments []ast.Node) {
 		w.triggers()
 	}
 	if anyAssigned(assignments, w.target.table.CascadesFrom) {
-		w.downgrade(history.ReasonCascade)
+		w.cascades()
 	}
 }
 
@@ -185,7 +185,7 @@ func (w *write) deletes() {
 		w.triggers()
 	}
 	if w.target.table.CascadesDelete {
-		w.downgrade(history.ReasonCascade)
+		w.cascades()
 	}
 }
 
@@ -194,6 +194,18 @@ func (w *write) inserts() {
 	if w.target.table.InsertTrigger {
 		w.triggers()
 	}
+}
+
+// cascades lowers the plan for what foreign keys change along with the target's rows. The server's log has it, but for
+// tables that are not in it; it does not have what triggers of these tables read.
+func (w *write) cascades() {
+	if w.target.table.CascadeTriggers {
+		w.triggers()
+	}
+	if w.target.table.CascadeUnlogged {
+		w.downgrade(history.ReasonCascadeUnlogged)
+	}
+	w.downgradeOfSome(history.ReasonCascade)
 }
 
 // triggers lowers the plan for what triggers may do.
