@@ -89,13 +89,19 @@ func judge(s *schema, in *instance, racing, serial []difference, apart bool) ver
 			continue
 		}
 		for at := d.at + 1; at < end; at++ {
-			if w := &in.statements[at]; w.writes() && !w.void && !w.stamps(s) && !d.readAnew(in, racing, at) {
+			if w := &in.statements[at]; w.writes() && !w.void && !w.stamps(s) && !d.readAnew(in, racing, at) && !foundNothing(racing, at) {
 				v.races = append(v.races, races(s, in, d, at, at <= faithful, apart)...)
 			}
 		}
 	}
 	v.races = surest(v.races)
 	return v
+}
+
+// foundNothing reports whether the racing twin's write changed no row, where the transaction's did: it was not late for
+// anything.
+func foundNothing(racing []difference, at int) bool {
+	return slices.ContainsFunc(racing, func(r difference) bool { return r.at == at && r.none })
 }
 
 // readAnew reports whether the racing twin read what changed once more, as the commit left it, before a write: the
