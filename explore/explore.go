@@ -102,7 +102,7 @@ func Explore(ctx context.Context, r *recorder.Reader, o Options) (*Result, error
 	if err != nil {
 		return nil, fmt.Errorf("read the recording: %w", err)
 	}
-	result := &Result{NotPlayed: make(map[Reason]int), family: o.Was.Family}
+	result, backs := &Result{NotPlayed: make(map[Reason]int), family: o.Was.Family}, make(writeBacks)
 	ends := began.Add(cmp.Or(o.Time, DefaultTime))
 	for _, g := range o.groups(instances) {
 		if g.fresh == nil {
@@ -122,13 +122,14 @@ func Explore(ctx context.Context, r *recorder.Reader, o Options) (*Result, error
 			return nil, err
 		}
 		x := &explorer{instances: g.instances, definitions: definitions, fresh: g.fresh, copy: o.Copy, ends: ends,
-			creates: createdBy(g.instances), calls: make(map[string][]*instance), result: result}
+			creates: createdBy(g.instances), calls: make(map[string][]*instance), backs: backs, result: result}
 		if err := x.passes(ctx); err != nil {
 			return nil, err
 		}
 		result.Programs += len(x.programs)
 	}
 	result.Took = time.Since(began)
+	backs.tell(result.Races)
 	result.Races = surest(result.Races)
 	return result, nil
 }

@@ -37,6 +37,8 @@ var tables = []string{
 	"INSERT INTO profile VALUES (1, 'old')",
 	"CREATE TABLE visit (id int PRIMARY KEY, place varchar(20), seen timestamp NULL)",
 	"INSERT INTO visit VALUES (1, 'old', NULL)",
+	"CREATE TABLE settings (id int PRIMARY KEY, theme varchar(20), lang varchar(20), wide boolean)",
+	"INSERT INTO settings VALUES (1, 'light', 'en', true), (2, '', 'en', true)",
 }
 
 // A toldRace is what a test expects of a race.
@@ -170,6 +172,18 @@ var programs = []struct {
 		"SELECT balance FROM account WHERE id IN (1, 7) AND version IN (0, 1)",
 		"INSERT INTO users (email) VALUES ('it''s " + strings.Repeat("long ", 17) + "')",
 		"UPDATE account SET balance = 90 WHERE id = 1", "COMMIT"}, []toldRace{{LostUpdate, "account", "balance", false}}},
+	{"settings are stored whole, each time with another one changed", []string{
+		"BEGIN", "SELECT * FROM settings WHERE id = 1", "UPDATE settings SET theme = 'dark', lang = 'en', wide = true WHERE id = 1", "COMMIT",
+		"SELECT * FROM settings WHERE id = 2", "UPDATE settings SET theme = '', lang = 'fr', wide = true WHERE id = 2"},
+		[]toldRace{{LostUpdate, "settings", "theme", false}, {LostUpdate, "settings", "lang", false}}},
+	{"settings are stored whole, each time with the same one changed", []string{
+		"BEGIN", "SELECT * FROM settings WHERE id = 1", "UPDATE settings SET theme = 'dark', lang = 'en' WHERE id = 1", "COMMIT",
+		"BEGIN", "SELECT * FROM settings WHERE id = 2", "UPDATE settings SET theme = 'blue', lang = 'en' WHERE id = 2", "COMMIT"},
+		[]toldRace{{SameAgain, "settings", "theme", false}}},
+	{"settings are stored whole, by others behind a lock", []string{
+		"BEGIN", "SELECT * FROM settings WHERE id = 1", "UPDATE settings SET theme = 'dark', lang = 'en' WHERE id = 1", "COMMIT",
+		"BEGIN", "SELECT * FROM settings WHERE id = 2 FOR UPDATE", "UPDATE settings SET theme = '', lang = 'fr' WHERE id = 2", "COMMIT"},
+		[]toldRace{{SameAgain, "settings", "theme", false}}},
 	{"it was rolled back", []string{"BEGIN", "SELECT balance FROM account WHERE id = 1",
 		"UPDATE account SET balance = 90 WHERE id = 1", "ROLLBACK"}, nil},
 }

@@ -41,6 +41,7 @@ type explorer struct {
 	// definitions are those of tables that the run used, by their names in lower case.
 	definitions map[string]history.Definition
 	creates     map[string]bool // tables that instances make
+	backs       writeBacks
 	result      *Result
 }
 
@@ -456,6 +457,9 @@ func (p *pass) judge(play *play) {
 			p.result.Diverged++
 		}
 		return
+	}
+	if p.first {
+		p.backs.take(p.schema, play.in, play.replies[own])
 	}
 	if p.first && play.twin != nil {
 		p.result.Judged++

@@ -25,22 +25,24 @@ type document struct {
 }
 
 type raceDocument struct {
-	Kind     Kind   `json:"kind"`
-	Proved   bool   `json:"proved"`
-	Program  string `json:"program"`
-	Beside   string `json:"beside"`
-	Table    string `json:"table"`
-	Column   string `json:"column"`
-	Row      string `json:"row"`
-	Racing   string `json:"racing"`
-	Serial   string `json:"serial"`
-	Wrote    string `json:"wrote"`
-	Other    string `json:"other"`
-	Read     string `json:"read"`
-	Write    string `json:"write"`
-	Sentence string `json:"sentence"`
-	Txn      string `json:"txn"`
-	Times    int    `json:"times"`
+	Kind     Kind     `json:"kind"`
+	Proved   bool     `json:"proved"`
+	Program  string   `json:"program"`
+	Beside   string   `json:"beside"`
+	Table    string   `json:"table"`
+	Column   string   `json:"column"`
+	Row      string   `json:"row"`
+	Racing   string   `json:"racing"`
+	Serial   string   `json:"serial"`
+	Wrote    string   `json:"wrote"`
+	UndoneBy string   `json:"undone_by"`
+	Likewise []string `json:"likewise"`
+	Other    string   `json:"other"`
+	Read     string   `json:"read"`
+	Write    string   `json:"write"`
+	Sentence string   `json:"sentence"`
+	Txn      string   `json:"txn"`
+	Times    int      `json:"times"`
 }
 
 // JSON writes the result for programs.
@@ -50,7 +52,7 @@ func (r *Result) JSON(w io.Writer) error {
 		Seconds: r.Took.Seconds(), Races: make([]raceDocument, len(r.Races)), NotPlayed: r.NotPlayed}
 	for i := range r.Races {
 		x := &r.Races[i]
-		d.Races[i] = raceDocument{x.Kind, x.Proved, x.Program, x.Beside, x.Table, x.Column, x.Row, x.Racing, x.Serial, x.Wrote, x.Other, x.Read,
+		d.Races[i] = raceDocument{x.Kind, x.Proved, x.Program, x.Beside, x.Table, x.Column, x.Row, x.Racing, x.Serial, x.Wrote, x.UndoneBy, append([]string{}, x.Likewise...), x.Other, x.Read,
 			x.Write, x.Sentence(), x.Txn, x.Times}
 	}
 	return jsondoc.Write(w, "the exploration", d)

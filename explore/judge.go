@@ -47,6 +47,10 @@ type Race struct {
 	Other string
 	// Racing is what the racing twin read, and Serial what it reads after the commit. Wrote is what both set.
 	Racing, Serial, Wrote string
+	// UndoneBy is a column that another call of the same UPDATE sets, which writes Column back as it had read it, and
+	// Likewise are the other columns with which it is so. Empty, where both calls set Column.
+	UndoneBy string
+	Likewise []string
 	Txn                   string // the recorded transaction that was played
 	// Times is how many plays of the program showed it.
 	Times int
@@ -175,13 +179,22 @@ func (d *difference) absent(table string) bool {
 
 // rowOf names the row that a write changes, by the key in its condition.
 func (s *schema) rowOf(write *statement) string {
-	for i := range write.literals {
-		l := &write.literals[i]
-		if of, known := s.of(l); known && !l.assigned && s.unique[of] && strings.EqualFold(of.table, write.target) && !write.inserts() {
-			return of.name + " " + l.value
-		}
+	if of, value, ok := s.keyOf(write); ok {
+		return of.name + " " + value
 	}
 	return ""
+}
+
+// keyOf returns by which value of which key a write names the row that it changes.
+func (s *schema) keyOf(write *statement) (key column, value string, ok bool) {
+	for i := range write.literals {
+		l := &write.literals[i]
+		of, known := s.of(l)
+		if known && !l.assigned && s.unique[of] && strings.EqualFold(of.table, write.target) && !write.inserts() {
+			return of, l.value, true
+		}
+	}
+	return column{}, "", false
 }
 
 // soughtBy names what a read looks for in a table, by the first two columns that it compares with a value.

@@ -162,6 +162,8 @@ var idleWords = map[Kind]string{
 // values says what was read and written, where that is known.
 func (r *Race) values() string {
 	switch {
+	case r.UndoneBy != "":
+		return fmt.Sprintf(" (%s is written back over %s)", short(r.Racing), short(r.Wrote))
 	case r.Wrote != "" && r.Racing != "":
 		return fmt.Sprintf(" (%s, both set %s)", short(r.Racing), short(r.Wrote))
 	case r.Racing != "" && r.Serial == "":
@@ -213,6 +215,9 @@ func (r *Race) Sentence() string {
 			return "Both looked in " + r.Table + r.sought() + ", found the same rows, and the second wrote over what the first had put there."
 		}
 		return "Both looked in " + r.Table + r.sought() + ", found none, and the second wrote over what the first had put there."
+	case r.UndoneBy != "":
+		return fmt.Sprintf("One set %s%s. Another that sets %s at the same time has read %s, and writes that back: what the first set is lost.%s",
+			short(r.Wrote), r.where(), r.UndoneBy, short(r.Racing), r.likewise())
 	case r.Wrote != "" && r.Beside == "":
 		return fmt.Sprintf("Both read %s and both set %s%s; one after the other, the second reads %s%s.", short(r.Racing), short(r.Wrote),
 			r.where(), short(r.Serial), r.sum())
@@ -228,6 +233,20 @@ func (r *Race) Sentence() string {
 	}
 	return "It went by rows that are others once the first has committed."
 }
+
+// likewise names the other columns that calls of the same UPDATE lose.
+func (r *Race) likewise() string {
+	switch n := len(r.Likewise); {
+	case n == 0:
+		return ""
+	case n > maxNamed:
+		return fmt.Sprintf(" So it is with %s and %s.", strings.Join(r.Likewise[:maxNamed], ", "), counted(n-maxNamed, "other column"))
+	}
+	return " So it is with " + strings.Join(r.Likewise, ", ") + "."
+}
+
+// maxNamed is how many columns a sentence names.
+const maxNamed = 12
 
 // sought says what both looked for.
 func (r *Race) sought() string {
