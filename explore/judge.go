@@ -51,7 +51,7 @@ type Race struct {
 	// Likewise are the other columns with which it is so. Empty, where both calls set Column.
 	UndoneBy string
 	Likewise []string
-	Txn                   string // the recorded transaction that was played
+	Txn      string // the recorded transaction that was played
 	// Times is how many plays of the program showed it.
 	Times int
 
