@@ -67,14 +67,16 @@ func (l *looker) gated(q *subquery, condition ast.Node, rels []*relation) bool {
 }
 
 // ofText reports whether an expression is a column of texts of one of the relations, perhaps in upper or lower case.
-func (pl *planner) ofText(n ast.Node, rels []*relation) (found bool) {
+func (pl *planner) ofText(n ast.Node, rels []*relation) bool {
 	if cased := pl.cased(n); cased != nil {
 		n = cased
 	}
 	ref, ok := bare(n).(*ast.ColumnRef)
-	if !ok {
-		return false
-	}
+	return ok && typesAre(ref, rels, func(c Column) bool { return slices.Contains([]string{"text", "varchar", "bpchar"}, c.Type) })
+}
+
+// typesAre reports whether a name is of a column of tables among relations, and each that it may be of is such.
+func typesAre(ref *ast.ColumnRef, rels []*relation, such func(Column) bool) (found bool) {
 	names := fields(ref)
 	name := names[len(names)-1]
 	for _, rel := range rels {
@@ -85,7 +87,7 @@ func (pl *planner) ofText(n ast.Node, rels []*relation) (found bool) {
 			return false
 		}
 		i := slices.Index(rel.base.names, name)
-		if i < 0 || !slices.Contains([]string{"text", "varchar", "bpchar"}, rel.base.table.Columns[i].Type) {
+		if i < 0 || !such(rel.base.table.Columns[i]) {
 			return false
 		}
 		found = true

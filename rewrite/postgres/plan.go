@@ -409,6 +409,8 @@ type planner struct {
 	list  selectList // of the statement, if it is a SELECT
 	// patterns reports of a LIKE whose pattern may end with a backslash whether that is asked beforehand.
 	patterns func(*ast.A_Expr) bool
+	// sums reports of a call whether it is of a sum that does not fail; nil: none is known.
+	sums func(*ast.FuncCall) bool
 }
 
 // A refusal is the reason why a statement is opaque: its plan gets it as its Reason.

@@ -148,7 +148,7 @@ func (pl *planner) failing(subqueries bool, parts ...ast.Node) (may bool) {
 			may = may || subqueries || !pgtree.Missing(n.Testexpr) && pl.failing(true, n.Testexpr)
 			return false
 		case *ast.FuncCall:
-			may = may || !neverFails(n) && !pl.surely(n)
+			may = may || !neverFails(n) && !pl.surely(n) && (pl == nil || pl.sums == nil || !pl.sums(n))
 		case *ast.TypeCast:
 			_, literal := bare(n.Arg).(*ast.A_Const)
 			may = may || !literal && !pl.namesType(n)

@@ -241,8 +241,7 @@ func (l *looker) arms(n *ast.SelectStmt) (arms []*ast.SelectStmt, ok bool) {
 // lookAtQuery looks into a query of a subquery.
 func (l *looker) lookAtQuery(at link, n *ast.SelectStmt, around []*relation, depth int) (*subquery, bool) {
 	if depth > maxNested || n.Op != ast.SETOP_NONE || n.WithClause != nil || n.IntoClause != nil ||
-		n.LockingClause != nil || len(nodes(n.ValuesLists)) > 0 || l.mayFail(n.FromClause) ||
-		hasSubquery(n.TargetList) || hasSubquery(n.GroupClause) || hasSubquery(n.HavingClause) || hasSubquery(n.SortClause) {
+		n.LockingClause != nil || len(nodes(n.ValuesLists)) > 0 || hasSubquery(n.TargetList) || hasSubquery(n.GroupClause) || hasSubquery(n.HavingClause) || hasSubquery(n.SortClause) {
 		return nil, false
 	}
 	q := &subquery{query: n, exists: at.SubLinkType == ast.EXISTS_SUBLINK && !at.derived, tests: at.tests,
@@ -252,7 +251,7 @@ func (l *looker) lookAtQuery(at link, n *ast.SelectStmt, around []*relation, dep
 			return nil, false
 		}
 	}
-	if len(nodes(n.FromClause)) == 0 || !l.place(q, at, around) || !l.behind && !l.typed(q) || !l.fixed(q) ||
+	if len(nodes(n.FromClause)) == 0 || !l.place(q, at, around) || l.fromMayFail(q) || !l.behind && !l.typed(q) || !l.fixed(q) ||
 		l.session.Serializable && !l.scansAll(q) {
 		return nil, false
 	}

@@ -86,11 +86,29 @@ func TestSubqueriesTellTheirRows(t *testing.T) {
 			rows{"item": "id < 3", "orders": "id = 3", "loose": all}},
 		{"SELECT i.id FROM (SELECT id FROM item) i WHERE i.id IN (SELECT o.item_id FROM orders o)",
 			rows{"item": "id < 3", "orders": all}},
+		{"SELECT id FROM item i WHERE EXISTS (SELECT FROM (SELECT DISTINCT a FROM loose) l, orders o WHERE o.item_id = i.id AND l.a = o.id)",
+			rows{"item": "id = 1", "orders": "id < 3", "loose": all}},
+		{"SELECT id FROM item i WHERE id = (SELECT min(l.a) FROM (SELECT a, count(*) AS n, sum(a) FROM loose WHERE b <> 'w' GROUP BY 1) l LEFT JOIN orders o ON o.id = l.a WHERE l.a = i.id - 1)",
+			nil},
+		{"SELECT id FROM item i WHERE 0 < (SELECT count(*) FROM orders o LEFT JOIN (SELECT a AS k, max(b) AS m FROM loose WHERE b <> 'x' GROUP BY a) l ON l.k = o.id WHERE o.item_id = i.id)",
+			rows{"item": "id < 3", "orders": "item_id < 3", "loose": "a = 2"}},
+		{"SELECT id, (SELECT sum(l.n) FROM (SELECT a, b, count(*) AS n FROM loose GROUP BY a, b) l WHERE l.a = i.id) FROM item i",
+			rows{"item": all, "loose": all}},
+		{"SELECT id, ARRAY(SELECT l.n FROM (SELECT a, b, count(*) AS n FROM loose GROUP BY a, b) l WHERE l.a = i.id AND l.b = 'y') FROM item i WHERE id < 3",
+			rows{"item": "id < 3", "loose": "b = 'y'"}},
+		{"SELECT count(*) FROM item WHERE id IN (SELECT l.a FROM (SELECT DISTINCT a, b FROM loose) l WHERE l.b = 'x')",
+			rows{"item": "id = 1", "loose": "b = 'x'"}},
 		{"SELECT id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = i.id AND lower(o.note) = lower('A') AND char_length(btrim(o.note)) < 2)",
 			rows{"item": "id = 1", "orders": "id = 1"}},
 		{"SELECT id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = i.id AND upper(o.note) LIKE 'C%' AND now() > '2020-01-01')",
 			rows{"item": "id = 2", "orders": "id = 3"}},
 	} {
+		if c.read == nil {
+			if plans, _ := tw.both(c.text); plans[0].Observation == history.Exact {
+				t.Errorf("%s is exact", c.text)
+			}
+			continue
+		}
 		tw.tells(c.text, c.read, history.Exact)
 	}
 }
@@ -147,7 +165,6 @@ func TestSubqueriesOfAllFormsTellTheirRows(t *testing.T) {
 		tw.tells(c.text, c.read, history.Exact)
 	}
 	for _, text := range []string{
-		"SELECT id FROM item i WHERE EXISTS (SELECT FROM (SELECT a FROM loose GROUP BY a) l, orders o WHERE o.item_id = i.id)",
 		"SELECT id, (SELECT a FROM (SELECT a FROM loose WHERE b = 'y') l LIMIT 1) FROM item i",
 		"SELECT count(*) FROM item i GROUP BY ROLLUP ((SELECT max(o.qty) FROM orders o WHERE o.item_id = i.id)) ORDER BY 1",
 	} {
@@ -327,7 +344,11 @@ func TestSubqueriesThatMayNotBeEvaluatedAreLeftAlone(t *testing.T) {
 		"SELECT id FROM item ORDER BY (SELECT max(qty) FROM orders), id",
 		"SELECT id FROM item WHERE id IN (SELECT item_id FROM due)",
 		"SELECT id FROM item i WHERE EXISTS (SELECT FROM (SELECT a FROM loose LIMIT 1) l, orders o WHERE o.item_id = i.id AND l.a = o.id)",
-		"SELECT id FROM item i WHERE EXISTS (SELECT FROM (SELECT DISTINCT a FROM loose) l, orders o WHERE o.item_id = i.id AND l.a = o.id)",
+		"SELECT id FROM item i WHERE EXISTS (SELECT FROM (SELECT a, count(*) AS n FROM loose GROUP BY a) l, orders o WHERE o.item_id = i.id AND l.n > 1)",
+		"SELECT id FROM item i WHERE EXISTS (SELECT FROM (SELECT a FROM loose GROUP BY a HAVING count(*) > 1) l, orders o WHERE o.item_id = i.id AND l.a = o.id)",
+		"SELECT id FROM item i WHERE EXISTS (SELECT FROM (SELECT max(a) AS a FROM loose) l, orders o WHERE o.item_id = i.id AND l.a = o.id)",
+		"SELECT id FROM item i WHERE EXISTS (SELECT FROM (SELECT DISTINCT a FROM loose ORDER BY a LIMIT 1) l, orders o WHERE o.item_id = i.id AND l.a = o.id)",
+		"SELECT id FROM item i WHERE EXISTS (SELECT FROM (SELECT a, sum(1 / a) FROM loose GROUP BY a) l, orders o WHERE o.item_id = i.id AND l.a = o.id)",
 		"SELECT id FROM item i WHERE EXISTS (SELECT FROM (SELECT a, b::int FROM loose) l, orders o WHERE o.item_id = i.id AND l.a = o.id)",
 		"SELECT id FROM item i WHERE EXISTS (SELECT FROM (SELECT a FROM loose FOR SHARE) l, orders o WHERE o.item_id = i.id AND l.a = o.id)",
 		"SELECT id FROM item i WHERE EXISTS (SELECT FROM (SELECT a FROM loose) l, orders o WHERE o.item_id = i.id AND l IS NOT NULL)",

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
@@ -38,6 +39,9 @@ func (l *looker) seeInto(q *subquery, places map[*ast.SelectStmt]querySpan, arou
 		return false
 	}
 	for _, rel := range w.rels {
+		if rel.grouped() && (rel.whole || r.hides(&block{n: q.query}, rel)) {
+			return false // a group that is left out was read, too
+		}
 		same := func(o *relation) bool { return o.ref == rel.ref }
 		if rel.ref == "" || slices.ContainsFunc(q.relations(), same) || slices.ContainsFunc(around, same) {
 			return false
@@ -56,8 +60,8 @@ func (l *looker) seeInto(q *subquery, places map[*ast.SelectStmt]querySpan, arou
 	return !l.mayConfuse(q, around)
 }
 
-// plain reports whether a query in FROM reads the rows of tables alone, each for itself, by conditions without
-// subqueries; its own tables are added to the subquery's. A view it knows nothing of.
+// plain reports whether a query in FROM reads the rows of tables alone, each for itself or all of a group, by
+// conditions without subqueries; its own tables are added to the subquery's. A view it knows nothing of.
 func (l *looker) plain(q *subquery, item ast.Node) bool {
 	from, ok := bare(item).(*ast.RangeSubselect)
 	if !ok {
@@ -71,9 +75,9 @@ func (l *looker) plain(q *subquery, item ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectStmt:
 			u, err := l.inspect(n.TargetList)
-			plain = plain && err == nil && !u.aggregate && !u.window && !u.unsure && n.WithClause == nil &&
-				(n.Op == ast.SETOP_NONE || n.All && n.Op == ast.SETOP_UNION) && n.DistinctClause == nil &&
-				n.GroupClause == nil && n.HavingClause == nil && n.LimitCount == nil && n.LimitOffset == nil
+			plain = plain && err == nil && !u.window && !u.unsure && n.WithClause == nil &&
+				(n.Op == ast.SETOP_NONE || n.All && n.Op == ast.SETOP_UNION) && len(nodes(n.DistinctClause)) == 0 &&
+				n.HavingClause == nil && n.LimitCount == nil && n.LimitOffset == nil
 		case *ast.RangeVar:
 			plain = plain && l.aTable(q, n)
 		case *ast.JoinExpr:
@@ -82,6 +86,23 @@ func (l *looker) plain(q *subquery, item ast.Node) bool {
 		return plain
 	}, from)
 	return whole && plain
+}
+
+// fromMayFail reports whether the FROM clause of a subquery may fail for a row. Sums of whole numbers do not.
+func (l *looker) fromMayFail(q *subquery) bool {
+	own := *l.planner
+	own.sums = func(n *ast.FuncCall) bool {
+		args := nodes(n.Args)
+		if len(args) != 1 || n.Over != nil || len(nodes(n.Funcname)) != 1 || l.functions(lastName(n.Funcname)) != NoFunction ||
+			!slices.Contains([]string{"sum", "avg"}, lastName(n.Funcname)) {
+			return false
+		}
+		ref, ok := bare(args[0]).(*ast.ColumnRef)
+		return ok && typesAre(ref, append(q.relations(), q.inner...), func(c Column) bool {
+			return slices.Contains([]string{"int2", "int4", "int8"}, c.Type) || strings.HasPrefix(c.Full, "numeric(")
+		})
+	}
+	return own.failing(true, q.query.FromClause)
 }
 
 // aTable reports whether a name in a query in FROM is that of a table, which it adds to the subquery's inner ones.
