@@ -153,7 +153,7 @@ func (b *block) oneRow() bool {
 func (b *block) keys() []string {
 	names, open := b.outputs()
 	switch {
-	case b.unique:
+	case b.unique && !slices.ContainsFunc(b.rels, (*relation).grouped):
 		return names
 	case open, len(names) != len(nodes(b.n.TargetList)):
 		return nil
@@ -173,22 +173,22 @@ func (b *block) picks(t *ast.ResTarget, position int) bool {
 	if !ok {
 		return false
 	}
-	if b.grouped {
-		return slices.ContainsFunc(nodes(b.n.GroupClause), func(item ast.Node) bool {
-			switch by := bare(item).(type) {
-			case *ast.A_Const:
-				i, ok := by.Val.(*ast.Integer)
-				return ok && i.IVal == position
-			case *ast.ColumnRef:
-				return slices.Equal(fields(by), fields(ref))
-			}
-			return false
-		})
+	if b.grouped && !slices.ContainsFunc(nodes(b.n.GroupClause), func(item ast.Node) bool {
+		switch by := bare(item).(type) {
+		case *ast.A_Const:
+			i, ok := by.Val.(*ast.Integer)
+			return ok && i.IVal == position
+		case *ast.ColumnRef:
+			return slices.Equal(fields(by), fields(ref))
+		}
+		return false
+	}) {
+		return false
 	}
 	names := fields(ref)
 	column := names[len(names)-1]
 	return !slices.ContainsFunc(b.rels, func(rel *relation) bool {
-		of := len(names) == 1 || len(names) == 2 && names[0] == rel.ref
+		of := (len(names) == 1 || len(names) == 2 && names[0] == rel.ref) && (!b.grouped || rel.grouped())
 		return len(names) > 2 || of && rel.base == nil && rel.has(column) && !slices.Contains(rel.keys, column)
 	})
 }

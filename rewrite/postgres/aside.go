@@ -37,24 +37,27 @@ func (pl *planner) readAside(refused error) error {
 		reason = reasonOf(refused)
 	}
 	switch reason {
-	case history.ReasonSetOperation, history.ReasonGroupsLeftOut, history.ReasonDistinct, history.ReasonSubquery:
+	case history.ReasonSetOperation, history.ReasonGroupsLeftOut, history.ReasonDistinct, history.ReasonSubquery,
+		history.ReasonWith, history.ReasonWindowFunction:
 	default:
 		return refused
 	}
 	tree, err := parse(pl.readable(pl.st.source()))
 	n, ok := tree.(*ast.SelectStmt)
 	if !pl.runsSubqueriesAgain() || pl.session.Serializable || len(pl.parts) > 0 || pl.st.reserved() != nil ||
-		err != nil || !ok || !showsLess(n) {
+		err != nil || !ok {
 		return refused
 	}
-	plan, q := *pl.plan, *pl
-	plan.Observation, plan.Reason, plan.Result = history.Exact, history.Reason{}, Result{}
-	q.plan, q.edits = &plan, nil
-	if q.aside(n) != nil || plan.Observation != history.Exact {
-		return refused
+	for _, tell := range []func(*planner, *ast.SelectStmt) error{(*planner).aside, (*planner).tellFlattened} {
+		plan, q := *pl.plan, *pl
+		plan.Observation, plan.Reason, plan.Result = history.Exact, history.Reason{}, Result{}
+		q.plan, q.edits = &plan, nil
+		if tell(&q, n) == nil && plan.Observation == history.Exact {
+			*pl.plan, pl.edits, pl.whole = plan, q.edits, q.whole
+			return nil
+		}
 	}
-	*pl.plan, pl.edits, pl.whole = plan, q.edits, q.whole
-	return nil
+	return refused
 }
 
 // showsLess reports whether a query may show less than it reads, or takes all rows of one in its FROM clause.
@@ -78,7 +81,7 @@ func takesAllOf(n *ast.SelectStmt) *ast.SelectStmt {
 func (pl *planner) aside(n *ast.SelectStmt) error {
 	missed := refusal(history.ReasonSubquery)
 	u, err := pl.inspect(&ast.SubLink{Subselect: n})
-	if err != nil || u.function || u.volatile || u.unsure || locks(n) {
+	if !showsLess(n) || err != nil || u.function || u.volatile || u.unsure || locks(n) {
 		return missed
 	}
 	r := newReading(pl, n, nil)
@@ -205,11 +208,11 @@ func lastName(name *ast.NodeList) string {
 
 // ofGroups reports whether each part of a HAVING clause is of an aggregate: the server has others choose rows, as WHERE
 // does.
-func (l *looker) ofGroups(having ast.Node) bool {
+func (pl *planner) ofGroups(having ast.Node) bool {
 	if n, ok := bare(having).(*ast.BoolExpr); ok && n.Boolop == ast.AND_EXPR {
-		return !slices.ContainsFunc(nodes(n.Args), func(part ast.Node) bool { return !l.ofGroups(part) })
+		return !slices.ContainsFunc(nodes(n.Args), func(part ast.Node) bool { return !pl.ofGroups(part) })
 	}
-	u, err := l.inspect(having)
+	u, err := pl.inspect(having)
 	return err == nil && u.aggregate
 }
 
@@ -267,7 +270,7 @@ func (l *looker) asideColumns(q *subquery) {
 // wrap puts the client's query into the SELECT around it, and proves that it is read as that.
 func (l *looker) wrap(n *ast.SelectStmt) error {
 	var columns spelling
-	result := Result{Reply: rewrite.Trimmed, Tag: "SELECT ", Sources: []Source{{Present: true}}}
+	var sources []Source
 	begin, end := "", ""
 	if l.late {
 		begin, end = "CASE WHEN pg_catalog.count(*) OVER () OPERATOR(pg_catalog.>) 0 THEN ", " END"
@@ -278,12 +281,19 @@ func (l *looker) wrap(n *ast.SelectStmt) error {
 		columns.text(", " + begin + "(SELECT CASE WHEN " + intime + " THEN ")
 		columns = append(columns, c.spell(l.reading, l.block)...)
 		columns.text(" ELSE " + lacking + " END)" + end + " AS " + rewrite.NamePrefix + strconv.Itoa(i+1))
-		result.Sources = append(result.Sources, c.source(l.block))
+		sources = append(sources, c.source(l.block))
 	}
+	return l.wrapIn(n, columns, sources, "")
+}
+
+// wrapIn puts the client's query into a SELECT with columns of these sources. What stands behind it there keeps the
+// server from making it one with that.
+func (l *looker) wrapIn(n *ast.SelectStmt, columns spelling, sources []Source, behind string) error {
+	result := Result{Reply: rewrite.Trimmed, Tag: "SELECT ", Sources: append([]Source{{Present: true}}, sources...)}
 	const head = "SELECT " + asideRows + ".*"
 	const from = " FROM (SELECT 1) AS isotap_one LEFT JOIN (SELECT " + clientName + ".*, true AS " + presentName +
 		" FROM ("
-	const tail = ") AS " + clientName + ") AS " + asideRows + " ON true"
+	tail := ") AS " + clientName + behind + ") AS " + asideRows + " ON true"
 	wanted, err := parse(l.readable(head + columns.in(l.st) + from + "SELECT 1" + tail))
 	if err != nil {
 		return err

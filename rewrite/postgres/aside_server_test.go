@@ -107,6 +107,9 @@ func TestWhatIsReadAsideFailsAsTheClientsDoes(t *testing.T) {
 		"SELECT 2147483647 + item_id, sum(1 / (qty - 5)) FROM orders WHERE abs(qty) > 4 GROUP BY item_id HAVING count(*) > 0",
 		"SELECT item_id FROM orders WHERE 1 / (id - 5) < 1 GROUP BY item_id HAVING sum(2147483647 * qty) > 1",
 		"SELECT item_id FROM orders WHERE 1 / (id - 5) < 1 GROUP BY item_id HAVING sum(qty) > 1 ORDER BY 1 / (item_id - 2)",
+		"WITH v AS (SELECT item_id AS x, count(*) AS n FROM orders GROUP BY 1) SELECT v.nope FROM v WHERE v.n > 1",
+		"WITH v AS (SELECT item_id AS x, count(*) AS n FROM orders GROUP BY 1) SELECT 1 / (v.n - 2) FROM v WHERE v.n > 1",
+		"WITH v AS (SELECT item_id AS x, count(*) AS n FROM orders GROUP BY 1) SELECT 1 FROM v WHERE v.n > 1 AND v.x > 'a'",
 	} {
 		if d := tw.difference(text); d != "" {
 			t.Error(d)

@@ -172,7 +172,7 @@ func severalQueries(where ast.Node) bool {
 		return false
 	}
 	with := 0
-	for _, part := range flat(bare(where), ast.AND_EXPR) {
+	for _, part := range flatten(bare(where), ast.AND_EXPR) {
 		if hasSubquery(part) {
 			with++
 		}
@@ -255,7 +255,7 @@ func (s *seeker) arms(n *ast.BoolExpr, at span, value need, tests []test) bool {
 	if !hasSubquery(n) {
 		return true
 	}
-	or, all := n.Boolop == ast.OR_EXPR, flat(n, n.Boolop)
+	or, all := n.Boolop == ast.OR_EXPR, flatten(n, n.Boolop)
 	if !or && value == ofAll {
 		return !slices.ContainsFunc(all, func(part ast.Node) bool { return !s.seek(part, at, ofAll, tests) })
 	}
@@ -402,14 +402,14 @@ func (s *seeker) arguments(n *ast.CoalesceExpr, at span, tests []test) bool {
 	return true
 }
 
-// flat are the parts of an expression with AND or OR, in the order of the text.
-func flat(n ast.Node, op ast.BoolExprType) (parts []ast.Node) {
+// flatten returns the parts of an expression with AND or OR, in the order of the text.
+func flatten(n ast.Node, op ast.BoolExprType) (parts []ast.Node) {
 	e, ok := n.(*ast.BoolExpr)
 	if !ok || e.Boolop != op {
 		return []ast.Node{n}
 	}
 	for _, arg := range nodes(e.Args) {
-		parts = append(parts, flat(arg, op)...)
+		parts = append(parts, flatten(arg, op)...)
 	}
 	return parts
 }

@@ -426,7 +426,7 @@ func (w *write) tell(q *ast.SelectStmt, at querySpan, conflict bool) bool {
 	w.with.add(x, w.st)
 	x.add("SELECT ")
 	x.take(w.st, from, to)
-	pl, ok := w.copied(q, x.text)
+	pl, ok := w.telling(q, x.text)
 	if ok && pl.plan.Observation == history.Nothing {
 		return true
 	}
@@ -470,18 +470,18 @@ func (w *write) tell(q *ast.SelectStmt, at querySpan, conflict bool) bool {
 	return true
 }
 
-// copied has the copy of a query tell what it reads, by one array. It reports whether it can.
-func (w *write) copied(q *ast.SelectStmt, text string) (*planner, bool) {
-	toks, _ := pgtoken.Scan(nil, text, w.session.Backslashes)
-	pl := &planner{rewriter: w.rewriter, session: w.session, st: &statement{text: text, toks: toks},
+// telling has the copy of a query tell what it reads, by one array. It reports whether it can.
+func (pl *planner) telling(q *ast.SelectStmt, text string) (*planner, bool) {
+	toks, _ := pgtoken.Scan(nil, text, pl.session.Backslashes)
+	c := &planner{rewriter: pl.rewriter, session: pl.session, st: &statement{text: text, toks: toks},
 		plan: &Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Exact}}, of: q,
-		ctes: w.ctes, silent: w.silent}
-	tree, err := parse(pl.readable(text))
+		ctes: pl.ctes, silent: pl.silent}
+	tree, err := parse(c.readable(text))
 	if err != nil {
 		return nil, false
 	}
 	n, ok := tree.(*ast.SelectStmt)
-	return pl, ok && pl.selectRows(n) == nil
+	return c, ok && c.selectRows(n) == nil
 }
 
 // firstRow begins what is shown with the first row that is inserted: the second position is computed once, with that

@@ -535,6 +535,8 @@ func TestParametersOfCopiedSubqueriesKeepTheirTypes(t *testing.T) {
 		"UPDATE item SET stock = $1 WHERE id = (SELECT max(item_id) FROM orders WHERE qty = $1 AND id > $2)",
 		"UPDATE item SET stock = (SELECT count(*) FROM orders WHERE qty > $1) WHERE price > $2",
 		"DELETE FROM line WHERE no = $1 AND order_id IN (SELECT id FROM orders WHERE id > $1) RETURNING $2::text",
+		"WITH v AS (SELECT item_id AS x, count(*) AS n FROM orders WHERE id < $1 GROUP BY 1) SELECT x, $2::text FROM v WHERE n > $1 AND x < $3",
+		"SELECT d.id FROM (SELECT id, rank() OVER (ORDER BY id) AS r FROM item WHERE name = $2) d WHERE d.r < $1 AND d.id <> $1",
 	} {
 		script := tw.rewriter.Plan(text, tw.session)
 		if p := script.Statements[0]; p.Observation != history.Exact {

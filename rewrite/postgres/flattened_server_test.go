@@ -1,0 +1,70 @@
+package postgres
+
+import (
+	"testing"
+
+	"github.com/isotap/isotap/history"
+)
+
+// TestWhatGroupsAndWindowsLeaveOutIsTold has conditions on the values of groups, windows and UNIONs in FROM.
+func TestWhatGroupsAndWindowsLeaveOutIsTold(t *testing.T) {
+	tw := newTwins(t)
+	type rows = map[string]string
+	const all, none = "true", "false"
+	for _, c := range []struct {
+		text string
+		read rows
+	}{
+		{"WITH v AS (SELECT item_id AS x, count(*) AS n FROM orders GROUP BY 1) SELECT v.x, v.n FROM v WHERE v.n > 1", rows{"orders": all}},
+		{"WITH v AS (SELECT item_id AS x, count(*) AS n FROM orders WHERE id > 1 GROUP BY item_id) SELECT v.x FROM v WHERE v.n > 1 AND v.x < 5 ORDER BY 1",
+			rows{"orders": "id > 1 AND item_id < 5"}},
+		{"WITH w AS (SELECT id, stock FROM item WHERE stock > 0), v AS (SELECT w.stock AS x, count(*) AS n FROM w LEFT JOIN orders o ON o.item_id = w.id GROUP BY 1) SELECT v.x, v.n FROM v WHERE v.x = 10",
+			rows{"item": "id = 1", "orders": "item_id = 1"}},
+		{"WITH w AS (SELECT id FROM item), v AS (SELECT 5 AS x, count(*) AS n FROM w a JOIN w b ON a.id < b.id GROUP BY 1) SELECT v.n FROM v WHERE v.x > 7", rows{"item": none}},
+		{"WITH w AS (SELECT id FROM item), v AS (SELECT 5 AS x, count(*) AS n FROM w a JOIN w b ON a.id < b.id GROUP BY 1) SELECT v.n FROM v WHERE v.n > 70 AND 3 < x", rows{"item": all}},
+		{"SELECT * FROM (SELECT id, row_number() OVER (ORDER BY price) AS rn FROM item WHERE id < 3) t WHERE rn <= 1", rows{"item": "id < 3"}},
+		{"WITH w AS (SELECT item_id, id FROM orders), v AS (SELECT w.*, rank() OVER (PARTITION BY item_id ORDER BY id) AS r FROM w) SELECT * FROM v WHERE v.r <= 1 AND v.item_id = 1",
+			rows{"orders": "item_id = 1"}},
+		{"SELECT d.id FROM (SELECT id, item_id, count(*) OVER (PARTITION BY item_id) AS a, sum(id) OVER (PARTITION BY qty) AS b FROM orders) d WHERE d.a > 1 AND d.item_id < 9", rows{"orders": all}},
+		{"SELECT u.x, count(*) FROM (SELECT id AS x FROM item UNION SELECT item_id FROM orders WHERE qty > 1) AS u WHERE u.x < 2 GROUP BY u.x",
+			rows{"item": "id < 2", "orders": "item_id < 2 AND qty > 1"}},
+		{"SELECT u.x FROM (SELECT id AS x, name FROM item UNION DISTINCT SELECT a, b FROM loose UNION ALL SELECT id, v FROM part, kv) AS u WHERE u.name <> 'x' OR u.x = 2",
+			nil},
+		{"SELECT a.id, l.n FROM item a LEFT JOIN LATERAL (SELECT max(o.note) AS x, count(*) AS n FROM orders o WHERE o.item_id = a.id) AS l ON l.n <> 4",
+			rows{"item": all, "orders": "item_id < 3"}},
+		{"SELECT a.id FROM item a LEFT JOIN LATERAL (SELECT max(o.note) AS x, count(*) AS n FROM orders o WHERE o.qty > 1) AS l ON l.x = a.name AND a.stock > 3 WHERE a.id > 1",
+			rows{"item": "id > 1", "orders": none}},
+		{"SELECT a.id, g.n FROM item a LEFT JOIN (SELECT item_id AS k, count(*) AS n FROM orders WHERE id < 4 GROUP BY item_id) AS g ON g.k = a.id AND g.n > 1 ORDER BY 1",
+			rows{"item": all, "orders": "id < 4"}},
+		{"WITH c AS (SELECT item_id, count(*) FROM orders GROUP BY 1) SELECT * FROM c WHERE item_id = 1", rows{"orders": "item_id = 1"}},
+		{"WITH c AS (SELECT item_id AS i, count(*) FROM orders GROUP BY i) SELECT * FROM c WHERE i = 1 AND count < 9", rows{"orders": "item_id = 1"}},
+		{"SELECT d.n FROM (SELECT i.id, name, count(*) AS n FROM item i JOIN orders o ON o.item_id = i.id GROUP BY i.id) d WHERE d.name = 'pen' AND d.n > 9",
+			rows{"item": "id = 1", "orders": "item_id = 1"}},
+		{"SELECT sum(n) FROM (SELECT item_id, count(*) AS n FROM orders GROUP BY item_id HAVING count(*) > 1) d WHERE d.item_id = 1 AND n < 7", rows{"orders": "item_id = 1"}},
+		{"SELECT count(*) FROM (SELECT DISTINCT stock, name FROM item) d WHERE d.name IS NOT NULL AND d.stock < 9", rows{"item": "id = 2"}},
+	} {
+		if c.read == nil {
+			tw.both(c.text)
+			continue
+		}
+		tw.tells(c.text, c.read, history.Exact)
+	}
+	for _, text := range []string{
+		"SELECT a.id FROM item a JOIN (SELECT item_id AS k, count(*) AS n FROM orders GROUP BY item_id) AS g ON g.k = a.id WHERE g.n > 1",
+		"SELECT a.id FROM item a, LATERAL (SELECT count(*) AS n FROM orders o WHERE o.qty > 1) AS l WHERE l.n > 1",
+		"SELECT * FROM (SELECT id, row_number() OVER (ORDER BY price) AS rn FROM item) t WHERE rn <= 1 LIMIT 1",
+		"SELECT x.n FROM (SELECT n, count(*) FROM (SELECT item_id, count(*) AS n FROM orders GROUP BY 1) d GROUP BY n) x WHERE x.n = 2",
+		"SELECT x.n FROM (SELECT n, count(*) AS m FROM (SELECT item_id, count(*) AS n FROM orders GROUP BY 1) d GROUP BY n) x WHERE x.n = 2",
+		"SELECT x.n FROM (SELECT DISTINCT n FROM (SELECT item_id, count(*) AS n FROM orders GROUP BY 1) d) x WHERE x.n = 2",
+		"SELECT * FROM (SELECT id, row_number() OVER (ORDER BY price) AS rn FROM item WHERE 6 / id > 1) t WHERE rn <= 1",
+		"SELECT d.id FROM (SELECT id, item_id, count(*) OVER w AS a FROM orders WINDOW w AS (PARTITION BY item_id)) d WHERE d.item_id < 9 AND a > 1",
+		"SELECT d.id FROM (SELECT id, item_id, count(*) OVER (PARTITION BY item_id % 2) AS a FROM orders) d WHERE d.item_id < 9 AND a > 1",
+		"SELECT d.item_id FROM (SELECT item_id, note, count(*) AS n FROM orders GROUP BY ROLLUP (item_id, note)) d WHERE d.item_id < 9 AND n > 1",
+		"SELECT x.m FROM (SELECT max(id) AS m FROM item) x WHERE x.m > 100",
+		"WITH v AS (SELECT item_id AS x, count(*) AS n FROM orders GROUP BY 1) SELECT a.x FROM v a JOIN v b ON a.n = b.n WHERE a.n > 1",
+	} {
+		if plans, _ := tw.both(text); plans[0].Observation == history.Exact {
+			t.Errorf("%s is exact", text)
+		}
+	}
+}
