@@ -136,12 +136,15 @@ func (s *seeker) seek(n ast.Node, at span, value need, tests []test) bool {
 	case *ast.TypeCast:
 		return within(n.Arg)
 	case *ast.FuncCall:
-		if n.Over != nil || n.AggOrder != nil || n.AggFilter != nil {
-			break
+		if n.Over != nil && !ofAllRows(n) || n.AggOrder != nil || n.AggFilter != nil && hasSubquery(n.Args) {
+			break // the arguments are evaluated for the rows that FILTER lets pass
 		}
 		before := len(s.links)
-		if !within(nodes(n.Args)...) {
+		if !within(nodes(n.Args)...) || !s.seek(n.AggFilter, s.filter(n, at), truth, tests) {
 			return false
+		}
+		if n.Over != nil {
+			return true
 		}
 		aggregate, known := functions[lastName(n.Funcname)]
 		for i := range s.links[before:] {
@@ -150,6 +153,25 @@ func (s *seeker) seek(n ast.Node, at span, value need, tests []test) bool {
 		return true
 	}
 	return !hasSubquery(n)
+}
+
+// filter returns the tokens of the condition of a FILTER clause somewhere in a span; that where it is not found.
+func (s *seeker) filter(n *ast.FuncCall, at span) span {
+	for i := at.from; s.planner != nil && n.AggFilter != nil && i < at.to; i++ {
+		if s.st.is(i, "FILTER") && s.st.mark(i+1, "(") && s.st.is(i+2, "WHERE") {
+			if in := (span{i + 3, s.st.closing(i + 1)}); s.reads(n.AggFilter, in) {
+				return in
+			}
+		}
+	}
+	return at
+}
+
+// ofAllRows reports whether a window function surely evaluates what it is given for each row: an aggregate does, of a
+// frame that is not chosen.
+func ofAllRows(n *ast.FuncCall) bool {
+	return functions[lastName(n.Funcname)] && n.Over.FrameOptions&ast.FRAMEOPTION_NONDEFAULT == 0 && n.Over.Name == "" &&
+		n.Over.Refname == "" && !hasSubquery(n.Over.PartitionClause) && !hasSubquery(n.Over.OrderClause)
 }
 
 // fromless returns the query of EXISTS (SELECT ... WHERE ...) without a FROM clause, which says what its condition

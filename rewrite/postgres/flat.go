@@ -19,6 +19,7 @@ type flat struct {
 	unnamed, star bool
 	parts         []*ast.ColumnRef
 	one           bool // it gives one row, whatever there is
+	left          bool // a LEFT JOIN shows what stands before it in any case
 	used          map[string]bool
 }
 
@@ -51,12 +52,12 @@ func (f *flattening) add(n *ast.SelectStmt, ref string, node ast.Node, join *ast
 	f.flats = append(f.flats, g)
 	grouped := u.aggregate || n.GroupClause != nil || n.HavingClause != nil
 	g.one = grouped && n.GroupClause == nil
-	left := join != nil && join.Jointype == ast.JOIN_LEFT && bare(join.Rarg) == node
+	g.left = join != nil && join.Jointype == ast.JOIN_LEFT && bare(join.Rarg) == node
 	switch {
 	case n.Op != ast.SETOP_NONE:
 		return f.unites(n) && g.all(firstOf(n), func(*ast.ResTarget) choice { return beforehand })
 	case grouped && (u.window || n.DistinctClause != nil), u.window && n.DistinctClause != nil,
-		g.one && (n.HavingClause != nil || extremes(u) && !left), !f.allPlain(&ast.SelectStmt{FromClause: n.FromClause}):
+		g.one && (n.HavingClause != nil || extremes(u) && !g.left), !f.allPlain(&ast.SelectStmt{FromClause: n.FromClause}):
 		return false // of these extremes an end of an index may tell
 	case grouped: // what is no aggregate is the same in all rows of a group, and the server asks it of each row
 		return g.all(n, func(t *ast.ResTarget) choice {

@@ -99,7 +99,7 @@ func (f *flattening) copy(n *ast.SelectStmt) (*excerpt, bool) {
 		to = where.to
 	}
 	for _, g := range f.flats {
-		if !f.flatten(g) {
+		if g.query.HavingClause != nil && f.plain && !g.left || !f.flatten(g) {
 			return nil, false
 		}
 	}

@@ -40,6 +40,8 @@ func TestWhatGroupsAndWindowsLeaveOutIsTold(t *testing.T) {
 		{"WITH c AS (SELECT item_id AS i, count(*) FROM orders GROUP BY i) SELECT * FROM c WHERE i = 1 AND count < 9", rows{"orders": "item_id = 1"}},
 		{"SELECT d.n FROM (SELECT i.id, name, count(*) AS n FROM item i JOIN orders o ON o.item_id = i.id GROUP BY i.id) d WHERE d.name = 'pen' AND d.n > 9",
 			rows{"item": "id = 1", "orders": "item_id = 1"}},
+		{"SELECT a.id, g.n FROM item a LEFT JOIN (SELECT item_id AS k, count(*) AS n FROM orders GROUP BY item_id HAVING count(*) > 1) AS g ON g.k = a.id",
+			rows{"item": all, "orders": "item_id < 3"}},
 		{"SELECT sum(n) FROM (SELECT item_id, count(*) AS n FROM orders GROUP BY item_id HAVING count(*) > 1) d WHERE d.item_id = 1 AND n < 7", rows{"orders": "item_id = 1"}},
 		{"SELECT count(*) FROM (SELECT DISTINCT stock, name FROM item) d WHERE d.name IS NOT NULL AND d.stock < 9", rows{"item": "id = 2"}},
 	} {
@@ -51,6 +53,7 @@ func TestWhatGroupsAndWindowsLeaveOutIsTold(t *testing.T) {
 	}
 	for _, text := range []string{
 		"SELECT a.id FROM item a JOIN (SELECT item_id AS k, count(*) AS n FROM orders GROUP BY item_id) AS g ON g.k = a.id WHERE g.n > 1",
+		"SELECT a.id FROM item a JOIN (SELECT item_id AS k, count(*) AS n FROM orders GROUP BY item_id HAVING count(*) > 1) AS g ON g.k = a.id",
 		"SELECT a.id FROM item a, LATERAL (SELECT count(*) AS n FROM orders o WHERE o.qty > 1) AS l WHERE l.n > 1",
 		"SELECT * FROM (SELECT id, row_number() OVER (ORDER BY price) AS rn FROM item) t WHERE rn <= 1 LIMIT 1",
 		"SELECT x.n FROM (SELECT n, count(*) FROM (SELECT item_id, count(*) AS n FROM orders GROUP BY 1) d GROUP BY n) x WHERE x.n = 2",

@@ -92,6 +92,8 @@ func TestSubqueriesTellTheirRows(t *testing.T) {
 			nil},
 		{"SELECT id FROM item i WHERE 0 < (SELECT count(*) FROM orders o LEFT JOIN (SELECT a AS k, max(b) AS m FROM loose WHERE b <> 'x' GROUP BY a) l ON l.k = o.id WHERE o.item_id = i.id)",
 			rows{"item": "id < 3", "orders": "item_id < 3", "loose": "a = 2"}},
+		{"SELECT id FROM item i WHERE EXISTS (SELECT FROM (SELECT a, sum(a) AS n FROM loose GROUP BY a) l JOIN orders o ON l.a = o.id WHERE o.item_id = i.id)",
+			rows{"item": "id = 1", "orders": "id < 3", "loose": all}},
 		{"SELECT id, (SELECT sum(l.n) FROM (SELECT a, b, count(*) AS n FROM loose GROUP BY a, b) l WHERE l.a = i.id) FROM item i",
 			rows{"item": all, "loose": all}},
 		{"SELECT id, ARRAY(SELECT l.n FROM (SELECT a, b, count(*) AS n FROM loose GROUP BY a, b) l WHERE l.a = i.id AND l.b = 'y') FROM item i WHERE id < 3",
@@ -153,6 +155,10 @@ func TestSubqueriesOfAllFormsTellTheirRows(t *testing.T) {
 			rows{"orders": all, "item": "id < 3"}},
 		{"SELECT count(*), (SELECT count(*) FROM loose) FROM item", rows{"item": all, "loose": all}},
 		{"SELECT sum((SELECT max(o.qty) FROM orders o WHERE o.item_id = i.id)) FROM item i WHERE i.id > 1", rows{"item": "id > 1", "orders": "item_id = 2"}},
+		{"SELECT id, count(*) FILTER (WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = i.id)) OVER (ORDER BY id) FROM item i", rows{"item": all, "orders": "item_id < 3"}},
+		{"SELECT id, sum((SELECT max(o.qty) FROM orders o WHERE o.item_id = i.id)) OVER () FROM item i WHERE id > 1", rows{"item": "id > 1", "orders": "item_id = 2"}},
+		{"SELECT stock > 5, count(*) FILTER (WHERE stock = 3 OR EXISTS (SELECT FROM orders o WHERE o.item_id = i.id)) FROM item i GROUP BY 1", rows{"item": all, "orders": "item_id = 1"}},
+		{"SELECT count(*) FILTER (WHERE id > (SELECT min(a) FROM loose)) FROM item", rows{"item": all, "loose": all}},
 		{"SELECT stock > 5, CASE WHEN stock > 5 THEN (SELECT max(qty) FROM orders WHERE id < 3) END FROM item GROUP BY stock",
 			rows{"item": all, "orders": "id < 3"}},
 	} {
@@ -166,6 +172,10 @@ func TestSubqueriesOfAllFormsTellTheirRows(t *testing.T) {
 	}
 	for _, text := range []string{
 		"SELECT id, (SELECT a FROM (SELECT a FROM loose WHERE b = 'y') l LIMIT 1) FROM item i",
+		"SELECT id, count(*) FILTER (WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = i.id)) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND 1 PRECEDING) FROM item i",
+		"SELECT id, first_value((SELECT max(o.qty) FROM orders o WHERE o.item_id = i.id)) OVER (ORDER BY id) FROM item i",
+		"SELECT sum((SELECT max(o.qty) FROM orders o WHERE o.item_id = i.id)) FILTER (WHERE id > 1) FROM item i",
+		"SELECT id, count(*) FILTER (WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = i.id)) OVER () FROM item i ORDER BY id LIMIT 1",
 		"SELECT count(*) FROM item i GROUP BY ROLLUP ((SELECT max(o.qty) FROM orders o WHERE o.item_id = i.id)) ORDER BY 1",
 	} {
 		if plans, _ := tw.both(text); plans[0].Observation == history.Exact {

@@ -98,7 +98,7 @@ func (l *looker) fromMayFail(q *subquery) bool {
 			return false
 		}
 		ref, ok := bare(args[0]).(*ast.ColumnRef)
-		return ok && typesAre(ref, append(q.relations(), q.inner...), func(c Column) bool {
+		return ok && typesAre(ref, q.inner, func(c Column) bool {
 			return slices.Contains([]string{"int2", "int4", "int8"}, c.Type) || strings.HasPrefix(c.Full, "numeric(")
 		})
 	}
