@@ -57,7 +57,7 @@ func (f *flattening) add(n *ast.SelectStmt, ref string, node ast.Node, join *ast
 	case n.Op != ast.SETOP_NONE:
 		return f.unites(n) && g.all(firstOf(n), func(*ast.ResTarget) choice { return beforehand })
 	case grouped && (u.window || n.DistinctClause != nil), u.window && n.DistinctClause != nil,
-		g.one && (n.HavingClause != nil || extremes(u) && !g.left), !f.allPlain(&ast.SelectStmt{FromClause: n.FromClause}):
+		g.one && (n.HavingClause != nil || extremes(u) && n.WhereClause == nil), !f.allPlain(&ast.SelectStmt{FromClause: n.FromClause}):
 		return false // of these extremes an end of an index may tell
 	case grouped: // what is no aggregate is the same in all rows of a group, and the server asks it of each row
 		return g.all(n, func(t *ast.ResTarget) choice {

@@ -48,12 +48,11 @@ func (pl *planner) tellFlattened(n *ast.SelectStmt) error {
 		return missed
 	}
 	tree, err := parse(pl.readable(x.text))
-	if err != nil || pl.mayFail(tree) {
+	if err != nil || pl.mayFail(tree) || !readsAlike(tree) {
 		return missed
 	}
 	told, ok := pl.telling(n, x.text)
-	if !ok || told.plan.Observation != history.Exact || len(told.plan.Result.Sources) == 0 ||
-		told.st.chooses(0, len(told.st.toks)) {
+	if !ok || told.plan.Observation != history.Exact || len(told.plan.Result.Sources) == 0 {
 		return missed
 	}
 	c := column{sources: told.plan.Result.Sources}
@@ -68,6 +67,23 @@ func (pl *planner) tellFlattened(n *ast.SelectStmt) error {
 	c.excerpt(x, told.sorted())
 	c.add(edit{text: ") AS isotap_read (identities)) ELSE " + lacking + " END) AS " + rewrite.NamePrefix + "1"})
 	return l.wrapIn(n, c.edits, c.sources, " OFFSET 0")
+}
+
+// readsAlike reports whether a statement reads the same rows each time: nothing in it chooses among them, or locks.
+func readsAlike(tree ast.Node) bool {
+	alike := true
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectStmt:
+			alike = alike && n.LimitCount == nil && n.LimitOffset == nil && n.DistinctClause == nil && n.LockingClause == nil
+		case *ast.FuncCall:
+			alike = alike && n.Over == nil
+		case *ast.RangeTableSample:
+			alike = false
+		}
+		return alike
+	}, tree)
+	return alike && whole
 }
 
 // copy returns the copy of the statement. It reports whether one is to be made, and tells what is read.
@@ -202,8 +218,8 @@ func (f *flattening) allPlain(n ast.Node) bool {
 	return plain && whole
 }
 
-// joins looks at the conditions that join items of the FROM clause, somewhere in a span. Of an outer join whose optional
-// side is flat a condition may be left out: what stands before it is shown in any case.
+// joins looks at the conditions that join items of the FROM clause, somewhere in a span. Of an outer join whose
+// optional side is flat a condition may be left out: what stands before it is shown in any case.
 func (f *flattening) joins(n *ast.SelectStmt, from *ast.NodeList, at span) bool {
 	ok := true
 	whole := pgtree.Walk(func(n ast.Node) bool {

@@ -152,8 +152,8 @@ func (r *reading) plansAlike(b *block, u *usage, at standing) bool {
 			!u.window && ofEachRow(n.TargetList) && !hasSubquery(n.TargetList)
 	}
 	var links []link
-	return !mayFail(n.TargetList) && conjuncts(around, &links) && !failing(false, around) &&
-		(len(links) == 0 || !failing(false, n.WhereClause)) &&
+	return !r.mayFail(n.TargetList) && conjuncts(around, &links) && !r.failing(false, around) &&
+		(len(links) == 0 || !r.failing(false, n.WhereClause)) &&
 		!slices.ContainsFunc(links, func(l link) bool { return !l.harmless() })
 }
 

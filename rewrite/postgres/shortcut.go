@@ -22,14 +22,14 @@ func (r *reading) ends(b *block, u *usage) history.Reason {
 	case b.grouped && !u.aggregate && !groupsBy(b.n.GroupClause) && !r.inPlace(b.n):
 		return plan // HAVING alone: there is one row, whatever the tables hold
 	case b.n.GroupClause != nil || b.unique || !extremes(u) || b.beyondEnds():
-	case b.looksUp(), mayFail(b.n.WhereClause, b.n.FromClause, argumentsOf(u)):
+	case b.looksUp(), r.mayFail(b.n.WhereClause, b.n.FromClause, argumentsOf(u)):
 		return plan // the minimum may come from the end of an index
 	case b.n.WhereClause == nil && len(b.rels) == 1 && b.rels[0].base != nil && b.rels[0].base.leads(u):
 		return plan
 	}
 	switch {
 	case !limited && !(b.unique && r.pinned(b)), !b.unique && !b.grouped:
-	case b.looksUp(), mayFail(b.n.TargetList, b.n.FromClause, b.n.WhereClause, b.n.GroupClause):
+	case b.looksUp(), r.mayFail(b.n.TargetList, b.n.FromClause, b.n.WhereClause, b.n.GroupClause):
 		return plan
 	}
 	return history.Reason{}
@@ -103,7 +103,7 @@ func (r *reading) removable(b *block) error {
 	if err != nil {
 		return err
 	}
-	fails := mayFail(b.n.FromClause)
+	fails := r.mayFail(b.n.FromClause)
 	for _, rel := range b.rels {
 		if !fails && !rel.looksUp() || len(rel.sights) == 0 || !rel.sights[0].nullable || rel.used(shown) {
 			continue

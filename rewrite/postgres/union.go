@@ -115,7 +115,7 @@ func (r *reading) ungroupableUnion(n *ast.SelectStmt, blocks []*block) history.R
 		switch {
 		case b.n.IntoClause != nil, len(nodes(b.n.LockingClause)) > 0:
 			return history.ReasonSetOperation
-		case limited && mayFail(b.n.FromClause, b.n.WhereClause):
+		case limited && r.mayFail(b.n.FromClause, b.n.WhereClause):
 			return history.ReasonPlan // the first rows may come from indexes, and others be never read
 		}
 		if reason := b.tooMuch(); !reason.IsZero() {
