@@ -254,12 +254,18 @@ func (f *flattening) condition(n ast.Node, at span) (span, bool) {
 			continue
 		}
 		for to := i + 2; to <= at.to; to++ {
-			if on := (span{i + 1, to}); s.reads(n, on) {
+			if on := (span{i + 1, to}); f.mayEnd(to, at.to) && s.reads(n, on) {
 				return on, s.alone(on)
 			}
 		}
 	}
 	return span{}, false
+}
+
+// mayEnd reports whether a condition of a join may stand before a token.
+func (f *flattening) mayEnd(i, to int) bool {
+	return i == to || f.st.mark(i, ",") || f.st.mark(i, ")") ||
+		f.st.is(i, "JOIN", "LEFT", "RIGHT", "INNER", "FULL", "CROSS", "NATURAL", "ON")
 }
 
 // conditions divides a condition, which is a span, into parts that AND joins: those that choose rows before they are

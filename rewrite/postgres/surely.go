@@ -13,7 +13,7 @@ import (
 // total are such functions, and how many arguments they have, at least and at most.
 var total = map[string][2]int{"lower": {1, 1}, "upper": {1, 1}, "initcap": {1, 1}, "char_length": {1, 1},
 	"character_length": {1, 1}, "length": {1, 1}, "octet_length": {1, 1}, "btrim": {1, 2}, "ltrim": {1, 2},
-	"rtrim": {1, 2}, "left": {2, 2}, "right": {2, 2}, "reverse": {1, 1}, "md5": {1, 1}, "concat": {1, 100},
+	"rtrim": {1, 2}, "left": {2, 2}, "right": {2, 2}, "reverse": {1, 1}, "concat": {1, 100},
 	"concat_ws": {2, 100}, "array_length": {2, 2}, "cardinality": {1, 1}, "now": {0, 0}}
 
 // byCollation are those of them that ask for the collation of their argument. It may be that of two columns, which is
