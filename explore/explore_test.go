@@ -79,6 +79,11 @@ var programs = []struct {
 	{"values that a client makes by chance", []string{"BEGIN", "SELECT total FROM cart WHERE id = 1",
 		"INSERT INTO cart (code, total) VALUES ('6f1ed002ab5595859014ebf0951522d9', 0)",
 		"UPDATE cart SET total = 3 WHERE id = 1", "COMMIT"}, []toldRace{{LostUpdate, "cart", "total", false}}},
+	{"a unique key refuses the second, which is looked for by what it holds", []string{
+		"SELECT id FROM cart WHERE code = '6f1ed002ab5595859014ebf0951522d9'",
+		"INSERT INTO cart (code, total) VALUES ('6f1ed002ab5595859014ebf0951522d9', 0)",
+		"BEGIN", "SELECT id FROM cart WHERE code = '7f1ed002ab5595859014ebf0951522d9'",
+		"INSERT INTO cart (code, total) VALUES ('7f1ed002ab5595859014ebf0951522d9', 0)", "COMMIT"}, nil},
 	{"a name is set that is no number", []string{"BEGIN", "SELECT name FROM profile WHERE id = 1",
 		"UPDATE profile SET name = 'new' WHERE id = 1", "COMMIT"}, []toldRace{{SameAgain, "profile", "name", false}}},
 	{"another row is written by what was read", []string{"BEGIN", "SELECT balance FROM account ORDER BY id",

@@ -165,7 +165,7 @@ func (p *play) fill(n int, so []replay.Result) string {
 	p.learn(so)
 	m, s := p.mapped[st.role], &p.twin.statements[st.at]
 	if p.twin == p.in {
-		m.renew(p.schema, s, p.seen)
+		m.renew(p.schema, p.twin.statements, p.seen)
 	}
 	return s.filled(func(l *literal) (string, bool) {
 		of, known := p.schema.of(l)

@@ -71,12 +71,17 @@ func (m *mapping) learn(s *schema, st *statement, own, twins *replay.Result) {
 // random are values that nobody typed: tokens, codes and UUIDs.
 var random = regexp.MustCompile(`^([0-9a-fA-F]{24,}|[A-Z0-9]{16,}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$`)
 
-// renew gives the twin a new value for each random one that an INSERT brings to a unique key. A value that was seen
-// before refers to a row that is there, and stays.
-func (m *mapping) renew(s *schema, st *statement, seen map[string]bool) {
-	if !st.inserts() {
-		return
+// renew gives the twin a new value for each random one that an INSERT of its statements brings to a unique key, also
+// where it looks for that before. A value that earlier instances had refers to a row that is there, and stays.
+func (m *mapping) renew(s *schema, statements []statement, seen map[string]bool) {
+	for i := range statements {
+		if statements[i].inserts() {
+			m.renewInserted(s, &statements[i], seen)
+		}
 	}
+}
+
+func (m *mapping) renewInserted(s *schema, st *statement, seen map[string]bool) {
 	for i := range st.literals {
 		l := &st.literals[i]
 		of, known := s.of(l)
