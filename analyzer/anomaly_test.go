@@ -206,6 +206,10 @@ T2 committed RC 1-6 | u x 0 @3-4`, "violation G-SIa"},
 	{"lost write", `
 T1 committed RU | u x 0
 T2 committed RU | u x 0`, "violation lost write"},
+	{"lost write behind one whose first write was undone", `
+T1 committed RU | u! x 0 | u x T1.1
+T2 committed RU | u x 0
+T3 committed RU | u x 0`, "violation lost write"},
 }
 
 // plants calls yield with each planted history, those of the orders of sessions and time among them.

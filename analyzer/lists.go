@@ -1,6 +1,10 @@
 package analyzer
 
-import "github.com/isotap/isotap/history"
+import (
+	"iter"
+
+	"github.com/isotap/isotap/history"
+)
 
 // readLists completes the order from the lists that accesses saw: of exact ones first, so that they
 // win.
@@ -161,22 +165,49 @@ func (o *order) linkTo(p, v int32, sure bool) {
 		o.links[p].next = v
 		return
 	}
-	other := o.links[p].next
-	if o.recreated(p, other, v) {
-		o.seen[v] = other
-		o.linkTo(other, v, sure)
-		return
-	}
-	if o.recreated(p, v, other) {
-		o.links[p].next = v
-		o.seen[other] = v
-		o.linkTo(v, other, o.sure(other))
-		return
+	lost := int32(none) // the first follower that v loses a write with
+	recreates := o.extraOf(v) == nil && (o.accesses[v].op == history.DeleteRow || o.accesses[v].op == history.InsertRow)
+	for i, other := range o.followers(p) {
+		if lost >= 0 && !recreates || i == maxSteps {
+			break
+		}
+		if o.recreated(p, other, v) {
+			o.seen[v] = other
+			o.linkTo(other, v, sure)
+			return
+		}
+		if o.recreated(p, v, other) {
+			if i == 0 {
+				o.links[p].next = v
+			} else {
+				o.forks[p][i-1] = v
+			}
+			o.seen[other] = v
+			o.linkTo(v, other, o.sure(other))
+			return
+		}
+		if lost < 0 && o.replaced(p, other) && o.replaced(p, v) && o.owner(other) != o.owner(v) && o.runsOverlap(other, v) {
+			lost = other
+		}
 	}
 	o.forks[p] = append(o.forks[p], v)
 	o.states[p] |= forked
-	if o.replaced(p, other) && o.replaced(p, v) && o.owner(other) != o.owner(v) && o.runsOverlap(other, v) {
-		o.lost = append(o.lost, fork{p, other, v})
+	if lost >= 0 {
+		o.lost = append(o.lost, fork{p, lost, v})
+	}
+}
+
+// followers yields what follows v so far, its link first.
+func (o *order) followers(v int32) iter.Seq2[int, int32] {
+	return func(yield func(int, int32) bool) {
+		if !yield(0, o.links[v].next) {
+			return
+		}
+		for i, other := range o.forks[v] {
+			if !yield(i+1, other) {
+				return
+			}
+		}
 	}
 }
 
