@@ -38,7 +38,7 @@ TIDB_SOURCE := internal/testdb/tidb
 BENCH_TOOLS := sysbench haproxy pgbouncer
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo screenshot test check test-engines mutants lies campaign bench lint vuln mariadb postgresql tidb
+.PHONY: help build demo screenshot test check test-engines mutants lies campaign field bench lint vuln mariadb postgresql tidb
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,6 +73,9 @@ lies: mariadb ## tell the oracle serial 1,000 lies of a server, each of which it
 
 campaign: mariadb postgresql ## break things under load for hours (CAMPAIGN="-run kills -times 1000"): docs/reliability.md
 	$(GO) run ./internal/campaign $(CAMPAIGN)
+
+field: postgresql ## try known applications on their own suites, directly and through isotap (FIELD="-app miniflux")
+	$(GO) run ./internal/field $(FIELD)
 
 bench: mariadb postgresql ## run the benchmarks (QUICK=-quick: fewer and shorter ones)
 	$(GO) test -run '^$$' -bench . -benchmem ./...

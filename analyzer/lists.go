@@ -165,12 +165,7 @@ func (o *order) linkTo(p, v int32, sure bool) {
 		o.links[p].next = v
 		return
 	}
-	lost := int32(none) // the first follower that v loses a write with
-	recreates := o.extraOf(v) == nil && (o.accesses[v].op == history.DeleteRow || o.accesses[v].op == history.InsertRow)
 	for i, other := range o.followers(p) {
-		if lost >= 0 && !recreates || i == maxSteps {
-			break
-		}
 		if o.recreated(p, other, v) {
 			o.seen[v] = other
 			o.linkTo(other, v, sure)
@@ -186,24 +181,27 @@ func (o *order) linkTo(p, v int32, sure bool) {
 			o.linkTo(v, other, o.sure(other))
 			return
 		}
-		if lost < 0 && o.replaced(p, other) && o.replaced(p, v) && o.owner(other) != o.owner(v) && o.runsOverlap(other, v) {
-			lost = other
+	}
+	for _, other := range o.followers(p) {
+		if o.replaced(p, other) && o.replaced(p, v) && o.owner(other) != o.owner(v) && o.runsOverlap(other, v) {
+			a, b := other, v
+			if o.txns[o.owner(b)].end < o.txns[o.owner(a)].end {
+				a, b = b, a // whoever was read first
+			}
+			o.lost = append(o.lost, fork{p, a, b})
 		}
 	}
 	o.forks[p] = append(o.forks[p], v)
 	o.states[p] |= forked
-	if lost >= 0 {
-		o.lost = append(o.lost, fork{p, lost, v})
-	}
 }
 
-// followers yields what follows v so far, its link first.
+// followers yields what follows v so far, its link first, and at most few others.
 func (o *order) followers(v int32) iter.Seq2[int, int32] {
 	return func(yield func(int, int32) bool) {
 		if !yield(0, o.links[v].next) {
 			return
 		}
-		for i, other := range o.forks[v] {
+		for i, other := range o.forks[v][:min(few, len(o.forks[v]))] {
 			if !yield(i+1, other) {
 				return
 			}

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -163,7 +164,7 @@ var idleWords = map[Kind]string{
 func (r *Race) values() string {
 	switch {
 	case r.UndoneBy != "":
-		return fmt.Sprintf(" (%s is written back over %s)", short(r.Racing), short(r.Wrote))
+		return fmt.Sprintf(" (%s is written back over %s)", orEmpty(r.Racing), orEmpty(r.Wrote))
 	case r.Wrote != "" && r.Racing != "":
 		return fmt.Sprintf(" (%s, both set %s)", short(r.Racing), short(r.Wrote))
 	case r.Racing != "" && r.Serial == "":
@@ -181,6 +182,9 @@ func short(value string) string {
 	}
 	return strings.ToValidUTF8(value[:maxList], "") + "..."
 }
+
+// orEmpty returns a value as a sentence shows it; quotes, where it is an empty one.
+func orEmpty(value string) string { return cmp.Or(short(value), "''") }
 
 // of names what the race is about.
 func (r *Race) of() string {
@@ -217,7 +221,7 @@ func (r *Race) Sentence() string {
 		return "Both looked in " + r.Table + r.sought() + ", found none, and the second wrote over what the first had put there."
 	case r.UndoneBy != "":
 		return fmt.Sprintf("One set %s%s. Another that sets %s at the same time has read %s, and writes that back: what the first set is lost.%s",
-			short(r.Wrote), r.where(), r.UndoneBy, short(r.Racing), r.likewise())
+			orEmpty(r.Wrote), r.where(), r.UndoneBy, orEmpty(r.Racing), r.likewise())
 	case r.Wrote != "" && r.Beside == "":
 		return fmt.Sprintf("Both read %s and both set %s%s; one after the other, the second reads %s%s.", short(r.Racing), short(r.Wrote),
 			r.where(), short(r.Serial), r.sum())

@@ -1,7 +1,7 @@
 // Command field runs known applications, which nobody made for isotap, on their own test suites: directly, and through
 // isotap run. It prints what docs/field.md is made of: whether each test ended as it did before, what isotap observed
-// and found, which races it shows, and the seconds. Then a few clients send requests at once, and what these leave in the
-// application's own books is counted.
+// and found, which races it shows, and the seconds. Then a few clients send requests at once, and what these leave in
+// the application's own books is counted.
 //
 //	go run ./internal/field [-app NAME] [-isotap PATH]
 //
@@ -33,8 +33,8 @@ type application struct {
 	name, version string
 	// install brings what the suite runs into a directory of the application's own, if it is not there.
 	install func(ctx context.Context, dir string) error
-	// suite starts the application on the database of DATABASE_URL, runs its own tests, and stops it. It writes the verdict
-	// of each test as a line that the next run can be compared with.
+	// suite starts the application on the database of DATABASE_URL, runs its own tests, and stops it. It writes the
+	// verdict of each test as a line that the next run can be compared with.
 	suite func(ctx context.Context, dir string, verdicts io.Writer) error
 	// crowd starts it likewise, sends requests at once, and writes what went wrong in its books.
 	crowd func(ctx context.Context, dir string, books io.Writer) error
@@ -51,8 +51,8 @@ func main() {
 	}
 }
 
-// part is the first argument of the command within isotap run: the application's name, "suite" or "crowd", its directory,
-// and the file for what comes of it follow.
+// part is the first argument of the command within isotap run: the application's name, "suite" or "crowd", its
+// directory, and the file for what comes of it follow.
 const part = "part"
 
 func run(ctx context.Context, args []string) error {
