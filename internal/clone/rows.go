@@ -49,7 +49,11 @@ func (m *mysqlCopying) setCounter(ctx context.Context, t *table) error {
 	if err != nil || len(rows) == 1 && counter(rows[0][1]) == want {
 		return err
 	}
-	_, err = m.conn.Exec(ctx, "ALTER TABLE "+m.names.to+"."+backquoted(t.name)+" AUTO_INCREMENT = "+want)
+	back := " " // on TiDB, which keeps numbers for itself, a counter goes back only so
+	if m.engine == dbms.TiDB {
+		back = " FORCE "
+	}
+	_, err = m.conn.Exec(ctx, "ALTER TABLE "+m.names.to+"."+backquoted(t.name)+back+"AUTO_INCREMENT = "+want)
 	return err
 }
 

@@ -324,11 +324,21 @@ type source struct {
 
 type sources []*source
 
+// windowed reports whether some source has values that came from other rows than those that it shows beside them.
+func (ss sources) windowed() bool {
+	return slices.ContainsFunc(ss, func(s *source) bool {
+		return slices.ContainsFunc(s.shows, func(i identity) bool { return i.windowed })
+	})
+}
+
 // An identity is what a source shows of the rows of one base table: two columns, or one with an array.
 type identity struct {
 	rowID, wList string // the columns' names; an array has one
 	source       Source
 	outer        bool // it may be NULL
+	// windowed says that values beside it come from other rows, too: those of a window function. Where a row is left
+	// out, what it told the others was read all the same.
+	windowed bool
 }
 
 // An item of a select list: its first and last token.
@@ -378,7 +388,7 @@ func (pl *planner) downgradeBlock(b *block, use *usage) {
 	if use.function {
 		pl.downgrade(history.ReasonFunction)
 	}
-	if use.window && n.Limit != nil {
+	if use.window && n.Limit != nil || b.srcs.windowed() && (n.Where != nil || n.Having != nil || n.Limit != nil || len(b.srcs) > 1) {
 		pl.downgrade(history.ReasonWindowFunction) // its values came from rows that are not among the result's
 	}
 	arrays := slices.ContainsFunc(b.srcs, func(s *source) bool {
@@ -505,6 +515,9 @@ func (pl *planner) derived(query ast.ResultSetNode) ([]identity, history.Reason)
 		shows = pl.showOutwards(b)
 		if len(shows) == 0 {
 			return refusal(history.ReasonNestedAggregate)
+		}
+		for i := range shows {
+			shows[i].windowed = use.window || b.srcs.windowed()
 		}
 		return nil
 	})
