@@ -55,6 +55,11 @@ T2 committed RR | r x 0 | u x 0`, "hazard lost update"},
 T1 committed RR | r x 0 | u x T3.1
 T2 committed RR | u x 0
 T3 committed RR | u x T2.1`, "hazard lost update"},
+	{"lost update over two others' writes, behind a row that was not found", `
+T1 committed RR | m z 0
+T2 committed RR | R x 0 | u x T4.1
+T3 committed RR | u x 0
+T4 committed RR | u x T3.1`, "violation lost update"},
 	{"lost update by equal values", `
 T1 committed RR | r x 0 | e x T2.2
 T2 committed RR | r x 0 | u x 0`, "hazard lost update"},

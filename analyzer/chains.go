@@ -80,7 +80,8 @@ func (c *chains) find(v int32) height {
 }
 
 func (c *chains) bound(p, v int32) bool {
-	d := dep{from: c.s.o.owner(p), to: c.s.o.owner(v), kind: ww, inexact: !c.s.o.certainly(p, v)}
+	d := dep{from: c.s.o.owner(p), to: c.s.o.owner(v), kind: ww, inexact: !c.s.o.certainly(p, v), access: none,
+		version: p, next: v}
 	return d.from == d.to || c.s.judge.binds(&d)
 }
 
