@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	histories    = flag.Int("histories", 20_000, "random histories per property test")
+	histories    = flag.Int("histories", 14_000, "random histories per property test")
 	firstHistory = flag.Int("first-history", 0, "the number of the first of them, which is its seed")
 )
 

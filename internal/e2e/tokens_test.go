@@ -30,7 +30,7 @@ var (
 	tokenSeed = flag.Uint64("tokens.seed", 1, "seed of the first run of the tests that hold isotap against tokens")
 	tokenRuns = flag.Int("tokens.runs", 2, "how many runs they make at each level")
 	tokenFor  = flag.Duration("tokens.for", 0, "for how long they make runs at each level, where that is longer")
-	tokenTxns = flag.Int("tokens.transactions", 60, "how many transactions each client of a run makes")
+	tokenTxns = flag.Int("tokens.transactions", 36, "how many transactions each client of a run makes")
 )
 
 const tokenClients = 4
