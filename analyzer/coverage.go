@@ -197,8 +197,9 @@ func (c *coverageCount) count(t *history.Txn) {
 			continue
 		}
 		c.countStmt(&t.Stmts[i])
-		if !c.tellsCascades[t.ID.Run()] && t.Status != history.Aborted && t.Stmts[i].Reason == history.ReasonCascade ||
-			t.Status != history.Aborted && t.Stmts[i].Reason == history.ReasonCascadeUnlogged {
+		reason := t.Stmts[i].Reason
+		if t.Status != history.Aborted && (reason == history.ReasonCascadeUnlogged ||
+			reason == history.ReasonCascade && !c.tellsCascades[t.ID.Run()]) {
 			c.Cascades++
 		}
 		if c.tagged[t.ID.Run()] && t.Status != history.Aborted && keepsTags(&t.Stmts[i]) {

@@ -52,7 +52,8 @@ func (r *Result) JSON(w io.Writer) error {
 		Seconds: r.Took.Seconds(), Races: make([]raceDocument, len(r.Races)), NotPlayed: r.NotPlayed}
 	for i := range r.Races {
 		x := &r.Races[i]
-		d.Races[i] = raceDocument{x.Kind, x.Proved, x.Program, x.Beside, x.Table, x.Column, x.Row, x.Racing, x.Serial, x.Wrote, x.UndoneBy, append([]string{}, x.Likewise...), x.Other, x.Read,
+		d.Races[i] = raceDocument{x.Kind, x.Proved, x.Program, x.Beside, x.Table, x.Column, x.Row, x.Racing, x.Serial, x.Wrote,
+			x.UndoneBy, append([]string{}, x.Likewise...), x.Other, x.Read,
 			x.Write, x.Sentence(), x.Txn, x.Times}
 	}
 	return jsondoc.Write(w, "the exploration", d)

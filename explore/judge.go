@@ -93,7 +93,8 @@ func judge(s *schema, in *instance, racing, serial []difference, apart bool) ver
 			continue
 		}
 		for at := d.at + 1; at < end; at++ {
-			if w := &in.statements[at]; w.writes() && !w.void && !w.stamps(s) && !d.readAnew(in, racing, at) && !foundNothing(racing, at) {
+			w := &in.statements[at]
+			if w.writes() && !w.void && !w.stamps(s) && !d.readAnew(in, racing, at) && !foundNothing(racing, at) {
 				v.races = append(v.races, races(s, in, d, at, at <= faithful, apart)...)
 			}
 		}

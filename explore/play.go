@@ -64,6 +64,10 @@ func newPlay(s *schema, in, twin *instance, from beginning, seen map[string]bool
 			p.replies[r] = make([]*replay.Result, len(of.statements))
 		}
 	}
+	if twin == in {
+		p.mapped[racing].renew(s, twin.statements, seen)
+		p.mapped[serial].renew(s, twin.statements, seen)
+	}
 	if twin == nil && !in.block {
 		for at := range in.statements { // some definitions are refused in a block
 			p.steps = append(p.steps, step{own, at, in.statements[at].text})
@@ -164,9 +168,6 @@ func (p *play) fill(n int, so []replay.Result) string {
 	}
 	p.learn(so)
 	m, s := p.mapped[st.role], &p.twin.statements[st.at]
-	if p.twin == p.in {
-		m.renew(p.schema, p.twin.statements, p.seen)
-	}
 	return s.filled(func(l *literal) (string, bool) {
 		of, known := p.schema.of(l)
 		return m.other(p.schema.domain(of), known, l.value)

@@ -220,7 +220,8 @@ func (r *Race) Sentence() string {
 		}
 		return "Both looked in " + r.Table + r.sought() + ", found none, and the second wrote over what the first had put there."
 	case r.UndoneBy != "":
-		return fmt.Sprintf("One set %s%s. Another that sets %s at the same time has read %s, and writes that back: what the first set is lost.%s",
+		return fmt.Sprintf("One set %s%s. Another that sets %s at the same time has read %s, and writes that back: "+
+			"what the first set is lost.%s",
 			orEmpty(r.Wrote), r.where(), r.UndoneBy, orEmpty(r.Racing), r.likewise())
 	case r.Wrote != "" && r.Beside == "":
 		return fmt.Sprintf("Both read %s and both set %s%s; one after the other, the second reads %s%s.", short(r.Racing), short(r.Wrote),

@@ -16,7 +16,7 @@ type writeBack struct {
 	sets, back []string // columns of the UPDATE's table
 }
 
-// A writeBacks has, by the shapes of UPDATEs, what each call of them made of its row.
+// writeBacks have, by the shapes of UPDATEs, what each call of them made of its row.
 type writeBacks map[string][]writeBack
 
 // take notes the UPDATEs of an instance, by what its statements were answered.
@@ -57,7 +57,7 @@ func (s *schema) writesBack(in *instance, write int, replies []*replay.Result) (
 			if !known || !strings.EqualFold(of.table, st.target) {
 				continue
 			}
-			set, sets := st.sets[of.name]
+			set, sets := st.assigns(of)
 			switch {
 			case !sets:
 			case same(set, row[j]):

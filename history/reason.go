@@ -121,9 +121,8 @@ func (r Reason) HintBesideLog() string {
 	return r.Hint()
 }
 
-// YieldsTo reports whether a statement that is inexact for both reasons is told as being so for the other one. What
-// PostgreSQL's log may make exact gives way to what it does not: a key that is not known to a cascade, and both to all
-// else.
+// YieldsTo reports whether a statement that is inexact for both reasons is recorded with the other one. The server's
+// log may settle an unknown key, and a cascade. These give way to what no log settles, and the key to the cascade.
 func (r Reason) YieldsTo(other Reason) bool {
 	return r == ReasonKey || r == ReasonCascade && other != ReasonKey
 }

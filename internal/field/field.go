@@ -185,8 +185,8 @@ func (t *trial) part(ctx context.Context, what, database string, watched bool, r
 		if what == "crowd" {
 			explore = "off"
 		}
-		args = append([]string{t.isotap, "run", "--upstream", url, "--explore=" + explore, "--limit", "0", "--fail-on", "none", "--min-coverage", "0",
-			"--recording", out + ".recording", "--html", out + ".html", "--"}, args...)
+		args = append([]string{t.isotap, "run", "--upstream", url, "--explore=" + explore, "--limit", "0",
+			"--fail-on", "none", "--min-coverage", "0", "--recording", out + ".recording", "--html", out + ".html", "--"}, args...)
 	}
 	began := time.Now()
 	c := exec.CommandContext(ctx, args[0], args[1:]...)

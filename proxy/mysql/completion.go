@@ -57,7 +57,8 @@ func (s *Session) takeResult(o *pendingStatement, x *exchange) {
 	if x.okInstead {
 		o.stmt.Rows, o.stmt.Affected = 0, x.rows
 	}
-	if o.plan.Writes.ExactOfNone && o.stmt.Reason == o.plan.Reason && o.stmt.Rows == 0 && o.stmt.Affected == 0 {
+	if o.plan.Writes.ExactOfNone && !x.failed && o.stmt.Rows == 0 && o.stmt.Affected == 0 &&
+		o.stmt.Observation == history.Inexact && o.stmt.Reason == o.plan.Reason {
 		o.stmt.Observation, o.stmt.Reason = history.Exact, history.Reason{}
 	}
 	o.found = o.rowsFound(x)

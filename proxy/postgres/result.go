@@ -82,7 +82,7 @@ func (c *resultInProgress) countRows(st *history.Stmt, tag string) {
 	st.Rows = c.rows
 	if c.plan != nil && counts(c.plan) {
 		st.Affected = rowsOf(tag)
-		if c.plan.ExactOfNone && st.Affected == 0 && st.Reason == c.plan.Reason {
+		if c.plan.ExactOfNone && st.Affected == 0 && st.Observation == history.Inexact && st.Reason == c.plan.Reason {
 			st.Observation, st.Reason = history.Exact, history.Reason{}
 		}
 	}
