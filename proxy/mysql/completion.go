@@ -31,7 +31,7 @@ func (s *Session) statementDone(x *exchange) error {
 
 	// What the client may ask about the statement, before anything of isotap's own runs and changes the answer.
 	s.counts.take(&x.reply, x.okInstead, o.plan.Session.Conditions == sqlmysql.ListsConditions,
-		s.dialect == sqlmysql.MySQL && o.plan.Kind == history.Update)
+		o.plan.Session.FindsRows)
 	s.conditions.take(&x.reply, o.plan, x.added)
 
 	// The statement goes into its transaction. What comes later of it is added to it there.

@@ -9,15 +9,16 @@ import (
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 )
 
-// counts is what the client's statements left in ROW_COUNT() and FOUND_ROWS(). Statements of isotap's
-// change both; the client is then told the values from here.
+// counts are the values of ROW_COUNT() and FOUND_ROWS() behind the client's last statement. isotap's own statements
+// change both on the server; from then on the client is told those that are kept here.
 type counts struct {
 	rowCount  int64
 	foundRows uint64
-	// Whether the server's own value is no longer the client's. FOUND_ROWS() stays until the next
-	// result set, ROW_COUNT() until the next statement.
+	// Gone says that the server has another value by now. Of ROW_COUNT() any statement of the client's ends that, of
+	// FOUND_ROWS() the next one that shows rows, or leaves a number there without.
 	rowCountGone, foundRowsGone bool
-	// foundRowsUnknown says that the server's own FOUND_ROWS() is the client's, and not the one here.
+	// foundRowsUnknown says that the server has the client's FOUND_ROWS(), and this does not: it must be asked before
+	// isotap changes it.
 	foundRowsUnknown bool
 }
 
@@ -51,7 +52,7 @@ func (c *counts) ask() func(r *reader) error {
 
 // take keeps what a client's statement left in ROW_COUNT() and FOUND_ROWS(). replaced says that its rows were not the
 // client's, which got an OK packet in their place, lists that they were conditions: SHOW WARNINGS counts none of its
-// rows. finds says that a statement without rows leaves what it found in FOUND_ROWS(), as UPDATE does on MySQL.
+// rows. finds says that a statement without rows leaves what it found in FOUND_ROWS(), as INSERT ... SELECT does.
 func (c *counts) take(r *reply, replaced, lists, finds bool) {
 	c.rowCountGone = replaced
 	switch {
@@ -67,7 +68,9 @@ func (c *counts) take(r *reply, replaced, lists, finds bool) {
 		c.foundRowsGone = true
 	case r.fields > 0 && !r.failed && !lists:
 		c.foundRows, c.foundRowsGone, c.foundRowsUnknown = r.rows, false, false
-	case finds && !r.failed:
+	case finds && r.failed:
+		c.foundRowsUnknown = c.foundRowsUnknown || !c.foundRowsGone
+	case finds:
 		c.foundRowsGone, c.foundRowsUnknown = false, true
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-// What isotap asks changes ROW_COUNT() and FOUND_ROWS(). A statement that calls them gets the values that they had for
-// the client in their place, where it has come to that.
+// isotap's own statements change ROW_COUNT() and FOUND_ROWS() on the server. Where one ran since the client's last
+// statement, a client's call of either is replaced by the value that it would have had: a hole in the text.
 
 // maxItemName is how long the server lets the name of a column without an alias be.
 const maxItemName = 64
@@ -59,9 +59,9 @@ func (pl *planner) countsToHoles() bool {
 	return found
 }
 
-// asksBefore returns the tokens among which FOUND_ROWS() is surely that of the statement before. On MariaDB it is that
-// of a query of the statement's own where one has been executed. So there it is the first query alone, without others
-// in it, or what is innermost of it, where that reads no table and is evaluated once.
+// asksBefore returns the tokens among which FOUND_ROWS() surely counts the rows of the statement before. MariaDB counts
+// anew with each query that it has executed, those of the same statement among them. So there it is the first query, if
+// it has no other one in it. If it has some, it is the innermost one, if that reads no table and so runs once.
 func (pl *planner) asksBefore() span {
 	st := pl.st
 	whole := span{0, len(st.Tokens)}

@@ -285,8 +285,11 @@ type SessionEffect struct {
 	// ReadsDiagnostics says that the statement asks about the one before it (ROW_COUNT(), FOUND_ROWS(), SHOW WARNINGS,
 	// ...): nothing of isotap's may run between the two.
 	ReadsDiagnostics bool
-	Conditions       Conditions
-	TableLocks       TableLocks
+	// FindsRows says that the statement shows no rows and still leaves in FOUND_ROWS() what it found, or what the last
+	// subquery that was evaluated did.
+	FindsRows  bool
+	Conditions Conditions
+	TableLocks TableLocks
 }
 
 // TableLocks says what a statement does to the locks of LOCK TABLES. Under these no other statement may name a table

@@ -138,6 +138,7 @@ func (st *statement) classify(p *Plan, s *Session) {
 		v := verb{st, s, &one, r[0], r[1]}
 		v.classify()
 		v.diagnostics()
+		one.Session.FindsRows = v.findsRows()
 		uses = uses || v.is(0, "USE")
 		if i == 0 {
 			one.Shape, one.Args, one.Text, one.Sender, one.Params = p.Shape, p.Args, p.Text, p.Sender, p.Params
@@ -156,6 +157,7 @@ func (st *statement) classify(p *Plan, s *Session) {
 		if one.Session.TableLocks != KeepsTableLocks {
 			p.Session.TableLocks = one.Session.TableLocks
 		}
+		p.Session.FindsRows = p.Session.FindsRows || one.Session.FindsRows
 		p.Session.ReadsDiagnostics = p.Session.ReadsDiagnostics || one.Session.ReadsDiagnostics
 		if p.Session.Conditions != NoConditions || one.Session.Conditions != NoConditions {
 			p.Session.Conditions = CountsConditions
