@@ -117,7 +117,7 @@ func TestQueriesInFromAreRecorded(t *testing.T) {
 		"SELECT * FROM (SELECT id, name FROM d) a NATURAL JOIN (SELECT * FROM e) b":              "exact d3 e3",
 		"SELECT COUNT(*) FROM (SELECT id FROM e LIMIT 2) x":                                      "exact e2",
 		"SELECT * FROM d JOIN (SELECT dep, COUNT(*) FROM e GROUP BY dep) x ON x.dep = d.id":      "exact d2 e3",
-		"SELECT * FROM (SELECT id FROM e WHERE id IN (SELECT id FROM d) AND id = 1) x JOIN d d2": "inexact (subquery) d3 e3",
+		"SELECT * FROM (SELECT id FROM e WHERE id IN (SELECT id FROM d) AND id = 1) x JOIN d d2": "exact d4 e3",
 	})
 }
 

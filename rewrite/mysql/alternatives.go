@@ -40,14 +40,10 @@ func (pl *planner) hanging(where ast.ExprNode, at span, b *block) (links []link,
 // conditionOf returns the tokens of the condition of the statement's only query; none where they are not certain, or
 // it has no tables.
 func (pl *planner) conditionOf(n *ast.SelectStmt, b *block) span {
-	if n != pl.alone || !pl.st.is(0, "SELECT") || len(b.srcs) == 0 {
+	if n != pl.alone || !pl.st.is(0, "SELECT", "WITH") || len(b.srcs) == 0 {
 		return span{}
 	}
-	at, ok := pl.clauseSpans(n, 0, pl.st.last()+1)
-	if !ok || at.where < 0 {
-		return span{}
-	}
-	return span{at.where + 1, at.end}
+	return pl.whereOf(n)
 }
 
 // alternatives finds the subqueries of a part of a condition, one, or several that are arms of ORs, on which a row need
@@ -130,7 +126,7 @@ func (pl *planner) comparesSilently(at *link, b *block) bool {
 	if at.equal == nil {
 		return false
 	}
-	_, equal := equalTo(at, own, b.srcs)
+	_, equal := pl.equalTo(at, own, b.srcs)
 	return equal
 }
 

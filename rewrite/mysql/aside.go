@@ -57,7 +57,7 @@ func (pl *planner) readsAside(s *source) bool {
 
 // aside adds the columns that show what a query of tables reads by its FROM clause and condition.
 func (pl *planner) aside(n *ast.SelectStmt, all *[]*besides) bool {
-	srcs, read, ok := pl.readBy(n)
+	srcs, read, links, ok := pl.readWith(n)
 	limit, err := pl.session.arrayLimit()
 	if !ok || err != nil {
 		return false
@@ -65,34 +65,84 @@ func (pl *planner) aside(n *ast.SelectStmt, all *[]*besides) bool {
 	if limit == 0 || limit > maxAside {
 		limit = maxAside
 	}
+	found, ok := pl.lookWithin(n, links.within, srcs, read, &block{n: n}, true)
+	if !ok {
+		return false
+	}
+	for i := range links.alone {
+		columns, ok := pl.look(&links.alone[i], &block{n: n, srcs: srcs, grouped: true})
+		if !ok {
+			return false
+		}
+		found = append(found, columns...)
+	}
 	for _, s := range srcs {
-		*all = append(*all, &besides{of: s, query: read.pieces(), whole: true, limit: limit})
+		*all = append(*all, &besides{of: s, query: read.pieces(), whole: true})
+	}
+	*all = append(*all, found...)
+	for _, c := range *all {
+		c.limit = limit
 	}
 	return true
+}
+
+// A rowLinks is the subqueries of a query's condition: within are EXISTS and IN, whose rows stand beside those of the
+// query, alone are those whose value is compared.
+type rowLinks struct{ within, alone []link }
+
+// rowLinks finds the subqueries of the condition of a query of tables, if it can be evaluated once more.
+func (pl *planner) rowLinks(n *ast.SelectStmt, srcs sources) (links rowLinks, ok bool) {
+	rest := &usage{}
+	for _, part := range []ast.Node{n.Fields, n.GroupBy, n.Having, n.OrderBy, n.From} {
+		if !missing(part) {
+			part.Accept(rest)
+		}
+	}
+	if rest.subquery {
+		return links, false
+	}
+	found, ok := pl.harmlessBut(n, srcs)
+	for i := range found {
+		if found[i].with == nil {
+			links.within = append(links.within, found[i])
+			continue
+		}
+		own := flatten(found[i].query.From.TableRefs)
+		if pl.baseSources(own) && refersTo(found[i].query, own, srcs) {
+			links.within = append(links.within, found[i])
+		} else {
+			links.alone = append(links.alone, found[i])
+		}
+	}
+	return links, ok
 }
 
 // readBy returns the tables of a query without a LIMIT, and the text by which it reads them, if another copy of that
 // may be run.
 func (pl *planner) readBy(n *ast.SelectStmt) (srcs sources, read clauses, ok bool) {
+	srcs, read, links, ok := pl.readWith(n)
+	return srcs, read, ok && len(links.within)+len(links.alone) == 0
+}
+
+// readWith is readBy of a query that may have subqueries in its condition.
+func (pl *planner) readWith(n *ast.SelectStmt) (srcs sources, read clauses, links rowLinks, ok bool) {
 	if n.Kind != ast.SelectStmtKindSelect || n.From == nil || n.With != nil || n.LockInfo != nil || n.TableHints != nil ||
 		n.Limit != nil || len(n.WindowSpecs) > 0 || merges(n.From.TableRefs) || !innerJoins(n.From.TableRefs) {
-		return nil, read, false
+		return nil, read, links, false
 	}
-	if u := inspectWrite(n); u.subquery || u.function || u.window {
-		return nil, read, false
+	if u := inspectWrite(n); u.function || u.window {
+		return nil, read, links, false
 	}
 	srcs = flatten(n.From.TableRefs)
 	if !pl.baseSources(srcs) {
-		return nil, read, false
+		return nil, read, links, false
 	}
 	verb := pl.armVerb(n)
 	if verb < 0 {
-		return nil, read, false
+		return nil, read, links, false
 	}
-	end := verb
-	for end <= pl.st.last() && pl.st.Tokens[end].Depth >= pl.st.Tokens[verb].Depth {
-		end++
+	if read, ok = pl.clausesIn(n, verb, pl.endOf(verb)); ok {
+		links, ok = pl.rowLinks(n, srcs)
 	}
-	read, ok = pl.clausesIn(n, verb, end)
-	return srcs, read, ok && pl.harmless(n, srcs)
+	return srcs, read, links, ok
 }

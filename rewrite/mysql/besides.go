@@ -33,6 +33,10 @@ type besides struct {
 	parts clauses      // these by themselves, for what gathers
 	// decided is a condition under which the row does not hang on the subquery; nil where it does in any case.
 	decided []Piece
+	// rowsOf is the query in FROM beside whose rows it stands; nil: the statement.
+	rowsOf *ast.SelectStmt
+	// asked are the columns of that query of which it shows what they read, if the server computes them.
+	asked []string
 	// whole says that it reads the same for all rows of the result.
 	whole bool
 	limit int // of its identities; 0: MaxBeside

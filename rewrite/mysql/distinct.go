@@ -16,12 +16,13 @@ import (
 // FROM clause and condition (ADR 62). The server computes it once. Where the snapshot lasts, and for what does not fit,
 // there is a companion instead (ADR 17): it can show more rows. So there is where an index may give the rows without
 // their duplicates: with one more column, whatever it is, the server reads them in another way, and what it says of its
-// columns is not the same.
+// columns is not the same. With subqueries in its condition it shows its rows itself where the snapshot lasts, too: a
+// companion does not show what those read.
 
 // distinctRows has a SELECT DISTINCT show the rows that it reads. It reports whether it does; otherwise the planner is
 // as it was.
 func (pl *planner) distinctRows(n *ast.SelectStmt) bool {
-	if pl.session.Lasts || !pl.readsAgain(n) || n.LockInfo != nil ||
+	if pl.session.Lasts && !hasSubquery(n) || !pl.readsAgain(n) || n.LockInfo != nil ||
 		n.GroupBy != nil || n.Having != nil || n.Limit != nil || n.With != nil || n.From == nil || len(n.WindowSpecs) > 0 || !pl.st.is(0, "SELECT") ||
 		merges(n.From.TableRefs) || !innerJoins(n.From.TableRefs) {
 		return false
@@ -33,24 +34,24 @@ func (pl *planner) distinctRows(n *ast.SelectStmt) bool {
 	all.Distinct = false
 	b, use, err := c.block(&all)
 	if err != nil || b.list == nil || b.grouped || mayHideLocks(n, b.srcs) || ordersGroups(n, b.srcs) || use.window ||
-		use.subquery || c.plan.Observation != history.Exact {
+		c.plan.Observation != history.Exact && (!use.subquery || c.plan.Reason != history.ReasonSubquery) {
 		return false
 	}
-	read, ok := c.clausesIn(n, 0, c.st.last()+1)
-	if !ok || len(b.srcs) > maxBesideColumns || !c.harmless(&all, b.srcs) {
+	if use.subquery && n.OrderBy != nil && !ordersAll(n.OrderBy, []arm{{node: n}}) {
+		return false // rows that are equal in that order came in another one
+	}
+	if !c.aside(&all, &c.besides) || len(c.besides) > maxBesideColumns {
 		return false
 	}
-	for _, s := range b.srcs {
-		if base, is := s.node.Source.(*ast.TableName); !is || s.table == nil || !plainTable(base) {
-			return false
-		}
-		c.besides = append(c.besides, &besides{of: s, query: read.pieces(), whole: true})
+	for _, of := range c.besides {
+		of.limit = 0
 	}
 	if c.appendBesides(b) != nil || len(c.plan.Upstream.Copies) > 0 {
 		return false // read again by a parameter, a table is read otherwise than by a literal: the reply's status tells it
 	}
-	for i := range c.plan.Result.Sources {
-		c.plan.Result.Sources[i].Whole = false // where there is no row of the result, none was read
+	for i, of := range c.besides {
+		// Where there is no row of the result, none was read but by a subquery that hangs on none.
+		c.plan.Result.Sources[i].Whole = of.node != nil && of.node != &all
 	}
 	pl.edits, pl.literal = c.edits, true
 	pl.plan.Observation, pl.plan.Reason = history.Exact, history.Reason{}

@@ -43,14 +43,15 @@
 //     outwards, with.go those of common table expressions. sources.go finds the tables, usage.go looks for what
 //     else the statement holds, subquery.go into queries in WHERE and in the select list, which links.go,
 //     alternatives.go (behind OR) and branches.go (in CASE) find and besides.go shows, nestedsubquery.go into those in
-//     these, aggregate.go collects identities in arrays unless warnings.go finds that the client might hear other
+//     these, carried.go into those of queries in FROM, aside.go shows what counted queries read, aggregate.go collects identities in arrays unless warnings.go finds that the client might hear other
 //     warnings for it, setop.go, distinct.go and union.go are for UNION, DISTINCT and their kind.
 //   - Writes: insert.go makes row ids, update.go and updatejoin.go tag rows with the capture of assign.go, delete.go
 //     collects what goes, writesubquery.go and updatesubquery.go what subqueries of some of them read. unchanged.go
 //     tells from assignments alone whether they leave a row as it is.
 //   - ddl.go defines the columns. On TiDB, which has no invisible ones, mask.go and star.go keep them out of what the
 //     client's statement means.
-//   - hole.go fills the pieces in when the text is sent; counts.go has ROW_COUNT() and FOUND_ROWS() be filled in.
+//   - hole.go fills the pieces in when the text is sent; counts.go has ROW_COUNT() and FOUND_ROWS() be filled in,
+//     found.go tells what leaves the latter without rows.
 //   - In mode predicates conditions.go and joincondition.go find the conditions by which a statement and the queries in
 //     it choose rows, choice.go tells what such a condition hangs on and spells it, and image.go has writes collect the
 //     values that they leave. constant.go knows those that the text of an INSERT ... SELECT tells.

@@ -21,9 +21,12 @@ func (pl *planner) lookWithin(n *ast.SelectStmt, links []link, srcs sources, que
 		if !ok || !apart(n, at, own, srcs) {
 			return nil, false
 		}
+		if at.with != nil && pl.session.Dialect == MySQL && refersTo(at.query, slices.Concat(own, srcs), b.srcs) {
+			return nil, false // it says of the column that is named that it may be NULL
+		}
 		test, equal := "", false
 		if at.equal != nil {
-			if test, equal = equalTo(at, own, srcs); !equal {
+			if test, equal = pl.equalTo(at, own, srcs); !equal {
 				return nil, false
 			}
 		} else if !refersTo(at.query, own, srcs) {

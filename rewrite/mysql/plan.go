@@ -467,6 +467,8 @@ type planner struct {
 	besides []*besides
 	// parameters are those of the client's that they repeat.
 	parameters []Copy
+	// renamed are the names that copies have of columns which a query in FROM passes outwards; nil: the client's.
+	renamed *namesAround
 	// none says that the subqueries of an INSERT found no row for any that it reads.
 	none bool
 

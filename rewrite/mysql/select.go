@@ -139,6 +139,9 @@ func (pl *planner) show(b *block) error {
 			pl.plan.Result.Carried += b.stars(s.from) * s.source.Columns()
 		}
 	}
+	for _, s := range b.srcs {
+		pl.plan.Result.Carried += b.stars(s) * len(s.carries)
+	}
 	pl.appendToList(b, items.String())
 	pl.plan.Result.Reply = rewrite.Trimmed
 	pl.observed(b.n)
@@ -271,6 +274,7 @@ type block struct {
 	list    []item
 	grouped bool
 	limit   int // of its arrays
+	carries []carried
 	dialect Dialect
 }
 
@@ -283,6 +287,8 @@ type nesting struct {
 	// joined says that the query being looked at is joined with something: an array of its rows would be
 	// repeated for every row of that.
 	joined bool
+	// optional says that rows of the query being looked at may be missing beside those of the statement.
+	optional bool
 	// observed are the blocks whose identities are passed outwards.
 	observed []*ast.SelectStmt
 	ctes     []*cte // that are used
@@ -293,12 +299,13 @@ type nesting struct {
 // A cte is a common table expression. It is looked at when a FROM clause first names it, and changed
 // once however often it is named: one that nothing names is not read.
 type cte struct {
-	def    *ast.CommonTableExpression
-	scope  *withScope // what its own query sees
-	known  bool
-	shows  []identity
-	reason history.Reason // why it shows nothing, or not everything
-	edits  []edit
+	def     *ast.CommonTableExpression
+	scope   *withScope // what its own query sees
+	known   bool
+	shows   []identity
+	carries []carried
+	reason  history.Reason // why it shows nothing, or not everything
+	edits   []edit
 }
 
 // A withScope is what the names of tables may mean beside tables: the expressions of a WITH clause, as far
@@ -320,6 +327,10 @@ type source struct {
 	// shows is what the source has of identities: those of its own rows, or what a query in its place
 	// passes outwards.
 	shows []identity
+	// carries are the columns that it passes outwards for its subqueries, and query is what it is, if it is a query.
+	carries []carried
+	query   *ast.SelectStmt
+	rows    *ast.SelectStmt // the query whose rows it has, whatever the names of their columns
 }
 
 type sources []*source
@@ -383,6 +394,9 @@ func (pl *planner) downgradeBlock(b *block, use *usage) {
 		}
 	}
 	if use.subquery && !pl.readsNone(n, n.Where, b.srcs) && !pl.lookInto(b) {
+		pl.downgrade(history.ReasonSubquery)
+	}
+	if pl.stopUnasked(b) || b.grouped && pl.stopCarrying(b.passOn()) {
 		pl.downgrade(history.ReasonSubquery)
 	}
 	if use.function {
@@ -472,6 +486,17 @@ func (pl *planner) showOutwards(b *block) []identity {
 		i.source, i.outer = s.source, s.outer
 		out = append(out, i)
 	}
+	for _, c := range b.carries {
+		fmt.Fprintf(&text, ", %s AS %s", c.value, c.name)
+	}
+	for _, s := range b.srcs {
+		if b.stars(s) > 0 {
+			continue
+		}
+		for _, c := range s.carries {
+			fmt.Fprintf(&text, ", %s.%s", quoted(s.name), c.name)
+		}
+	}
 	pl.appendToList(b, text.String())
 	return out
 }
@@ -492,12 +517,14 @@ func (pl *planner) appendToList(b *block, items string) {
 }
 
 // derived has a query in a FROM clause show its identities, or the reason why it cannot.
-func (pl *planner) derived(query ast.ResultSetNode) ([]identity, history.Reason) {
+func (pl *planner) derived(query ast.ResultSetNode) ([]identity, []carried, history.Reason) {
 	n, ok := query.(*ast.SelectStmt)
 	if !ok {
-		return nil, history.ReasonUnion
+		return nil, nil, history.ReasonUnion
 	}
 	var shows []identity
+	var carries []carried
+	besides, parameters := pl.besides, pl.parameters
 	within, joined := len(pl.nesting.observed), pl.nesting.joined
 	edits, lowered, err := pl.apart(func() error {
 		b, use, err := pl.block(n)
@@ -512,7 +539,7 @@ func (pl *planner) derived(query ast.ResultSetNode) ([]identity, history.Reason)
 			pl.downgradeBy(use)
 			return b.srcs.unobservable()
 		}
-		shows = pl.showOutwards(b)
+		shows, carries = pl.showOutwards(b), append(b.carries, b.passOn()...)
 		if len(shows) == 0 {
 			return refusal(history.ReasonNestedAggregate)
 		}
@@ -523,11 +550,12 @@ func (pl *planner) derived(query ast.ResultSetNode) ([]identity, history.Reason)
 	})
 	if err != nil {
 		pl.nesting.observed = pl.nesting.observed[:within]
-		return nil, reasonOf(err)
+		pl.besides, pl.parameters = besides, parameters
+		return nil, nil, reasonOf(err)
 	}
 	pl.observed(n)
 	pl.edits = append(pl.edits, edits...)
-	return shows, lowered
+	return shows, carries, lowered
 }
 
 // observed takes note that a block is one whose columns isotap may add to.

@@ -81,14 +81,19 @@ func (pl *planner) resolve(ss sources) error {
 	around := pl.nesting.joined
 	pl.nesting.joined = around || len(ss) > 1
 	defer func() { pl.nesting.joined = around }()
+	optional := pl.nesting.optional
+	defer func() { pl.nesting.optional = optional }()
 	for i, s := range ss {
+		pl.nesting.optional = optional || s.outer
 		base, ok := s.node.Source.(*ast.TableName)
 		switch {
 		case !ok && s.node.AsName.O == "":
 			s.reason = history.ReasonDerivedTable
 		case !ok && pl.readsAside(s):
 		case !ok:
-			s.shows, s.reason = pl.derived(s.node.Source)
+			s.query, _ = s.node.Source.(*ast.SelectStmt)
+			s.rows = s.query
+			s.shows, s.carries, s.reason = pl.derived(s.node.Source)
 		default:
 			s.name = base.Name.O
 			if err := pl.resolveName(s, base); err != nil {
@@ -117,7 +122,10 @@ func (pl *planner) resolveName(s *source, base *ast.TableName) error {
 	}
 	switch {
 	case c != nil:
-		s.shows, s.reason = pl.common(c)
+		s.shows, s.carries, s.reason = pl.common(c)
+		if s.rows, _ = c.def.Query.Query.(*ast.SelectStmt); len(c.def.ColNameList) == 0 {
+			s.query = s.rows
+		}
 		if pl.nesting.joined && slices.ContainsFunc(s.shows, func(i identity) bool { return i.source.Array }) {
 			return refusal(history.ReasonJoinedAggregate) // its form elsewhere in the statement would repeat them
 		}

@@ -21,7 +21,10 @@ import (
 // for all of them.
 func (pl *planner) lookInto(b *block) bool {
 	n := b.n
-	if n != pl.alone || !pl.readsAgain(n) {
+	if n != pl.alone {
+		return pl.lookOutwards(b)
+	}
+	if !pl.readsAgain(n) {
 		return false
 	}
 	rest := &usage{}
@@ -44,17 +47,8 @@ func (pl *planner) lookInto(b *block) bool {
 		}
 		links, arms = append(links, where...), append(arms, behindOr...)
 	}
-	var found []*besides
-	for i := range links {
-		columns, ok := pl.look(&links[i], b)
-		if !ok {
-			return false
-		}
-		found = append(found, columns...)
-	}
-	decided, ok := pl.lookIntoArms(arms, b, false)
-	found = append(found, decided...)
-	if !ok || len(pl.besides)+len(found) > maxBesideColumns {
+	found, ok := pl.lookAll(links, arms, b)
+	if !ok {
 		return false
 	}
 	pl.besides, pl.literal = append(pl.besides, found...), true // the copies hold literals
@@ -120,7 +114,7 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 		if b.grouped {
 			return nil, false
 		}
-		test, ok := equalTo(at, srcs, b.srcs)
+		test, ok := pl.equalTo(at, srcs, b.srcs)
 		if ok {
 			query, whole, equal = joined(query, test), false, at.equal
 		}
@@ -263,11 +257,27 @@ func (pl *planner) harmlessBut(n *ast.SelectStmt, srcs sources) (within []link, 
 		var p pure
 		if at, is := existence(e); is && i < inWhere {
 			within = append(within, at)
+		} else if at, is := pl.valueWithin(e, &l); is && i < inWhere {
+			within = append(within, at)
 		} else if e.Accept(&p); p.other || !l.truth(e) || !pl.copyParams(e, &l) {
 			return nil, false
 		}
 	}
 	return within, true
+}
+
+// valueWithin returns the subquery that a condition compares, if the condition may be evaluated once more.
+func (pl *planner) valueWithin(e ast.ExprNode, l *listener) (at link, ok bool) {
+	of, ok := e.(*ast.BinaryOperationExpr)
+	if !ok {
+		return at, false
+	}
+	if at, ok = comparedScalar(of); !ok {
+		return at, false
+	}
+	var p pure
+	at.with.Accept(&p)
+	return at, !p.other && l.kind(at.with) != noisy && pl.copyParams(at.with, l) && pl.comparesSilently(&at, &block{srcs: l.srcs})
 }
 
 // ons collects the conditions of joins.
@@ -336,7 +346,7 @@ func refersTo(n *ast.SelectStmt, own, around sources) bool {
 
 // equalTo returns the condition that the column of a subquery behind IN is equal to what stands before that: the
 // subquery then means EXISTS, and the server may read no other rows.
-func equalTo(at *link, own, around sources) (string, bool) {
+func (pl *planner) equalTo(at *link, own, around sources) (string, bool) {
 	n := at.query
 	if n.GroupBy != nil || n.Having != nil || n.Limit != nil || len(n.Fields.Fields) != 1 {
 		return "", false
@@ -354,7 +364,7 @@ func equalTo(at *link, own, around sources) (string, bool) {
 		return "", false
 	}
 	_, of, _ := own.owner(inner.Name)
-	return quoted(as) + "." + quoted(left.Name) + " = " + quoted(of) + "." + quoted(right.Name), true
+	return pl.spelled(as, left, around) + " = " + quoted(of) + "." + quoted(right.Name), true
 }
 
 // owner returns the column that a name surely means, and the name of its table here.

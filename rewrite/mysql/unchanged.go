@@ -159,6 +159,12 @@ func (pl *planner) copied(from, to int) []Piece {
 	var pieces []Piece
 	pos := st.Tokens[from].Start
 	for i := from; i < to; i++ {
+		if r, ok := pl.renaming(i); ok {
+			pieces = append(pieces, text(strings.Clone(st.SQL[pos:st.Tokens[i].Start])+r.name))
+			i = r.to - 1
+			pos = st.Tokens[i].End
+			continue
+		}
 		pl.literal = pl.literal || st.Tokens[i].Kind == mysqltoken.Number || st.Tokens[i].Kind == mysqltoken.String
 		if st.Tokens[i].Kind == mysqltoken.Placeholder {
 			pieces = append(pieces, text(strings.Clone(st.SQL[pos:st.Tokens[i].Start])),

@@ -185,8 +185,8 @@ func (l *listener) columnOf(s *source, name string) (kind valueKind, has bool) {
 		}
 		return kindOf(c.Type), true
 	}
-	query, ok := s.node.Source.(*ast.SelectStmt)
-	if !ok || l.bodies[query] == nil {
+	query := s.query
+	if query == nil || l.bodies[query] == nil {
 		return anyKind, true
 	}
 	inner := &listener{srcs: l.bodies[query].srcs, bodies: l.bodies}

@@ -44,13 +44,17 @@ func (w *withScope) find(name string) (found *cte, uncertain bool) {
 }
 
 // common has a common table expression show its identities, and returns why it does not show all.
-func (pl *planner) common(c *cte) ([]identity, history.Reason) {
+func (pl *planner) common(c *cte) ([]identity, []carried, history.Reason) {
+	if c.known && pl.stopCarrying(c.carries) {
+		c.reason = history.ReasonSubquery // its rows come by several names
+	}
 	if !c.known {
+		besides, parameters := pl.besides, pl.parameters
 		c.known, c.reason = true, history.ReasonRecursive // as long as its own query is being looked at
 		outside := pl.nesting.with
 		pl.nesting.with = c.scope
 		c.edits, _, _ = pl.apart(func() error {
-			c.shows, c.reason = pl.derived(c.def.Query.Query)
+			c.shows, c.carries, c.reason = pl.derived(c.def.Query.Query)
 			if len(c.shows) > 0 && len(c.def.ColNameList) > 0 {
 				pl.nameColumns(c)
 			}
@@ -59,9 +63,11 @@ func (pl *planner) common(c *cte) ([]identity, history.Reason) {
 		pl.nesting.with = outside
 		if len(c.shows) > 0 {
 			pl.nesting.ctes = append(pl.nesting.ctes, c)
+		} else {
+			pl.besides, pl.parameters = besides, parameters
 		}
 	}
-	return c.shows, c.reason
+	return c.shows, c.carries, c.reason
 }
 
 // nameColumns adds the identity columns to the column list of a common table expression, which it finds
@@ -91,6 +97,9 @@ func (pl *planner) nameColumns(c *cte) {
 				names.WriteString(", " + name)
 			}
 		}
+	}
+	for _, s := range c.carries {
+		names.WriteString(", " + s.name)
 	}
 	pl.insertAt(st.Tokens[i-1].Start, text(names.String()))
 }
