@@ -43,8 +43,9 @@
 //     outwards, with.go those of common table expressions. sources.go finds the tables, usage.go looks for what
 //     else the statement holds, subquery.go into queries in WHERE and in the select list, which links.go,
 //     alternatives.go (behind OR) and branches.go (in CASE) find and besides.go shows, nestedsubquery.go into those in
-//     these, carried.go into those of queries in FROM, aside.go shows what counted queries read, aggregate.go collects identities in arrays unless warnings.go finds that the client might hear other
-//     warnings for it, setop.go, distinct.go and union.go are for UNION, DISTINCT and their kind.
+//     these, carried.go into those of queries in FROM, aside.go shows what counted queries read, aggregate.go
+//     collects identities in arrays unless warnings.go finds that the client might hear other warnings for it,
+//     setop.go, distinct.go and union.go are for UNION, DISTINCT and their kind.
 //   - Writes: insert.go makes row ids, update.go and updatejoin.go tag rows with the capture of assign.go, delete.go
 //     collects what goes, writesubquery.go and updatesubquery.go what subqueries of some of them read. unchanged.go
 //     tells from assignments alone whether they leave a row as it is.
