@@ -92,6 +92,7 @@ func (o *order) build() error {
 func (s *search) run() {
 	s.local, s.nodes = s.o.cyclic(s.opts.Inexact)
 	if len(s.nodes) > 0 {
+		s.orderNodes()
 		s.collectEdges()
 		s.groupPairs()
 		s.walk = newWalk(len(s.nodes))

@@ -48,14 +48,24 @@ func TestVerdictsDoNotDependOnSessionOrder(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
-	forRandomHistories(t, 4, func(t *testing.T, _ *rand.Rand, c generated, h []*history.Txn) {
-		moved := slices.Clone(h)
-		slices.SortStableFunc(moved, func(a, b *history.Txn) int { return int(b.Session) - int(a.Session) })
-		if before, after := judged(t, []history.Info{c.Info()}, h), judged(t, []history.Info{c.Info()},
-			moved); before != after {
-			t.Errorf("before:\n%s\nafter:\n%s", before, after)
-		}
-	})
+	forRandomHistories(t, 4, ordersOfSessionsAgree)
+}
+
+// Those of the random histories of which that was not so once. Of 61713 one order alone told a G2-item: of two cycles
+// that share an rw the one that was met first was told.
+func TestSessionOrderOfKnownHistories(t *testing.T) {
+	for _, seed := range []int{19570, 25134, 30504, 38684, 61713, 194798} {
+		randomHistory(t, seed, ordersOfSessionsAgree)
+	}
+}
+
+func ordersOfSessionsAgree(t *testing.T, _ *rand.Rand, c generated, h []*history.Txn) {
+	moved := slices.Clone(h)
+	slices.SortStableFunc(moved, func(a, b *history.Txn) int { return int(b.Session) - int(a.Session) })
+	if before, after := judged(t, []history.Info{c.Info()}, h), judged(t, []history.Info{c.Info()},
+		moved); before != after {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
 }
 
 func TestVerdictsDoNotDependOnUnrelatedTransactions(t *testing.T) {

@@ -33,18 +33,23 @@ func forRandomHistories(t *testing.T, share int, check func(t *testing.T, rng *r
 		n /= 5
 	}
 	for seed := *firstHistory; seed < *firstHistory+n; seed++ {
-		rng := rand.New(rand.NewPCG(uint64(seed), 1))
-		c := generated{Config: histgen.Random(rng)}
-		var h []*history.Txn
-		if seed%3 < 2 {
-			h = histgen.Generate(rng, c.Config)
-		} else {
-			h, c.reads = histgen.GenerateWithPredicates(rng, c.Config)
-		}
-		check(t, rng, c, h)
-		if t.Failed() {
-			t.Fatalf("history %d (%+v):\n%s", seed, c.Config, dump(h))
-		}
+		randomHistory(t, seed, check)
+	}
+}
+
+// randomHistory runs check on the random history of a number.
+func randomHistory(t *testing.T, seed int, check func(t *testing.T, rng *rand.Rand, c generated, h []*history.Txn)) {
+	rng := rand.New(rand.NewPCG(uint64(seed), 1))
+	c := generated{Config: histgen.Random(rng)}
+	var h []*history.Txn
+	if seed%3 < 2 {
+		h = histgen.Generate(rng, c.Config)
+	} else {
+		h, c.reads = histgen.GenerateWithPredicates(rng, c.Config)
+	}
+	check(t, rng, c, h)
+	if t.Failed() {
+		t.Fatalf("history %d (%+v):\n%s", seed, c.Config, dump(h))
 	}
 }
 

@@ -87,6 +87,18 @@ func (s *search) forget() {
 	}
 }
 
+// orderNodes numbers the nodes by the ends of their transactions. Of several cycles that could be told the first one
+// is: what is told must not hang on the order in which the transactions were added.
+func (s *search) orderNodes() {
+	slices.SortFunc(s.nodes, func(a, b int32) int {
+		x, y := &s.o.txns[a], &s.o.txns[b]
+		return cmp.Or(cmp.Compare(x.end, y.end), cmp.Compare(x.run, y.run), cmp.Compare(x.seq, y.seq))
+	})
+	for v, t := range s.nodes {
+		s.local[t] = int32(v)
+	}
+}
+
 // collectEdges builds the graph of the nodes.
 func (s *search) collectEdges() {
 	s.o.among(s.local, s.nodes, func(d dep) {
@@ -94,7 +106,7 @@ func (s *search) collectEdges() {
 			s.edges = append(s.edges, d)
 		}
 	})
-	s.o.sessions(s.nodes, func(from, to int32) {
+	s.o.sessions(slices.Sorted(slices.Values(s.nodes)), func(from, to int32) {
 		s.edges = append(s.edges, dep{from: from, to: to, kind: so, access: none, version: none, next: none})
 	})
 	s.ends = make([]ends, len(s.edges))

@@ -2,6 +2,7 @@ package analyzer
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -13,7 +14,9 @@ import (
 var cyclic = []Anomaly{G0, G1c, GSingle, GNonadjacent, G2Item}
 
 // Whatever the witness, each of its edges is one of Adya's graph, it is a cycle, and no edge of it
-// could be left for one that makes a stricter name of the same cycle.
+// could be left for one that makes a stricter name of the same cycle. (Not by whom a row came to match that the reader
+// found: he depends on its last writer, too, and that one on whom. By these a stricter cycle is told, of more
+// transactions, as in histories 659423 and 800765.)
 func TestWitnessesAreCyclesUnderTheStrictestName(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
@@ -36,7 +39,7 @@ func TestWitnessesAreCyclesUnderTheStrictestName(t *testing.T) {
 			// part of a violation.
 			if err == nil && f.Class == Hazard &&
 				!slices.ContainsFunc(r.Findings, func(f *Finding) bool { return f.Class == Violation }) {
-				err = strictest(f, graph)
+				err = strictest(f, withoutFound(graph, h, c.reads))
 			}
 			if err != nil {
 				t.Errorf("%s: %v", f.Anomaly, err)
@@ -152,6 +155,20 @@ func namedByPredicate(a Anomaly, kinds []DepKind, rows []history.Row, missed []b
 		return antis > 1 && adjacent && len(kinds) > 2
 	}
 	return false
+}
+
+// withoutFound returns a graph without the dependencies by predicates on who made a row match that the reader found.
+func withoutFound(graph map[bruteforce.Edge]bool, h []*history.Txn,
+	reads []bruteforce.PredicateRead) map[bruteforce.Edge]bool {
+	byRows, _ := bruteforce.Graph(h)
+	found := func(e bruteforce.Edge) bool {
+		return e.Kind == bruteforce.WR && !byRows[e] && slices.ContainsFunc(reads, func(r bruteforce.PredicateRead) bool {
+			return r.Reader.Txn == e.To && r.Matches(e.Row, r.Vset[e.Row])
+		})
+	}
+	left := maps.Clone(graph)
+	maps.DeleteFunc(left, func(e bruteforce.Edge, _ bool) bool { return found(e) })
+	return left
 }
 
 // strictest returns an error where the same transactions in the same order make a stricter cycle.
