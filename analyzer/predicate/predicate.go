@@ -263,23 +263,32 @@ func (r *Resolver) Resolve(t *history.Txn) {
 	}
 }
 
-// writtenBy returns the rows that a transaction wrote, those too that a savepoint undid: until then it saw its own
-// version.
-func writtenBy(t *history.Txn) map[history.Row]bool {
-	written := make(map[history.Row]bool)
+// firstWrites are the numbers of the statements that wrote a transaction's rows first.
+type firstWrites map[history.Row]uint32
+
+// writtenBy returns those of a transaction, of rows too that a savepoint undid: until then it saw its own version.
+func writtenBy(t *history.Txn) firstWrites {
+	written := make(firstWrites)
 	for i := range t.Stmts {
 		for j := range t.Stmts[i].Accesses {
-			if a := &t.Stmts[i].Accesses[j]; a.Op != history.Read {
-				written[a.Row] = true
+			a := &t.Stmts[i].Accesses[j]
+			if _, before := written[a.Row]; !before && a.Op != history.Read {
+				written[a.Row] = t.Stmts[i].Num
 			}
 		}
 	}
 	return written
 }
 
-// resolve adds what a predicate of a statement did not find. Of rows that the transaction wrote itself nothing is said.
-func (r *Resolver) resolve(t *history.Txn, s *history.Stmt, k subject, met, snapshot foundVersions,
-	written map[history.Row]bool) {
+// by reports whether a row was written by a statement, or by one before it.
+func (f firstWrites) by(s *history.Stmt, row history.Row) bool {
+	first, ok := f[row]
+	return ok && first <= s.Num
+}
+
+// resolve adds what a predicate of a statement did not find. Of rows that the transaction had written itself nothing is
+// said.
+func (r *Resolver) resolve(t *history.Txn, s *history.Stmt, k subject, met, snapshot foundVersions, written firstWrites) {
 	rows := near(r.rows[k], t)
 	if len(rows) == 0 && len(met) == 0 {
 		return
@@ -291,7 +300,7 @@ func (r *Resolver) resolve(t *history.Txn, s *history.Stmt, k subject, met, snap
 	var unfound []history.Access
 	for i := range rows {
 		row := rows[i].row
-		if found[row] || written[row] {
+		if found[row] || written.by(s, row) {
 			continue
 		}
 		if v, ok := r.lastSeen(t, s, &rows[i]); ok {
@@ -304,7 +313,7 @@ func (r *Resolver) resolve(t *history.Txn, s *history.Stmt, k subject, met, snap
 		if !seen && waits(s) {
 			before, seen = snapshot[row]
 		}
-		if found[row] || written[row] || row.Table != k.of.Table {
+		if found[row] || written.by(s, row) || row.Table != k.of.Table {
 			continue
 		}
 		if v, ok := r.firstSeen(t, s, &search{k, matches, r.chains[row], before, seen}); ok {
@@ -327,6 +336,9 @@ func (r *Resolver) lastSeen(t *history.Txn, s *history.Stmt, m *missable) (histo
 		return history.Tag{}, false
 	}
 	w := &m.chain.writes[place]
+	if w.txn == t.ID {
+		return history.Tag{}, false // it made the row match itself, later on
+	}
 	if w.done < s.Start && r.waitsForWriters(t, s) {
 		return history.Tag{}, false // it has seen that version, and somebody has taken the row away since
 	}

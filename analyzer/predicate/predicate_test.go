@@ -88,6 +88,41 @@ func TestLastVersionThatMayHaveBeenSeen(t *testing.T) {
 	}
 }
 
+// TestARowMayBeWrittenByWhoLookedForItInVain has a transaction look for rows, in its second statement, and write one in
+// its first or third that another inserted at the same time, as an UPDATE meets what a snapshot lacks.
+func TestARowMayBeWrittenByWhoLookedForItInVain(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		insert step
+		own    step // by transaction 9
+		num    uint32
+		want   string
+	}{
+		{"written afterwards", step{1, 0, 105, history.InsertRow, true}, step{9, 1, 115, history.UpdateRow, true}, 3, "0"},
+		{"deleted afterwards", step{1, 0, 105, history.InsertRow, true}, step{9, 1, 115, history.DeleteRow, false}, 3, "0"},
+		{"made to match afterwards", step{1, 0, 105, history.InsertRow, false}, step{9, 1, 115, history.UpdateRow, true}, 3, "none"},
+		{"written before: it saw its own version", step{1, 0, 90, history.InsertRow, true}, step{9, 1, 95, history.UpdateRow, false}, 1, "none"},
+	} {
+		txns, m := chained([]step{c.insert, c.own})
+		m.Predicate = chosen
+		reader := txns[1]
+		reader.Session, reader.Start, reader.End = 3, 80, 120
+		write := reader.Stmts[0]
+		write.Num = c.num
+		look := history.Stmt{Num: 2, Start: 100, End: 110, Observation: history.Exact, Predicates: []history.Predicate{chosen}}
+		reader.Stmts = []history.Stmt{look, write}
+		slices.SortFunc(reader.Stmts, func(a, b history.Stmt) int { return int(a.Num) - int(b.Num) })
+		for i := range m.Versions {
+			if m.Versions[i].Txn == reader.ID {
+				m.Versions[i].Stmt = c.num
+			}
+		}
+		if got := resolve(m, txns, reader); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
 // TestStatementsThatLockWaitForWhoWroteBefore has a row inserted from 100 to 101 by a transaction that commits at 150,
 // while a statement from 110 on looked for it in vain: one that locks on InnoDB has waited for the commit, so that
 // somebody whom isotap does not see has deleted the row.
@@ -163,15 +198,16 @@ func resolveOn(engine dbms.Engine, m history.Matches, txns []*history.Txn, reade
 	r.AddRun(history.Info{Run: run, Server: history.Server{Engine: engine}})
 	r.AddMatches(run, m)
 	for _, x := range txns {
-		if x != reader || len(x.Stmts[0].Accesses) > 0 {
+		if x != reader || slices.ContainsFunc(x.Stmts, func(s history.Stmt) bool { return s.Accesses != nil }) {
 			r.Collect(x)
 		}
 	}
 	r.Settle()
-	before := len(reader.Stmts[0].Accesses)
+	look := &reader.Stmts[max(slices.IndexFunc(reader.Stmts, func(s history.Stmt) bool { return s.Predicates != nil }), 0)]
+	before := len(look.Accesses)
 	r.Resolve(reader)
 	var out []string
-	for _, a := range reader.Stmts[0].Accesses[before:] {
+	for _, a := range look.Accesses[before:] {
 		if !a.Absent || a.Op != history.Read {
 			return fmt.Sprintf("%+v", a)
 		}

@@ -12,7 +12,7 @@ import (
 //
 // Of serializable transactions nothing is said: the server keeps what they really read from going around in circles. A
 // circle that needs more than that is none.
-func (r *Resolver) resolveWide(t *history.Txn, i int, database string, written map[history.Row]bool) {
+func (r *Resolver) resolveWide(t *history.Txn, i int, database string, written firstWrites) {
 	s := &t.Stmts[i]
 	if t.Level == history.Serializable {
 		return
@@ -29,10 +29,10 @@ func (r *Resolver) resolveWide(t *history.Txn, i int, database string, written m
 		rows := near(r.rows[subject{t.ID.Run(), database, p.Condition()}], t)
 		for j := range rows {
 			m := &rows[j]
-			if found[m.row] || written[m.row] {
+			if found[m.row] || written.by(s, m.row) {
 				continue
 			}
-			if place, ok := m.madeToMatch(r.snapshotBy(t, i), r.dirty(t)); ok {
+			if place, ok := m.madeToMatch(r.snapshotBy(t, i), r.dirty(t)); ok && m.chain.writes[place].txn != t.ID {
 				found[m.row] = true
 				unseen = append(unseen, history.Access{Row: m.row, Op: history.Read, Version: m.chain.below(place),
 					Absent: true, Wide: true})

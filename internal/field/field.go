@@ -3,7 +3,7 @@
 // and found, which races it shows, and the seconds. Then a few clients send requests at once, and what these leave in
 // the application's own books is counted.
 //
-//	go run ./internal/field [-app NAME] [-isotap PATH]
+//	go run ./internal/field [-app NAME] [-isotap PATH] [-out DIR]
 //
 // Applications are installed by their package managers at fixed versions into the cache directory (isotap/field), and
 // stay there. Nothing of theirs is in this repository.
@@ -31,8 +31,11 @@ import (
 // An application is one that is tried.
 type application struct {
 	name, version string
+	engine        string // of the server, as isotap's --engine has it
 	// install brings what the suite runs into a directory of the application's own, if it is not there.
 	install func(ctx context.Context, dir string) error
+	// prepare makes its tables in the database of DATABASE_URL, past isotap; nil where the application does when it starts.
+	prepare func(ctx context.Context, dir string) error
 	// suite starts the application on the database of DATABASE_URL, runs its own tests, and stops it. It writes the
 	// verdict of each test as a line that the next run can be compared with.
 	suite func(ctx context.Context, dir string, verdicts io.Writer) error
@@ -40,7 +43,7 @@ type application struct {
 	crowd func(ctx context.Context, dir string, books io.Writer) error
 }
 
-var applications = []application{miniflux}
+var applications = []application{miniflux, redmine, wordpress}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -51,17 +54,18 @@ func main() {
 	}
 }
 
-// part is the first argument of the command within isotap run: the application's name, "suite" or "crowd", its
-// directory, and the file for what comes of it follow.
+// part is the first argument of the command within isotap run: the application's name, "prepare", "suite" or "crowd",
+// its directory, and the file for what comes of it follow.
 const part = "part"
 
-func run(ctx context.Context, args []string) error {
+func run(ctx context.Context, args []string) (err error) {
 	if len(args) == 5 && args[0] == part {
 		return runPart(ctx, args[1], args[2], args[3], args[4])
 	}
 	flags := flag.NewFlagSet("field", flag.ContinueOnError)
 	only := flags.String("app", "", "the application to try (default all)")
 	isotap := flags.String("isotap", "", "the isotap program (default: it is built)")
+	out := flags.String("out", "", "where recordings and reports are left (default: they are removed)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -69,8 +73,13 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	work, err := os.MkdirTemp("", "isotap-field-")
-	if err != nil {
+	work := *out
+	if work == "" {
+		if work, err = os.MkdirTemp("", "isotap-field-"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	} else if err := os.MkdirAll(work, 0o755); err != nil {
 		return err
 	}
 	if *isotap == "" {
@@ -93,7 +102,7 @@ func run(ctx context.Context, args []string) error {
 	if !found {
 		return fmt.Errorf("no application is named %q", *only)
 	}
-	return os.RemoveAll(work)
+	return nil
 }
 
 // runPart runs a part of an application's trial, whose database is DATABASE_URL's.
@@ -107,7 +116,10 @@ func runPart(ctx context.Context, name, what, dir, out string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if what == "crowd" {
+	switch what {
+	case "prepare":
+		return applications[i].prepare(ctx, dir)
+	case "crowd":
 		return applications[i].crowd(ctx, dir, f)
 	}
 	return applications[i].suite(ctx, dir, f)
@@ -131,7 +143,7 @@ func (t *trial) try(ctx context.Context, w io.Writer) (err error) {
 	if err := t.install(ctx, t.dir); err != nil {
 		return fmt.Errorf("install it: %w", err)
 	}
-	e, err := engine.Find("postgres")
+	e, err := engine.Find(t.engine)
 	if err != nil {
 		return err
 	}
@@ -141,7 +153,7 @@ func (t *trial) try(ctx context.Context, w io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
 	t.url = server.URL()
-	databases, err := server.DB("postgres")
+	databases, err := server.DB(maintenance(t.engine))
 	if err != nil {
 		return err
 	}
@@ -149,6 +161,12 @@ func (t *trial) try(ctx context.Context, w io.Writer) (err error) {
 	for _, name := range []string{"directly", "watched", "crowded"} {
 		if _, err := databases.ExecContext(ctx, "CREATE DATABASE "+name); err != nil {
 			return err
+		}
+		if t.prepare == nil {
+			continue
+		}
+		if _, _, err := t.part(ctx, "prepare", name, false, io.Discard); err != nil {
+			return fmt.Errorf("make its tables: %w", err)
 		}
 	}
 	direct, alone, err := t.part(ctx, "suite", "directly", false, io.Discard)
@@ -178,7 +196,10 @@ func (t *trial) part(ctx context.Context, what, database string, watched bool, r
 		return "", 0, err
 	}
 	out := filepath.Join(t.work, t.name+"-"+database)
-	url := strings.TrimSuffix(t.url, "/") + "/" + database + "?sslmode=disable"
+	url := strings.TrimSuffix(t.url, "/") + "/" + database
+	if t.engine == "postgres" {
+		url += "?sslmode=disable"
+	}
 	args := []string{self, part, t.name, what, t.dir, out}
 	if watched {
 		explore := "auto"
@@ -190,9 +211,11 @@ func (t *trial) part(ctx context.Context, what, database string, watched bool, r
 	}
 	began := time.Now()
 	c := exec.CommandContext(ctx, args[0], args[1:]...)
-	c.Env, c.Stdout, c.Stderr = append(os.Environ(), "DATABASE_URL="+url), report, report
+	var said bytes.Buffer
+	all := io.MultiWriter(report, &said)
+	c.Env, c.Stdout, c.Stderr = append(os.Environ(), "DATABASE_URL="+url), all, all
 	if err := c.Run(); err != nil {
-		return "", 0, fmt.Errorf("%s: %w", strings.Join(c.Args, " "), err)
+		return "", 0, fmt.Errorf("%s: %w\n%s", strings.Join(c.Args, " "), err, &said)
 	}
 	took = time.Since(began)
 	text, err := os.ReadFile(out)
@@ -219,12 +242,10 @@ func compared(direct, watched string) string {
 	return "Differs:\n" + strings.Join(all, "\n")
 }
 
-// command runs a program, with its output in the error.
-func command(ctx context.Context, dir, name string, args ...string) error {
-	c := exec.CommandContext(ctx, name, args...)
-	c.Dir = dir
-	if out, err := c.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", strings.Join(c.Args, " "), err, out)
+// maintenance returns the database that a new server of an engine has; empty where none is needed to log in.
+func maintenance(engine string) string {
+	if engine == "postgres" {
+		return "postgres"
 	}
-	return nil
+	return ""
 }

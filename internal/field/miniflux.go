@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,15 +11,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
-	"time"
 )
 
 // miniflux is a reader of feeds in Go, on PostgreSQL without an object mapper: most requests are statements in
 // autocommit. Its own suite are the integration tests of its API.
-var miniflux = application{name: "miniflux", version: fluxVersion, install: installMiniflux,
+var miniflux = application{name: "miniflux", version: fluxVersion, engine: "postgres", install: installMiniflux,
 	suite: func(ctx context.Context, dir string, verdicts io.Writer) error {
 		return withMiniflux(ctx, dir, func(f *fluxServer) error { return f.ownTests(ctx, dir, verdicts) })
 	},
@@ -71,33 +67,12 @@ func withMiniflux(ctx context.Context, dir string, f func(*fluxServer) error) (e
 	if err != nil {
 		return err
 	}
-	log, err := os.Create(filepath.Join(dir, "miniflux.log"))
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	program := exec.CommandContext(ctx, filepath.Join(dir, "miniflux.app"))
-	program.Cancel = func() error { return program.Process.Signal(os.Interrupt) }
-	program.Env = append(os.Environ(), "LISTEN_ADDR="+address, "RUN_MIGRATIONS=1", "CREATE_ADMIN=1", "ADMIN_USERNAME=admin",
-		"ADMIN_PASSWORD="+fluxPassword, "FETCHER_ALLOW_PRIVATE_NETWORKS=1", "POLLING_FREQUENCY=1440")
-	program.Stdout, program.Stderr = log, log
-	if err := program.Start(); err != nil {
-		return err
-	}
-	defer func() {
-		program.Process.Signal(os.Interrupt)
-		err = errors.Join(err, program.Wait())
-	}()
 	s := &fluxServer{"http://" + address, "http://" + site.Addr().String()}
-	for range 300 {
-		if r, err := http.Get(s.url + "/healthcheck"); err == nil {
-			if r.Body.Close(); r.StatusCode == http.StatusOK {
-				return f(s)
-			}
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	return fmt.Errorf("it does not answer at %s: see %s", s.url, log.Name())
+	return program{path: filepath.Join(dir, "miniflux.app"), log: filepath.Join(dir, "miniflux.log"),
+		ready: s.url + "/healthcheck",
+		env: []string{"LISTEN_ADDR=" + address, "RUN_MIGRATIONS=1", "CREATE_ADMIN=1", "ADMIN_USERNAME=admin",
+			"ADMIN_PASSWORD=" + fluxPassword, "FETCHER_ALLOW_PRIVATE_NETWORKS=1", "POLLING_FREQUENCY=1440"},
+	}.while(ctx, func() error { return f(s) })
 }
 
 // servePage is a site with a feed of twenty entries.
@@ -114,15 +89,6 @@ func servePage(w http.ResponseWriter, r *http.Request) {
 			`<content type="html">Text %d</content></entry>`, i, i, r.Host, i, i)
 	}
 	fmt.Fprint(w, "</feed>")
-}
-
-// freeAddress returns one of this host at which nobody listens.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }
 
 // verdictLine is a test's, in what go test prints.
@@ -149,49 +115,14 @@ func (f *fluxServer) ownTests(ctx context.Context, dir string, verdicts io.Write
 	return nil
 }
 
-// A fluxClient is a user of the API. A key is asked for by the password once.
-type fluxClient struct {
-	server    *fluxServer
-	user, key string
-}
-
-// call sends a request, and reads its answer into to, if that is not nil.
-func (c *fluxClient) call(ctx context.Context, method, path string, body, to any) error {
-	text, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
-	r, err := http.NewRequestWithContext(ctx, method, c.server.url+"/v1"+path, bytes.NewReader(text))
-	if err != nil {
-		return err
-	}
-	if c.key != "" {
-		r.Header.Set("X-Auth-Token", c.key)
-	} else {
-		r.SetBasicAuth(c.user, fluxPassword)
-	}
-	reply, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return err
-	}
-	defer reply.Body.Close()
-	if reply.StatusCode >= 300 {
-		return fmt.Errorf("%s %s: %s", method, path, reply.Status)
-	}
-	if to == nil {
-		return nil
-	}
-	return json.NewDecoder(reply.Body).Decode(to)
-}
-
-// login has the client go on with a key.
-func (c *fluxClient) login(ctx context.Context) error {
+// login returns a user's client, which has a key: the password is slow to look at.
+func (f *fluxServer) login(ctx context.Context, user string) (*client, error) {
 	var made struct{ Token string }
+	c := newClient(f.url+"/v1", password(user, fluxPassword))
 	if err := c.call(ctx, http.MethodPost, "/api-keys", map[string]string{"description": "field"}, &made); err != nil {
-		return err
+		return nil, err
 	}
-	c.key = made.Token
-	return nil
+	return newClient(f.url+"/v1", header("X-Auth-Token", made.Token)), nil
 }
 
 // pairs is how often two requests are sent at once.
@@ -199,7 +130,10 @@ const pairs = 200
 
 // settingsAtOnce has two requests set two settings of one thing at once, and counts how often one of them is gone.
 func (f *fluxServer) settingsAtOnce(ctx context.Context, books io.Writer) error {
-	admin, reader := &fluxClient{server: f, user: "admin"}, &fluxClient{server: f, user: "reader"}
+	admin, err := f.login(ctx, "admin")
+	if err != nil {
+		return err
+	}
 	var made struct {
 		ID     int `json:"id"`
 		FeedID int `json:"feed_id"`
@@ -207,7 +141,8 @@ func (f *fluxServer) settingsAtOnce(ctx context.Context, books io.Writer) error 
 	if err := admin.call(ctx, http.MethodPost, "/users", map[string]any{"username": "reader", "password": fluxPassword}, &made); err != nil {
 		return err
 	}
-	if err := errors.Join(admin.login(ctx), reader.login(ctx)); err != nil {
+	reader, err := f.login(ctx, "reader")
+	if err != nil {
 		return err
 	}
 	if err := reader.call(ctx, http.MethodPost, "/feeds", map[string]any{"feed_url": f.site + "/feed.xml"}, &made); err != nil {
@@ -216,7 +151,7 @@ func (f *fluxServer) settingsAtOnce(ctx context.Context, books io.Writer) error 
 	user, feed := fmt.Sprintf("/users/%d", made.ID), fmt.Sprintf("/feeds/%d", made.FeedID)
 	for _, of := range []struct {
 		what, path, read string
-		client           *fluxClient
+		client           *client
 		one, two         string
 		values           func(n int) (one, two any)
 	}{
@@ -230,14 +165,14 @@ func (f *fluxServer) settingsAtOnce(ctx context.Context, books io.Writer) error 
 		lost := 0
 		for n := range pairs {
 			one, two := of.values(n)
-			var errs [2]error
-			var sending sync.WaitGroup
-			for i, change := range []map[string]any{{of.one: one}, {of.two: two}} {
-				sending.Go(func() { errs[i] = of.client.call(ctx, http.MethodPut, of.path, change, nil) })
+			set := func(what string, value any) func() error {
+				return func() error {
+					return of.client.call(ctx, http.MethodPut, of.path, map[string]any{what: value}, nil)
+				}
 			}
-			sending.Wait()
+			errs := atOnce(set(of.one, one), set(of.two, two))
 			got := make(map[string]any)
-			if err := errors.Join(slices.Concat(errs[:], []error{of.client.call(ctx, http.MethodGet, of.read, nil, &got)})...); err != nil {
+			if err := errors.Join(append(errs, of.client.call(ctx, http.MethodGet, of.read, nil, &got))...); err != nil {
 				return err
 			}
 			if got[of.one] != one || got[of.two] != two {

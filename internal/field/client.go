@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"sync"
+	"time"
+)
+
+// A client sends requests to an application. It keeps the cookies that it gets.
+type client struct {
+	base string
+	sign func(r *http.Request) // adds what says who it is; nil for nobody
+	http http.Client
+}
+
+// newClient returns a client that keeps cookies; sign may be nil.
+func newClient(base string, sign func(r *http.Request)) *client {
+	jar, _ := cookiejar.New(nil) // without options it cannot fail
+	return &client{base: base, sign: sign, http: http.Client{Jar: jar, Timeout: time.Minute}}
+}
+
+// password returns what signs requests with a name and a password.
+func password(user, word string) func(r *http.Request) {
+	return func(r *http.Request) { r.SetBasicAuth(user, word) }
+}
+
+// header returns what signs requests with a header.
+func header(name, value string) func(r *http.Request) {
+	return func(r *http.Request) { r.Header.Set(name, value) }
+}
+
+// A refusal is an answer of 400 or above.
+type refusal struct {
+	request string
+	status  int
+	body    string
+}
+
+// Error implements error.
+func (e *refusal) Error() string {
+	return fmt.Sprintf("%s: status %d: %.300s", e.request, e.status, e.body)
+}
+
+// call sends a request with a JSON body, if that is not nil, and reads the JSON answer into to, if that is not nil. An
+// answer of 400 or above is a [refusal].
+func (c *client) call(ctx context.Context, method, path string, body, to any) error {
+	var text io.Reader
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		text = bytes.NewReader(encoded)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, c.base+path, text)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if c.sign != nil {
+		c.sign(r)
+	}
+	reply, err := c.http.Do(r)
+	if err != nil {
+		return err
+	}
+	defer reply.Body.Close()
+	answer, err := io.ReadAll(reply.Body)
+	if err != nil {
+		return err
+	}
+	if reply.StatusCode >= 400 {
+		return &refusal{method + " " + path, reply.StatusCode, string(answer)}
+	}
+	if to == nil {
+		return nil
+	}
+	if err := json.Unmarshal(answer, to); err != nil {
+		return fmt.Errorf("%s %s: %w: %.300s", method, path, err, answer)
+	}
+	return nil
+}
+
+// A serial sends requests one after the other, and writes how each ended.
+type serial struct {
+	*client
+	verdicts io.Writer
+	sent     *int // how many were, by whatever client
+}
+
+// as returns who goes on with another client.
+func (s serial) as(c *client) serial { return serial{c, s.verdicts, s.sent} }
+
+// do sends a request, of which what is the name. One that is refused is a verdict like another; it is the suite that is
+// told, and goes on.
+func (s serial) do(ctx context.Context, what, method, path string, body, to any) error {
+	*s.sent++
+	err := s.call(ctx, method, path, body, to)
+	refused := new(refusal)
+	switch {
+	case err == nil:
+		fmt.Fprintf(s.verdicts, "%d %s: done\n", *s.sent, what)
+	case errors.As(err, &refused):
+		fmt.Fprintf(s.verdicts, "%d %s: refused (%d)\n", *s.sent, what, refused.status)
+	default:
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// atOnce calls all at the same time, and returns their errors.
+func atOnce(calls ...func() error) []error {
+	errs := make([]error, len(calls))
+	begin := make(chan struct{})
+	var all sync.WaitGroup
+	for i, call := range calls {
+		all.Go(func() { <-begin; errs[i] = call() })
+	}
+	close(begin)
+	all.Wait()
+	return errs
+}
+
+// unlessRefused returns the errors that are no refusals, joined.
+func unlessRefused(errs []error) error {
+	var others []error
+	for _, err := range errs {
+		if !errors.As(err, new(*refusal)) {
+			others = append(others, err)
+		}
+	}
+	return errors.Join(others...)
+}
+
+// count returns of how many objects in the list of that name a field has a value.
+func (c *client) count(ctx context.Context, path, list, field string, value any) (int, error) {
+	var answer map[string]json.RawMessage
+	if err := c.call(ctx, http.MethodGet, path, nil, &answer); err != nil {
+		return 0, err
+	}
+	var objects []map[string]any
+	if err := json.Unmarshal(answer[list], &objects); err != nil {
+		return 0, fmt.Errorf("%s of %s: %w", list, path, err)
+	}
+	there := 0
+	for _, o := range objects {
+		if o[field] == value {
+			there++
+		}
+	}
+	return there, nil
+}
