@@ -162,7 +162,7 @@ func (c *collector) links(witness []dep) []shapeEdge {
 
 func (c *collector) link(d *dep) shapeEdge {
 	l := shapeEdge{kind: d.kind, from: none, to: none, table: none}
-	if d.version >= 0 {
+	if d.version >= 0 || d.next >= 0 {
 		l.table = c.table(c.o.row(d))
 	}
 	if d.kind == wr && d.access >= 0 && c.o.accesses[d.access].is(equal) {
@@ -180,8 +180,11 @@ func (c *collector) link(d *dep) shapeEdge {
 
 // stmtsOf returns the numbers of the statements at the ends of a dependency; 0 for none.
 func (o *order) stmtsOf(d *dep) (from, to uint32) {
-	if d.version < 0 {
+	switch {
+	case d.version < 0 && d.next < 0:
 		return 0, 0
+	case d.version < 0:
+		return o.looks[look{d.from, d.next}], o.tagOf(d.next).stmt
 	}
 	from = o.tagOf(d.version).stmt
 	if d.next >= 0 {

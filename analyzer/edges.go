@@ -96,7 +96,12 @@ func (o *order) overwritten(t, i, next int32, yield func(dep)) {
 }
 
 // row returns the row that a dependency goes through.
-func (o *order) row(d *dep) int32 { return o.rowOf(d.version) }
+func (o *order) row(d *dep) int32 {
+	if d.version < 0 {
+		return o.rowOf(d.next) // a look for it
+	}
+	return o.rowOf(d.version)
+}
 
 // interferes reports whether a transaction depends on another one, by what it read or wrote, that committed after its
 // snapshot had been taken: there is no start-dependency between the two (Adya 1999, 4.3.4, G-SIa). By one proxy's clock

@@ -266,6 +266,9 @@ func (t *explainer) summary() string {
 		return fmt.Sprintf("A change of %s is lost between the transactions of a request: it reads a row with %s, and in a "+
 			"later transaction writes it with %s, over what %s of another request did in between.",
 			table, out, shapeOf(t.f.Witness[1].ToStmt), shapeOf(e.ToStmt))
+	case DoubleInsert:
+		return fmt.Sprintf("Two requests insert one thing: each looks in %s with %s, finds none, and inserts it with %s in a "+
+			"later transaction.", table, out, shapeOf(e.ToStmt))
 	case NonRepeatableRead:
 		return fmt.Sprintf("A transaction reads one row twice and gets two versions: "+
 			"it reads %s with %s before %s of another, and again with %s after it.",

@@ -53,6 +53,8 @@ const (
 	// Between the transactions of one request ([Scope]): a row that it read is written over what another one did to it
 	// meanwhile.
 	StaleOverwrite Anomaly = "stale overwrite"
+	// Between them, too: two requests looked for one thing, found none, and each inserted it.
+	DoubleInsert Anomaly = "double insert"
 	// Findings in other checkers' histories only (package interop).
 	DuplicateElements Anomaly = "duplicate elements" // a list holds an element twice that was appended once
 	CyclicVersions    Anomaly = "cyclic versions"    // what was seen of a register puts its versions in a circle

@@ -16,8 +16,11 @@ import (
 // lost says in values and keys what came of the witness, and whether that is little: two updates that share no column,
 // or only the time of the change. Both are empty where the statements do not tell.
 func (t *explainer) lost() (sentence string, slight bool, err error) {
-	if t.f.Anomaly == StaleOverwrite {
+	switch t.f.Anomaly {
+	case StaleOverwrite:
 		return t.lostUpdate()
+	case DoubleInsert:
+		return t.insertedTwice(), false, nil
 	}
 	if len(t.f.Witness) != 2 {
 		return "", false, nil
@@ -29,6 +32,18 @@ func (t *explainer) lost() (sentence string, slight bool, err error) {
 		return t.skewed(), false, nil
 	}
 	return "", false, nil
+}
+
+// insertedTwice tells what two requests looked for and inserted.
+func (t *explainer) insertedTwice() string {
+	e := &t.f.Witness[0]
+	l := lookupOf(t.family, e.FromStmt.Shape)
+	if ins := insertionOf(t.family, e.ToStmt.Shape); l != nil && ins != nil {
+		if by := l.finds(e.FromStmt.Args, ins, e.ToStmt.Args); by != nil {
+			return fmt.Sprintf("%s with %s: two requests looked for one, found none, and both inserted one.", l.table, settings(by))
+		}
+	}
+	return ""
 }
 
 // lostUpdate tells of a row that one transaction read, another wrote, and the first wrote over.

@@ -32,9 +32,14 @@ type order struct {
 	garbage      []impossibleRead
 	incompatible []conflict
 	lost         []fork
+	// looks are the statements that looked in vain for rows that came behind their transactions.
+	looks map[look]uint32
 	// interfering are the dependencies on what committed after a snapshot had been taken (see spans).
 	interfering []dep
 }
+
+// A look is a transaction's for a row whose first version is given.
+type look struct{ txn, version int32 }
 
 type versionKey struct {
 	row int32

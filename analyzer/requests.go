@@ -87,12 +87,15 @@ func (a *Analyzer) findRequests(c *collector) error {
 		columns: make(map[overwriting][]string)}
 	r.loaded.load = a.load
 	r.assign()
-	for _, n := range slices.Sorted(maps.Keys(r.members)) {
+	all := slices.Sorted(maps.Keys(r.members))
+	for _, n := range all {
 		if err := r.findOverwrites(r.members[n]); err != nil {
 			return err
 		}
 	}
-	return nil
+	a.order.looks = make(map[look]uint32)
+	inserts := &doubleInserts{requests: r, lookups: make(map[statementShape]*lookup), insertions: make(map[statementShape]*insertion)}
+	return inserts.find(all)
 }
 
 // hashOf returns what stands for the id of a run's request; 0 where there is none. Another run may have another clock,

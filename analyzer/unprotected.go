@@ -3,7 +3,9 @@ package analyzer
 import (
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
 
@@ -24,6 +26,9 @@ func (t *explainer) sameRequest(e *Edge) string {
 
 // protect advises what keeps a request from being overtaken between its transactions.
 func (t *explainer) protect() []string {
+	if t.f.Anomaly == DoubleInsert {
+		return t.refuseSecond()
+	}
 	read, write := t.f.Witness[0].FromStmt, t.f.Witness[1].ToStmt
 	fixes := []string{fmt.Sprintf("Read and write in one transaction, and lock what is read: %s FOR UPDATE.", shapeOf(read))}
 	if read.Locking != history.NoLock {
@@ -34,4 +39,25 @@ func (t *explainer) protect() []string {
 	}
 	return append(fixes, "Or let the UPDATE change the row only if it is as it was read, by a column that counts its versions, "+
 		"and do it all again where it changes none.")
+}
+
+// refuseSecond advises what keeps one thing from being inserted twice.
+func (t *explainer) refuseSecond() []string {
+	e := &t.f.Witness[0]
+	key := "of the columns that it looks for"
+	l, ins := lookupOf(t.family, e.FromStmt.Shape), insertionOf(t.family, e.ToStmt.Shape)
+	if l != nil && ins != nil {
+		var columns []string
+		for _, s := range l.finds(e.FromStmt.Args, ins, e.ToStmt.Args) {
+			columns = append(columns, s.column)
+		}
+		if len(columns) > 0 {
+			key = fmt.Sprintf("of %s (%s)", l.table, strings.Join(columns, ", "))
+		}
+	}
+	does := "ON CONFLICT"
+	if t.family == dbms.MySQLFamily {
+		does = "ON DUPLICATE KEY UPDATE"
+	}
+	return []string{"A unique key " + key + " refuses the second, whatever clients do; " + does + " then says what comes of it."}
 }

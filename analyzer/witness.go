@@ -28,12 +28,14 @@ func (a *Analyzer) edgeOf(d dep, loaded map[int32]*history.Txn) (Edge, error) {
 		}
 		*end.to = loaded[end.txn]
 	}
-	if d.version < 0 {
+	if d.version < 0 && d.next < 0 {
 		return e, nil
 	}
 	o := a.order
 	e.Row = o.rows.row(o.row(&d))
-	e.Version = o.historyTag(o.tagOf(d.version))
+	if e.NotFound = d.version < 0; !e.NotFound {
+		e.Version = o.historyTag(o.tagOf(d.version))
+	}
 	if d.next >= 0 {
 		e.Next = o.historyTag(o.tagOf(d.next))
 	}

@@ -275,7 +275,7 @@ func gloss(a analyzer.Anomaly) string {
 		return "intermediate read"
 	case analyzer.G1c:
 		return "circular information flow"
-	case analyzer.StaleOverwrite:
+	case analyzer.StaleOverwrite, analyzer.DoubleInsert:
 		return "between transactions of one request"
 	case analyzer.OTV:
 		return "observed transaction vanishes"

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	_ "github.com/go-sql-driver/mysql"
+	"github.com/go-sql-driver/mysql"
 )
 
 // race is the program racer of the scripts: an application of Go's MySQL driver, with prepared
@@ -19,6 +19,7 @@ import (
 //
 //	racer [-lock] [-other DSN]  two clients at once add 1 and 10 to a counter: each reads it, then writes the sum
 //	racer -autocommit           the same without transactions
+//	racer -register             two clients at once look for an account, and add it, without transactions
 //	racer -serial [-lock]       one client adds 1 to it, and then 10
 //	racer -hold FILE            one client adds 1 to it, prints "open", and commits once FILE exists
 //	racer -status N             exits with status N
@@ -27,6 +28,7 @@ func race(args []string, out io.Writer) int {
 	other := flags.String("other", os.Getenv("MYSQL_DSN"), "where the second client connects")
 	lock := flags.Bool("lock", false, "read the counter FOR UPDATE")
 	autocommit := flags.Bool("autocommit", false, "without transactions")
+	register := flags.Bool("register", false, "add an account")
 	serial := flags.Bool("serial", false, "one after the other")
 	hold := flags.String("hold", "", "hold a transaction open until this file exists")
 	status := flags.Int("status", 0, "exit status")
@@ -53,6 +55,9 @@ func race(args []string, out io.Writer) int {
 			return err
 		}
 		defer second.Close()
+		if *register {
+			return registerTwice(ctx, []*sql.DB{db, second})
+		}
 		return raceTwo(ctx, []*sql.DB{db, second}, *lock, *autocommit, out)
 	}()
 	if err != nil {
@@ -92,6 +97,36 @@ func raceTwo(ctx context.Context, dbs []*sql.DB, lock, autocommit bool, out io.W
 	_, err := fmt.Fprintf(out, "the counter is %d\n", n)
 	return err
 }
+
+// registerTwice has two clients add an account that neither has found. A unique key may refuse the second.
+func registerTwice(ctx context.Context, dbs []*sql.DB) error {
+	var looked, clients sync.WaitGroup
+	looked.Add(len(dbs))
+	errs := make([]error, len(dbs))
+	for i, db := range dbs {
+		db.SetMaxOpenConns(1)
+		clients.Go(func() {
+			var id int
+			err := db.QueryRowContext(ctx, "SELECT id FROM account WHERE email = 'a@example.org' LIMIT 1").Scan(&id)
+			looked.Done()
+			if !errors.Is(err, sql.ErrNoRows) {
+				errs[i] = fmt.Errorf("account %d: %w", id, err)
+				return
+			}
+			looked.Wait()
+			_, err = db.ExecContext(ctx, "INSERT INTO account (email) VALUES ('a@example.org')")
+			if refused := new(mysql.MySQLError); errors.As(err, &refused) && refused.Number == duplicateEntry {
+				err = nil
+			}
+			errs[i] = err
+		})
+	}
+	clients.Wait()
+	return errors.Join(errs...)
+}
+
+// duplicateEntry is the server's error of a unique key.
+const duplicateEntry = 1062
 
 func add(ctx context.Context, db *sql.DB, amount int, lock bool, meet func()) error {
 	tx, err := db.BeginTx(ctx, nil)

@@ -34,7 +34,8 @@ type application struct {
 	engine        string // of the server, as isotap's --engine has it
 	// install brings what the suite runs into a directory of the application's own, if it is not there.
 	install func(ctx context.Context, dir string) error
-	// prepare makes its tables in the database of DATABASE_URL, past isotap; nil where the application does when it starts.
+	// prepare makes its tables in the database of DATABASE_URL, past isotap. It is nil where the application does so
+	// when it starts.
 	prepare func(ctx context.Context, dir string) error
 	// suite starts the application on the database of DATABASE_URL, runs its own tests, and stops it. It writes the
 	// verdict of each test as a line that the next run can be compared with.

@@ -1,0 +1,243 @@
+package analyzer
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/isotap/isotap/history"
+)
+
+// doubleInserts finds requests that looked for one thing in vain, at the same time, and inserted it each.
+//
+// The conditions of a statement are held against no row that came behind its transaction. So what was looked for, and
+// what was inserted, is told by the texts: equal columns have equal values in all four.
+type doubleInserts struct {
+	*requests
+	lookups    map[statementShape]*lookup
+	insertions map[statementShape]*insertion
+}
+
+// A looker is a request that looked for rows of a table, in one of its transactions, and inserted one in a later one.
+type looker struct {
+	request      int32
+	look, insert int32 // its transactions
+	shape        int32 // of the statement that looked
+	table        string
+}
+
+// A foundNone is a looker that did not find what it then inserted.
+type foundNone struct {
+	looker
+	stmt    uint32    // that looked
+	version int32     // of the row that it inserted
+	by      []setting // what it looked for
+	forOne  bool      // it asked whether the thing is there, rather than for a list
+	values  string    // of the row, but for what tells the time
+}
+
+// find looks through the given requests.
+func (d *doubleInserts) find(requests []int32) error {
+	var all []looker
+	for _, n := range requests {
+		all = append(all, d.lookersOf(d.members[n])...)
+	}
+	slices.SortStableFunc(all, func(a, b looker) int {
+		return cmp.Or(cmp.Compare(a.shape, b.shape), strings.Compare(a.table, b.table),
+			cmp.Compare(d.o.txns[a.look].run, d.o.txns[b.look].run), cmp.Compare(d.o.txns[a.look].start, d.o.txns[b.look].start))
+	})
+	for len(all) > 0 {
+		n := d.atOnce(all)
+		if err := d.among(all[:n]); err != nil {
+			return err
+		}
+		all = all[n:]
+	}
+	return nil
+}
+
+// lookersOf returns a request's pairs of a look and a later insert into the same table, by the shapes alone.
+func (d *doubleInserts) lookersOf(txns []int32) []looker {
+	type look struct {
+		txn, shape int32
+		table      string
+	}
+	var looks []look
+	var all []looker
+	for _, t := range txns {
+		family := d.a.engine(d.o.id(t).Run()).Family()
+		before := len(looks)
+		for _, shape := range d.o.shapesOf(t) {
+			if shape < 0 {
+				continue
+			}
+			of := statementShape{family, d.o.programs.classes[shape].first}
+			if l := d.lookup(of); l != nil {
+				looks = append(looks, look{t, shape, l.table})
+			}
+			ins := d.insertion(of)
+			if ins == nil || !d.o.txns[t].installed {
+				continue
+			}
+			for _, l := range looks[:before] {
+				if strings.EqualFold(l.table, ins.table) {
+					all = append(all, looker{d.of[t], l.txn, t, l.shape, strings.ToLower(l.table)})
+				}
+			}
+		}
+	}
+	return all
+}
+
+func (d *doubleInserts) lookup(of statementShape) *lookup {
+	l, ok := d.lookups[of]
+	if !ok {
+		l = lookupOf(of.family, of.text)
+		d.lookups[of] = l
+	}
+	return l
+}
+
+func (d *doubleInserts) insertion(of statementShape) *insertion {
+	ins, ok := d.insertions[of]
+	if !ok {
+		ins = insertionOf(of.family, of.text)
+		d.insertions[of] = ins
+	}
+	return ins
+}
+
+// atOnce returns how many of the lookers, from the first on, belong together: they are of one kind, and each began to
+// look before the last of those before it had inserted.
+func (d *doubleInserts) atOnce(all []looker) int {
+	first := &all[0]
+	until := d.o.txns[first.insert].end
+	for i := range all {
+		x := &all[i]
+		if x.shape != first.shape || x.table != first.table || d.o.txns[x.look].run != d.o.txns[first.look].run ||
+			d.o.txns[x.look].start > until {
+			return i
+		}
+		until = max(until, d.o.txns[x.insert].end)
+	}
+	return len(all)
+}
+
+// among finds the double inserts among lookers that may have been at it at once. Of several for one thing each but the
+// first is told, beside the earliest that it did not know of.
+func (d *doubleInserts) among(lookers []looker) error {
+	if !slices.ContainsFunc(lookers, func(x looker) bool { return x.request != lookers[0].request }) {
+		return nil
+	}
+	same := make(map[string][]*foundNone)
+	for _, x := range lookers {
+		f, err := d.foundNone(x)
+		if err != nil {
+			return err
+		}
+		if f != nil {
+			key := f.thing()
+			same[key] = append(same[key], f)
+		}
+	}
+	var all [][]*foundNone
+	for _, fs := range same {
+		slices.SortStableFunc(fs, func(a, b *foundNone) int { return cmp.Compare(d.o.txns[a.insert].end, d.o.txns[b.insert].end) })
+		all = append(all, fs)
+	}
+	slices.SortFunc(all, func(a, b []*foundNone) int { return cmp.Compare(d.o.txns[a[0].insert].end, d.o.txns[b[0].insert].end) })
+	for _, fs := range all {
+		for i, f := range fs {
+			if j := slices.IndexFunc(fs[:i], func(e *foundNone) bool { return d.unaware(e, f) }); j >= 0 {
+				d.add(fs[j], f)
+			}
+		}
+	}
+	return nil
+}
+
+// thing returns what was looked for, as a text.
+func (f *foundNone) thing() string {
+	var t strings.Builder
+	for _, s := range f.by {
+		t.WriteString(strings.ToLower(s.column) + "=" + s.value + "\x00")
+	}
+	return t.String()
+}
+
+// foundNone returns what a looker did not find, and inserted; nil where it found something, or inserted something else.
+func (d *doubleInserts) foundNone(x looker) (*foundNone, error) {
+	looking, err := d.loaded.get(x.look)
+	if err != nil {
+		return nil, err
+	}
+	inserting, err := d.loaded.get(x.insert)
+	if err != nil {
+		return nil, err
+	}
+	family := d.a.engine(looking.ID.Run()).Family()
+	for _, read := range d.o.ofShape(x.look, looking, x.shape) {
+		l := d.lookup(statementShape{family, read.Shape})
+		if l == nil || read.Void || read.Unseen || read.Observation != history.Exact ||
+			len(read.Accesses) > 0 || read.Error != (history.Error{}) {
+			continue // among them one that failed
+		}
+		for i := range inserting.Stmts {
+			write := &inserting.Stmts[i]
+			ins := d.insertion(statementShape{family, write.Shape})
+			if ins == nil || write.Void || write.Affected != 1 {
+				continue
+			}
+			by := l.finds(read.Args, ins, write.Args)
+			version := d.insertedBy(x, write.Num)
+			if by == nil || version < 0 {
+				continue
+			}
+			return &foundNone{looker: x, stmt: read.Num, version: version, by: by, forOne: l.forOne(read.Args),
+				values: ins.lasting(write.Args)}, nil
+		}
+	}
+	return nil, nil
+}
+
+// insertedBy returns the version that a statement of a looker's inserted; -1 for none, or where the request took it
+// back.
+func (d *doubleInserts) insertedBy(x looker, stmt uint32) int32 {
+	from, to := d.o.accessesOf(x.insert)
+	for v := from; v < to; v++ {
+		a := &d.o.accesses[v]
+		if a.stmt != stmt || a.op != history.InsertRow || a.is(void) {
+			continue
+		}
+		next := d.o.links[v].next
+		if next >= 0 && int(next) < len(d.o.accesses) && d.o.accesses[next].op == history.DeleteRow &&
+			d.of[d.o.accesses[next].txn] == x.request {
+			return none
+		}
+		return v
+	}
+	return none
+}
+
+// unaware reports whether two lookers inserted one thing, and neither can have known of the other's.
+func (d *doubleInserts) unaware(e, f *foundNone) bool {
+	txns := d.o.txns
+	switch {
+	case e.request == f.request:
+		return false
+	case txns[f.look].start > txns[e.insert].end, txns[e.look].start > txns[f.insert].end:
+		return false // it found none after the other had put it there: somebody took it away
+	}
+	return e.forOne && f.forOne || e.values == f.values
+}
+
+func (d *doubleInserts) add(e, f *foundNone) {
+	missed := func(a, b *foundNone) dep {
+		d.o.looks[look{a.look, b.version}] = a.stmt
+		return dep{from: a.look, to: b.insert, kind: rw, access: none, version: none, next: b.version}
+	}
+	within := func(x *foundNone) dep {
+		return dep{from: x.insert, to: x.look, kind: rq, access: none, version: none, next: none}
+	}
+	d.c.add(DoubleInsert, Unprotected, []dep{missed(e, f), within(f), missed(f, e), within(e)})
+}
