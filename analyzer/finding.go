@@ -140,7 +140,8 @@ type Finding struct {
 	// Lost says of the witness, in values and keys, what came of it: "stock where id = 7: two transactions read it, and
 	// both set qty = 3. One of the two changes (-1) is gone." It is empty where the statements do not tell.
 	Lost string
-	// Slight says of a lost update that the two writes share no column, or only the time of the change.
+	// Slight says of a lost update that the two writes share no column, or only the time of the change, or that the row
+	// was read again before the second.
 	Slight   bool
 	Programs []*Program // those of the witness
 	// ProgramSets is in how many combinations of programs it was seen, at most 10,000.

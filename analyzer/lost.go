@@ -50,10 +50,14 @@ func (t *explainer) insertedTwice() string {
 func (t *explainer) lostUpdate() (sentence string, slight bool, err error) {
 	last := &t.f.Witness[1]
 	first, second := deedOf(t.family, last.FromStmt), deedOf(t.family, last.ToStmt)
-	if first == nil || second == nil || second.where == "" || sawWhatItOverwrote(last) {
+	if first == nil || second == nil || second.where == "" {
 		return "", false, nil
 	}
 	row := second.table + " where " + second.where
+	if t.f.Class != Unprotected && t.readAgain(last) {
+		return fmt.Sprintf("%s: a transaction that had read the row read it again, and then wrote it over what another had done "+
+			"in between: nothing is lost unless it went by what it had read first.", row), true, nil
+	}
 	if second.kind == history.Delete {
 		return fmt.Sprintf("%s: one %s %s, and another, which had read the row before, deleted it.", row, t.party(),
 			first.did()), false, nil
@@ -80,18 +84,27 @@ func (t *explainer) lostUpdate() (sentence string, slight bool, err error) {
 	return row + ": " + second.over(t.party(), first, before, values), false, nil
 }
 
-// sawWhatItOverwrote reports whether a transaction read a version before it wrote over it: it may have gone by that
-// one, whatever it had read earlier.
-func sawWhatItOverwrote(e *Edge) bool {
-	for i := range e.To.Stmts {
-		s := &e.To.Stmts[i]
-		if s.Num < e.ToStmt.Num && slices.ContainsFunc(s.Accesses, func(a history.Access) bool {
-			return a.Op == history.Read && a.Row == e.Row && a.Version == e.Version
-		}) {
-			return true
+// readAgain reports whether a transaction read a version before it wrote over it: then it goes by that one, whatever it
+// had read earlier. A SELECT that locks rows of the table, and was not observed, may have.
+func (t *explainer) readAgain(e *Edge) bool {
+	first := t.f.Witness[0].FromStmt
+	return slices.ContainsFunc(e.To.Stmts, func(s history.Stmt) bool {
+		switch {
+		case s.Num >= e.ToStmt.Num || s.Void:
+			return false
+		case s.Observation != history.Exact:
+			return s.Num > first.Num && s.Kind == history.Select && s.Locking != history.NoLock && t.names(s.Shape, e.Row.Table)
 		}
-	}
-	return false
+		return slices.ContainsFunc(s.Accesses, func(a history.Access) bool {
+			return a.Op == history.Read && a.Row == e.Row && a.Version == e.Version
+		})
+	})
+}
+
+// names reports whether a shape has a table's name.
+func (t *explainer) names(shape, table string) bool {
+	name := table[strings.LastIndexByte(table, '.')+1:]
+	return slices.ContainsFunc(wordsOf(t.family, shape), func(w word) bool { return w.name && w.text == name })
 }
 
 // party is what reads and writes.
@@ -376,8 +389,8 @@ func (d *deed) was(columns []string) string {
 }
 
 // timed are names that columns have which tell when a row was changed.
-var timed = regexp.MustCompile(`(?i)^(date_?|last_?)*(updated?|modif(ied|y)|changed?|edit(ed)?|touched|mtime|seen|login)` +
-	`(_?(at|on|time|date|ts|timestamp))?$`)
+var timed = regexp.MustCompile(`(?i)^((date_?|last_?)*(updated?|modif(ied|y)|changed?|edit(ed)?|touched|mtime|seen|login)` +
+	`|(page|post|user|row|rec)_(touched|modified|mtime))(_?(at|on|time|date|ts|timestamp|gmt))*$`)
 
 // tellsTime reports whether a column's name says that it tells when the row was changed.
 func tellsTime(column string) bool { return timed.MatchString(column) }

@@ -7,8 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/cookiejar"
+	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -59,11 +63,20 @@ func (c *client) call(ctx context.Context, method, path string, body, to any) er
 		}
 		text = bytes.NewReader(encoded)
 	}
-	r, err := http.NewRequestWithContext(ctx, method, c.base+path, text)
+	return c.exchange(ctx, method, path, "application/json", text, to)
+}
+
+// send posts a form, and reads the JSON answer likewise.
+func (c *client) send(ctx context.Context, path string, form url.Values, to any) error {
+	return c.exchange(ctx, http.MethodPost, path, "application/x-www-form-urlencoded", strings.NewReader(form.Encode()), to)
+}
+
+func (c *client) exchange(ctx context.Context, method, path, kind string, body io.Reader, to any) error {
+	r, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
 		return err
 	}
-	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Content-Type", kind)
 	if c.sign != nil {
 		c.sign(r)
 	}
@@ -156,4 +169,17 @@ func (c *client) count(ctx context.Context, path, list, field string, value any)
 		}
 	}
 	return there, nil
+}
+
+// writeBooks writes what a program counted of pairs of requests: a JSON object behind "books=" in its output.
+func writeBooks(books io.Writer, out []byte, pairs int) error {
+	_, text, ok := strings.Cut(string(out), "books=")
+	var counted map[string]int
+	if err := json.Unmarshal([]byte(text), &counted); !ok || err != nil {
+		return fmt.Errorf("count in its books: %w: %s", err, out)
+	}
+	for _, what := range slices.Sorted(maps.Keys(counted)) {
+		fmt.Fprintf(books, "  %s: %d of %d pairs of requests\n", what, counted[what], pairs)
+	}
+	return nil
 }

@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 )
@@ -227,16 +224,8 @@ echo 'books=', json_encode([
 	c := exec.CommandContext(ctx, "php", "-r", count)
 	c.Dir = wordPressHome(w.dir)
 	out, err := c.CombinedOutput()
-	_, text, ok := strings.Cut(string(out), "books=")
-	if err != nil || !ok {
+	if err != nil {
 		return fmt.Errorf("count in its books: %w: %s", err, out)
 	}
-	var counted map[string]int
-	if err := json.Unmarshal([]byte(text), &counted); err != nil {
-		return fmt.Errorf("count in its books: %w: %s", err, text)
-	}
-	for _, what := range slices.Sorted(maps.Keys(counted)) {
-		fmt.Fprintf(books, "  %s: %d of %d pairs of requests\n", what, counted[what], wordPressPairs)
-	}
-	return nil
+	return writeBooks(books, out, wordPressPairs)
 }
