@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/history"
 )
 
 // TestRowsThatMoveAreTheSameRows moves versions of transactions that wrote several to each other's places, past isotap
@@ -73,5 +74,38 @@ func TestLocksBelowASavepointAreGivenBack(t *testing.T) {
 	if len(r.Findings) != 1 || r.Findings[0].Anomaly != analyzer.NonRepeatableRead ||
 		r.Findings[0].Class != analyzer.Hazard {
 		t.Errorf("findings %+v, want the non-repeatable read as a hazard", r.Findings)
+	}
+}
+
+// TestWholeObjectsAreWrittenWithTheirKey has programs set the key of a row too, to the value that it has: it is known
+// which row that is, by text and by parameters; and where the key becomes another one.
+func TestWholeObjectsAreWrittenWithTheirKey(t *testing.T) {
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeExec, pgx.QueryExecModeCacheStatement} {
+		t.Run(mode.String(), func(t *testing.T) {
+			b := newPostgresBench(t, "CREATE TABLE feature (project varchar(9), name text, kind text, PRIMARY KEY (project, name))",
+				"INSERT INTO feature VALUES ('p', 'a', 'x'), ('p', 'b', 'x')")
+			one, two := b.connect(b.through(), mode), b.connect(b.through(), mode)
+			const update = "UPDATE feature SET project = $1, name = $2, kind = $3 WHERE project = $4 AND name = $5"
+			write := func(c *pgx.Conn, name, kind, of string) {
+				t.Helper()
+				if tag, err := c.Exec(t.Context(), update, "p", name, kind, "p", of); err != nil || tag.RowsAffected() != 1 {
+					t.Fatalf("%s of %s: %s %v", update, of, tag, err)
+				}
+			}
+			b.exec(one, "BEGIN", "SELECT * FROM feature WHERE name = 'a'")
+			b.exec(two, "BEGIN", "SELECT * FROM feature WHERE name = 'a'")
+			write(one, "a", "y", "a")
+			b.exec(one, "COMMIT")
+			write(two, "a", "z", "a")
+			b.exec(two, "COMMIT")
+			write(one, "c", "x", "b") // another key
+			r := b.analyze()
+			if len(r.Findings) != 1 || r.Findings[0].Anomaly != analyzer.LostUpdate {
+				t.Errorf("findings %v, want the lost update", r.Findings)
+			}
+			if key, changed := r.Coverage.Reasons[history.ReasonKey], r.Coverage.Reasons[history.ReasonKeyChanged]; key != 0 || changed != 1 {
+				t.Errorf("of %d updates the key is not known, and of %d it changed, want 0 and 1", key, changed)
+			}
+		})
 	}
 }

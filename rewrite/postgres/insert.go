@@ -97,7 +97,7 @@ func (w *write) conflict(n *ast.OnConflictClause) error {
 		// A row that was just inserted is locked by nobody, an updated one by its updater.
 		w.id.add(ItemInserted, "("+w.target.system("xmax")+" OPERATOR(pg_catalog.=) '0')")
 	}
-	w.keyed(w.assigns(nodes(n.TargetList)))
+	w.keyed(w.assigns(nodes(n.TargetList)), nil)
 	return nil
 }
 

@@ -151,11 +151,17 @@ func (w *write) replaced() {
 }
 
 // keyed says what becomes of the row's key, when it may change: an UPDATE without it, or of a table that has none,
-// cannot tell which row it wrote unless it tells the version that it replaced.
-func (w *write) keyed(assigned bool) {
+// cannot tell which row it wrote unless it tells the version that it replaced, or its condition asks for one key.
+func (w *write) keyed(assigned bool, where ast.Node) {
 	key := w.target.table.Key
-	switch {
+	switch before := w.keyBefore(where); {
 	case w.target.tagged: // the row has its id for life
+	case !w.both && assigned && before != nil:
+		var now []string
+		for _, k := range key {
+			now = append(now, w.target.columnOf(k))
+		}
+		w.id.add(ItemOldKeyChanged, "(ROW("+strings.Join(now, ", ")+") IS DISTINCT FROM ROW("+strings.Join(before, ", ")+"))")
 	case !w.both && (assigned || len(key) == 0):
 		w.downgradeOfSome(history.ReasonKey)
 	case w.both && len(key) > 0 && (assigned || w.target.table.UpdateTrigger):

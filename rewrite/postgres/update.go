@@ -25,7 +25,11 @@ func (pl *planner) update(n *ast.UpdateStmt) error {
 	} else {
 		w.replaced()
 	}
-	w.keyed(w.assigns(nodes(n.TargetList)))
+	where := n.WhereClause
+	if n.FromClause != nil || w.part != nil {
+		where = nil // a column's name may be another table's
+	}
+	w.keyed(w.assigns(nodes(n.TargetList)), where)
 	if err := w.append("UPDATE", assignmentsOf(n)...); err != nil {
 		return err
 	}
@@ -99,7 +103,7 @@ func (pl *planner) merge(n *ast.MergeStmt) error {
 	w.mergedVersions()
 	w.told()
 	if assigned {
-		w.keyed(true)
+		w.keyed(true, nil)
 	}
 	return w.returning()
 }
