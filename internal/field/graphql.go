@@ -14,8 +14,8 @@ type graph struct {
 	path string
 }
 
-// ask sends a query or a mutation, and reads its data into to, if that is not nil. Errors in the answer are a [refusal],
-// and so is an answer that is an ErrorResult, Vendure's type of what it does not do.
+// ask sends a query or a mutation, and reads its data into to, if that is not nil. Errors in the answer are a
+// [refusal], and so is an answer that is an ErrorResult, Vendure's type of what it does not do.
 func (g graph) ask(ctx context.Context, query string, variables values, to any) error {
 	var answer struct {
 		Data   json.RawMessage
