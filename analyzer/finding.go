@@ -141,7 +141,7 @@ type Finding struct {
 	// both set qty = 3. One of the two changes (-1) is gone." It is empty where the statements do not tell.
 	Lost string
 	// Slight says of a lost update that the two writes share no column, or only the time of the change, or that the row
-	// was read again before the second.
+	// was read again, with a lock, before the second.
 	Slight   bool
 	Programs []*Program // those of the witness
 	// ProgramSets is in how many combinations of programs it was seen, at most 10,000.

@@ -54,9 +54,12 @@ func (t *explainer) lostUpdate() (sentence string, slight bool, err error) {
 		return "", false, nil
 	}
 	row := second.table + " where " + second.where
-	if t.f.Class != Unprotected && t.readAgain(last) {
-		return fmt.Sprintf("%s: a transaction that had read the row read it again, and then wrote it over what another had done "+
-			"in between: nothing is lost unless it went by what it had read first.", row), true, nil
+	if t.f.Class != Unprotected && t.lockedAgain(last) {
+		return fmt.Sprintf("%s: a transaction that had read the row read it again, with a lock, and then wrote it over what another "+
+			"had done in between: nothing is lost unless it went by what it had read first.", row), true, nil
+	}
+	if sawWhatItOverwrote(last) {
+		return "", false, nil
 	}
 	if second.kind == history.Delete {
 		return fmt.Sprintf("%s: one %s %s, and another, which had read the row before, deleted it.", row, t.party(),
@@ -84,20 +87,28 @@ func (t *explainer) lostUpdate() (sentence string, slight bool, err error) {
 	return row + ": " + second.over(t.party(), first, before, values), false, nil
 }
 
-// readAgain reports whether a transaction read a version before it wrote over it: then it goes by that one, whatever it
-// had read earlier. A SELECT that locks rows of the table, and was not observed, may have.
-func (t *explainer) readAgain(e *Edge) bool {
+// sawWhatItOverwrote reports whether a transaction read a version before it wrote over it: it may have gone by that
+// one, whatever it had read earlier.
+func sawWhatItOverwrote(e *Edge) bool {
+	return slices.ContainsFunc(e.To.Stmts, func(s history.Stmt) bool { return s.Num < e.ToStmt.Num && sawOverwritten(&s, e) })
+}
+
+// sawOverwritten reports whether a statement read the version that another of its transaction wrote over.
+func sawOverwritten(s *history.Stmt, e *Edge) bool {
+	return slices.ContainsFunc(s.Accesses, func(a history.Access) bool {
+		return a.Op == history.Read && a.Row == e.Row && a.Version == e.Version
+	})
+}
+
+// lockedAgain reports whether a transaction read a version with a lock before it wrote over it: who does that means to
+// go by it, whatever he had read earlier. A SELECT that locks rows of the table, and was not observed, may have.
+func (t *explainer) lockedAgain(e *Edge) bool {
 	first := t.f.Witness[0].FromStmt
 	return slices.ContainsFunc(e.To.Stmts, func(s history.Stmt) bool {
-		switch {
-		case s.Num >= e.ToStmt.Num || s.Void:
+		if s.Num <= first.Num || s.Num >= e.ToStmt.Num || s.Kind != history.Select || s.Locking == history.NoLock || s.Void {
 			return false
-		case s.Observation != history.Exact:
-			return s.Num > first.Num && s.Kind == history.Select && s.Locking != history.NoLock && t.names(s.Shape, e.Row.Table)
 		}
-		return slices.ContainsFunc(s.Accesses, func(a history.Access) bool {
-			return a.Op == history.Read && a.Row == e.Row && a.Version == e.Version
-		})
+		return s.Observation != history.Exact && t.names(s.Shape, e.Row.Table) || sawOverwritten(&s, e)
 	})
 }
 

@@ -111,15 +111,16 @@ func TestLostUpdatesAreToldInValues(t *testing.T) {
 // TestNothingIsLostOfWhatWasReadAgain has the second transaction read what the first wrote before it writes over it, or
 // lock rows of the table unseen.
 func TestNothingIsLostOfWhatWasReadAgain(t *testing.T) {
-	const again = "stock where id = 1: a transaction that had read the row read it again, and then wrote it over what another " +
-		"had done in between: nothing is lost unless it went by what it had read first."
+	const again = "stock where id = 1: a transaction that had read the row read it again, with a lock, and then wrote it over " +
+		"what another had done in between: nothing is lost unless it went by what it had read first."
 	for _, c := range []struct {
 		name, second string
 		unseen       string // the second statement, where it is not observed
 		locks        history.Locking
 		slight       bool
 	}{
-		{"seen", "r x 0 | R x T2.2 | u x T2.2", "", history.NoLock, true},
+		{"seen", "r x 0 | R x T2.2 | u x T2.2", "", history.LockUpdate, true},
+		{"seen, without a lock", "r x 0 | r x T2.2 | u x T2.2", "", history.NoLock, false},
 		{"once, as it was before", "r x 0 | r x 0 | u x T2.2", "", history.NoLock, false},
 		{"unseen", "r x 0 | r y 0 | u x T2.2", "SELECT * FROM t JOIN s ON s.id = t.s WHERE t.id = ? FOR UPDATE", history.LockUpdate, true},
 		{"unseen, without a lock", "r x 0 | r y 0 | u x T2.2", "SELECT * FROM t WHERE id = ?", history.NoLock, false},
@@ -136,6 +137,7 @@ func TestNothingIsLostOfWhatWasReadAgain(t *testing.T) {
 					}
 				}
 			}
+			h[0].Stmts[1].Locking = c.locks
 			if c.unseen != "" {
 				h[0].Stmts[1] = history.Stmt{Num: 2, Kind: history.Select, Observation: history.Opaque, Shape: c.unseen, Args: []string{"1"},
 					Locking: c.locks}

@@ -108,9 +108,6 @@ type serial struct {
 	sent     *int // how many were, by whatever client
 }
 
-// as returns who goes on with another client.
-func (s serial) as(c *client) serial { return serial{c, s.verdicts, s.sent} }
-
 // do sends a request, of which what is the name. One that is refused is a verdict like another; it is the suite that is
 // told, and goes on.
 func (s serial) do(ctx context.Context, what, method, path string, body, to any) error {
