@@ -39,6 +39,7 @@ var tables = []string{
 	"INSERT INTO visit VALUES (1, 'old', NULL)",
 	"CREATE TABLE settings (id int PRIMARY KEY, theme varchar(20), lang varchar(20), wide boolean)",
 	"INSERT INTO settings VALUES (1, 'light', 'en', true), (2, '', 'en', true)",
+	"CREATE TABLE audit (id %s PRIMARY KEY, n int)",
 }
 
 // A toldRace is what a test expects of a race.
@@ -180,6 +181,12 @@ var programs = []struct {
 	{"settings are stored whole, each time with another one changed", []string{
 		"BEGIN", "SELECT * FROM settings WHERE id = 1", "UPDATE settings SET theme = 'dark', lang = 'en', wide = true WHERE id = 1", "COMMIT",
 		"SELECT * FROM settings WHERE id = 2", "UPDATE settings SET theme = '', lang = 'fr', wide = true WHERE id = 2"},
+		[]toldRace{{LostUpdate, "settings", "theme", false}, {LostUpdate, "settings", "lang", false}}},
+	{"settings are stored whole, and what they were is noted", []string{
+		"BEGIN", "SELECT * FROM settings WHERE id = 1", "UPDATE settings SET theme = 'dark', lang = 'en' WHERE id = 1",
+		"INSERT INTO audit (n) VALUES (1)", "COMMIT",
+		"BEGIN", "SELECT * FROM settings WHERE id = 2", "UPDATE settings SET theme = '', lang = 'fr' WHERE id = 2",
+		"INSERT INTO audit (n) VALUES (2)", "COMMIT"},
 		[]toldRace{{LostUpdate, "settings", "theme", false}, {LostUpdate, "settings", "lang", false}}},
 	{"settings are stored whole, each time with the same one changed", []string{
 		"BEGIN", "SELECT * FROM settings WHERE id = 1", "UPDATE settings SET theme = 'dark', lang = 'en' WHERE id = 1", "COMMIT",
