@@ -245,6 +245,9 @@ func (s *Session) writesRead() sqlmysql.WriteReads {
 // withholds returns why a write does not show what its subqueries read; empty where it does, or has none to show.
 func (s *Session) withholds(o *pendingStatement) history.Reason {
 	up := &o.plan.Upstream
+	if o.rewritten && up.Shows && s.dialect == sqlmysql.TiDB && !s.txn.inTrans {
+		return history.ReasonSubquery // it may plan the statement anew, and run its subqueries once more
+	}
 	if o.rewritten && up.Shows && (!up.MayShow(s.writesRead()) || s.cfg.Planner.AreSubqueriesTooLarge(o.plan.Shape)) {
 		return history.ReasonSubquery
 	}

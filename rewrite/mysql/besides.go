@@ -71,6 +71,9 @@ func (c *besides) spell(d Dialect) []Piece {
 		head, tail = "(SELECT "+d.array(rowID, wList, limit, c.of.outer)+" ", ")"
 	}
 	switch {
+	case c.whole && c.gated && d == TiDB: // of a parameter it does not know how long the result may be
+		return slices.Concat([]Piece{text("IF("), {Hole: ShownHole}, text(", " + cast + head)}, c.query,
+			[]Piece{text(tail + end + ", _binary'" + Lacking + "')")})
 	case c.whole && c.gated:
 		return slices.Concat([]Piece{text(cast + "IF("), {Hole: ShownHole}, text(", " + head)}, c.query,
 			[]Piece{text(tail + ", _latin1'" + Lacking + "')" + end)})

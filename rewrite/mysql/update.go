@@ -118,12 +118,16 @@ func (pl *planner) updateTiDB(n *ast.UpdateStmt) error {
 	}
 	c := rowCapture{wlistBytes: t.WListBytes, limit: pl.session.maxPacket() / 4}
 	pl.imageTiDB(&c, t, j.gives)
+	use := inspectWrite(n)
+	if use.subquery && pl.readsNone(n, n.Where, pl.tablesOf(n.TableRefs)) {
+		use.subquery = false
+	} else if use.subquery && !cascadesFrom(n.List, t) && pl.lookIntoUpdateTiDB(n, t) {
+		c.beside, use.subquery = pl.collectingBesides(pl.besides), false
+	}
 	pos, gap := pl.after(end - 1)
 	pl.insertAt(pos, slices.Concat([]Piece{text(", ")}, c.tagUnless(same[0]), []Piece{text(gap)})...)
 	pl.plan.Writes.Captured, pl.plan.Writes.Retried = true, true
 	pl.cascades(n.List, t)
-	use := inspectWrite(n)
-	use.subquery = use.subquery && !pl.readsNone(n, n.Where, pl.tablesOf(n.TableRefs))
 	pl.downgradeBy(use)
 	return nil
 }
