@@ -47,8 +47,8 @@
 //     collects identities in arrays unless warnings.go finds that the client might hear other warnings for it,
 //     setop.go, distinct.go and union.go are for UNION, DISTINCT and their kind.
 //   - Writes: insert.go makes row ids, update.go and updatejoin.go tag rows with the capture of assign.go, delete.go
-//     collects what goes, writesubquery.go and updatesubquery.go what subqueries of some of them read. unchanged.go
-//     tells from assignments alone whether they leave a row as it is.
+//     collects what goes, writesubquery.go, updatesubquery.go and, on TiDB, tidbsubquery.go what subqueries of some of
+//     them read. unchanged.go tells from assignments alone whether they leave a row as it is.
 //   - ddl.go defines the columns. On TiDB, which has no invisible ones, mask.go and star.go keep them out of what the
 //     client's statement means.
 //   - hole.go fills the pieces in when the text is sent; counts.go has ROW_COUNT() and FOUND_ROWS() be filled in,
