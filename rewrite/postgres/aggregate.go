@@ -49,7 +49,7 @@ func (r *reading) collect(b *block) {
 				") THEN " + lacking + " END)"
 		}
 		out = append(out, &sight{source: Source{Table: s.source.Table, Array: true, Whole: s.source.Whole,
-			Beside: s.within != nil, Physical: s.source.Physical},
+			Beside: s.within != nil, Marked: s.source.Marked, Physical: s.source.Physical},
 			exprs: []string{array}, types: []string{"pg_catalog.text[]"}})
 	}
 	b.sights = out

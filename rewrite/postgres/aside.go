@@ -283,13 +283,18 @@ func (l *looker) wrap(n *ast.SelectStmt) error {
 		columns.text(" ELSE " + lacking + " END)" + end + " AS " + rewrite.NamePrefix + strconv.Itoa(i+1))
 		sources = append(sources, c.source(l.block))
 	}
-	return l.wrapIn(n, columns, sources, "")
+	return l.wrapIn(n, nil, columns, sources, "")
 }
 
-// wrapIn puts the client's query into a SELECT with columns of these sources. What stands behind it there keeps the
-// server from making it one with that.
-func (l *looker) wrapIn(n *ast.SelectStmt, columns spelling, sources []Source, behind string) error {
+// wrapIn puts the client's query, with columns of its own beside its rows, into a SELECT with columns of these sources.
+// What stands behind it there keeps the server from making it one with that.
+func (l *looker) wrapIn(n *ast.SelectStmt, beside *besideRows, columns spelling, sources []Source, behind string) error {
 	result := Result{Reply: rewrite.Trimmed, Tag: "SELECT ", Sources: append([]Source{{Present: true}}, sources...)}
+	if beside != nil {
+		result.Sources = append(slices.Clone(beside.sources), result.Sources...)
+		n.TargetList.Items = append(n.TargetList.Items, beside.items...)
+		l.insertSpelled(l.places.queries[n].listEnd, ", ", beside.columns)
+	}
 	const head = "SELECT " + asideRows + ".*"
 	const from = " FROM (SELECT 1) AS isotap_one LEFT JOIN (SELECT " + clientName + ".*, true AS " + presentName +
 		" FROM ("

@@ -44,7 +44,8 @@ func (f *flattening) add(n *ast.SelectStmt, ref string, node ast.Node, join *ast
 	g := &flat{query: n, ref: ref, node: node, used: make(map[string]bool)}
 	u, err := f.inspect(n.TargetList)
 	if err != nil || n.WithClause != nil || n.SortClause != nil || n.LimitCount != nil || n.LimitOffset != nil ||
-		n.WindowClause != nil || len(nodes(n.DistinctClause)) > 0 || n.HavingClause != nil && !f.ofGroups(n.HavingClause) ||
+		n.WindowClause != nil || len(nodes(n.DistinctClause)) > 0 || hasSubquery(n.TargetList) || hasSubquery(n.GroupClause) ||
+		hasSubquery(n.HavingClause) || n.HavingClause != nil && !f.ofGroups(n.HavingClause) ||
 		slices.ContainsFunc(f.flats, func(o *flat) bool { return o.ref == ref }) ||
 		slices.ContainsFunc(nodes(n.GroupClause), func(n ast.Node) bool { _, set := n.(*ast.GroupingSet); return set }) {
 		return false
@@ -200,6 +201,8 @@ func (g *flat) chooses(name string) choice {
 // which columns it names.
 func (f *flattening) before(n ast.Node) (before, known bool) {
 	before, known = true, true
+	inner := f.innerNames(n)
+	ofGroups := false
 	whole := pgtree.Walk(func(n ast.Node) bool {
 		ref, ok := n.(*ast.ColumnRef)
 		if !ok {
@@ -207,8 +210,14 @@ func (f *flattening) before(n ast.Node) (before, known bool) {
 		}
 		names := fields(ref)
 		for _, g := range f.flats {
-			if len(names) == 2 && names[0] != g.ref {
+			switch at := g.chooses(last(ref)); {
+			case len(names) == 2 && names[0] != g.ref:
 				continue
+			case inner[ref] && len(names) == 1:
+				known = known && at == another && names[0] != g.ref // of whose query it is the column is not known
+				continue
+			case len(inner) > 0 && at == beforehand && g.query.Op == ast.SETOP_NONE:
+				ofGroups = true
 			}
 			switch g.chooses(last(ref)) {
 			case beforehand:
@@ -223,7 +232,76 @@ func (f *flattening) before(n ast.Node) (before, known bool) {
 		}
 		return known
 	}, n)
-	return before, known && whole
+	if hasSubquery(n) && (ofGroups || !before) {
+		before, known = false, known && !(ofGroups && f.mayBePushed(n))
+	}
+	return before, known && whole && !f.hidden(n)
+}
+
+// innerNames are the references to columns in the subqueries of a condition; nil where it has none.
+func (f *flattening) innerNames(n ast.Node) map[*ast.ColumnRef]bool {
+	inner := make(map[*ast.ColumnRef]bool)
+	pgtree.Each(func(n ast.Node) bool {
+		if sub, ok := n.(*ast.SubLink); ok {
+			pgtree.Each(func(n ast.Node) bool {
+				if ref, ok := n.(*ast.ColumnRef); ok {
+					inner[ref] = true
+				}
+				return true
+			}, sub.Subselect)
+		}
+		return true
+	}, n)
+	return inner
+}
+
+// hidden reports whether a subquery gives another table the name of a flat query, or names a query of the WITH clause.
+func (f *flattening) hidden(n ast.Node) (hidden bool) {
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.RangeVar:
+			hidden = hidden || f.isRef(n.RelName) || f.defines(n.RelName)
+		case *ast.Alias:
+			hidden = hidden || f.isRef(n.AliasName)
+		}
+		return !hidden
+	}, n)
+	return hidden || !whole
+}
+
+// defines reports whether the statement's WITH clause, or one within, defines a name.
+func (f *flattening) defines(name string) (defined bool) {
+	pgtree.Each(func(n ast.Node) bool {
+		def, ok := n.(*ast.CommonTableExpr)
+		defined = defined || ok && def.Ctename == name
+		return !defined
+	}, f.stmt)
+	return defined
+}
+
+func (f *flattening) isRef(name string) bool {
+	return slices.ContainsFunc(f.flats, func(g *flat) bool { return g.ref == name })
+}
+
+// mayBePushed reports whether the server may join the subquery that a condition is, and learn from its own condition
+// which groups are asked for before it makes them.
+func (f *flattening) mayBePushed(n ast.Node) (may bool) {
+	sub, ok := bare(n).(*ast.SubLink)
+	if !ok || sub.SubLinkType != ast.ANY_SUBLINK && sub.SubLinkType != ast.EXISTS_SUBLINK {
+		return false
+	}
+	q, ok := sub.Subselect.(*ast.SelectStmt)
+	if !ok || q.Op != ast.SETOP_NONE {
+		return true
+	}
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		switch n.(type) {
+		case *ast.A_Const, *ast.ParamRef:
+			may = true
+		}
+		return !may
+	}, q.WhereClause, q.FromClause)
+	return may || !whole
 }
 
 // flatten cuts what puts rows together out of a query.

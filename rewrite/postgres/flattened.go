@@ -23,6 +23,21 @@ type flattening struct {
 	flats []*flat
 	plain bool // there are other items in the FROM clause of the statement
 	cuts  []cut
+	// tables are those of the other items that are tables, others says that some are not.
+	tables []*ast.RangeVar
+	others bool
+	// apart says that a row of these goes with what a condition leaves out: the copy tells of the flat queries alone.
+	apart bool
+	// tied says that such a condition names a column of theirs: without it they might be joined by nothing.
+	tied bool
+	// left are conditions with subqueries that the copy does not have.
+	left []omitted
+}
+
+// An omitted one is a condition that the copy does not have, and where it stands.
+type omitted struct {
+	ast.Node
+	span
 }
 
 // A cut is tokens of the client's that have others in their place.
@@ -35,7 +50,7 @@ type cut struct {
 func (pl *planner) tellFlattened(n *ast.SelectStmt) error {
 	missed := refusal(history.ReasonSubquery)
 	u, err := pl.inspect(&ast.SubLink{Subselect: n})
-	if err != nil || u.function || u.volatile || u.unsure || locks(n) || hasSubquery(n) || n.Op != ast.SETOP_NONE ||
+	if err != nil || u.function || u.volatile || u.unsure || locks(n) || n.Op != ast.SETOP_NONE ||
 		n.IntoClause != nil || n.LimitCount != nil || n.LimitOffset != nil || n.WithClause != nil && n.WithClause.Recursive {
 		return missed
 	}
@@ -48,16 +63,20 @@ func (pl *planner) tellFlattened(n *ast.SelectStmt) error {
 		return missed
 	}
 	tree, err := parse(pl.readable(x.text))
-	if err != nil || pl.mayFail(tree) || !readsAlike(tree) {
+	if err != nil || pl.mayFailBut(tree) || !readsAlike(tree) {
 		return missed
 	}
-	told, ok := pl.telling(n, x.text)
+	told, ok := pl.tellingFlats(n, x.text, f.only())
 	if !ok || told.plan.Observation != history.Exact || len(told.plan.Result.Sources) == 0 {
+		return missed
+	}
+	beside, ok := f.beside(n)
+	if !ok {
 		return missed
 	}
 	c := column{sources: told.plan.Result.Sources}
 	for i := range c.sources {
-		c.sources[i].Joint, c.sources[i].Whole = -1, false
+		c.sources[i].Joint, c.sources[i].Whole = -1, c.sources[i].Whole && c.sources[i].Beside
 	}
 	c.sources[0].Joint = len(c.sources)
 	l := &looker{reading: f.reading}
@@ -66,7 +85,23 @@ func (pl *planner) tellFlattened(n *ast.SelectStmt) error {
 		") OPERATOR(pg_catalog.>) " + strconv.Itoa(maxTold) + " THEN " + lacking + " ELSE " + identitiesRead + " END FROM ("})
 	c.excerpt(x, told.sorted())
 	c.add(edit{text: ") AS isotap_read (identities)) ELSE " + lacking + " END) AS " + rewrite.NamePrefix + "1"})
-	return l.wrapIn(n, c.edits, c.sources, " OFFSET 0")
+	return l.wrapIn(n, beside, c.edits, c.sources, " OFFSET 0")
+}
+
+// only are the names of what the copy tells of; nil: of all.
+func (f *flattening) only() (refs []string) {
+	if !f.apart {
+		return nil
+	}
+	for _, g := range f.flats {
+		refs = append(refs, g.ref)
+	}
+	return refs
+}
+
+// tellingFlats has the copy tell what it reads of the relations of these names, its subqueries among it.
+func (pl *planner) tellingFlats(n *ast.SelectStmt, text string, only []string) (*planner, bool) {
+	return pl.tellingAs(n, text, func(c *planner) { c.copies, c.only = true, only })
 }
 
 // readsAlike reports whether a statement reads the same rows each time: nothing in it chooses among them, or locks.
@@ -108,16 +143,21 @@ func (f *flattening) copy(n *ast.SelectStmt) (*excerpt, bool) {
 	if f.st.is(to, "WHERE") && to < at.to {
 		where := span{to + 1, f.places.clause(to+1, at.to)}
 		kept, dropped, ok := f.conditions(n.WhereClause, where)
-		if !ok || dropped && f.plain {
-			return nil, false // a row that is left out with a group is not read
+		if !ok {
+			return nil, false
 		}
+		f.apart = f.apart || dropped && f.plain // a row that is left out with a group is not read
 		f.cut(span{to, where.to}, func(x *excerpt) { f.put(x, " WHERE ", kept) })
 		to = where.to
 	}
 	for _, g := range f.flats {
-		if g.query.HavingClause != nil && f.plain && !g.left || !f.flatten(g) {
+		f.apart = f.apart || g.query.HavingClause != nil && f.plain && !g.left
+		if !f.flatten(g) {
 			return nil, false
 		}
+	}
+	if f.apart && (f.others || f.tied) {
+		return nil, false
 	}
 	return f.excerpt(to)
 }
@@ -167,12 +207,13 @@ func (f *flattening) item(n *ast.SelectStmt, item ast.Node, join *ast.JoinExpr) 
 		if ok && f.isFlat(query) {
 			return item.Alias != nil && len(nodes(item.Alias.ColNames)) == 0 && f.add(query, item.Alias.AliasName, item, join)
 		}
-		f.plain = true
+		f.plain, f.others = true, true
 		return ok && f.allPlain(query)
 	case *ast.RangeVar:
 		query, def := f.named(n, item)
 		if query == nil || !f.isFlat(query) {
-			f.plain = true
+			f.plain, f.others = true, f.others || query != nil
+			f.tables = append(f.tables, item)
 			return true
 		}
 		ref := item.RelName
@@ -210,8 +251,11 @@ func (f *flattening) isFlat(n *ast.SelectStmt) bool {
 func (f *flattening) allPlain(n ast.Node) bool {
 	plain := true
 	whole := pgtree.Walk(func(n ast.Node) bool {
-		if q, ok := n.(*ast.SelectStmt); ok {
-			plain = plain && !f.isFlat(q)
+		switch n := n.(type) {
+		case *ast.SubLink:
+			return false
+		case *ast.SelectStmt:
+			plain = plain && !f.isFlat(n)
 		}
 		return plain
 	}, n)
@@ -229,6 +273,10 @@ func (f *flattening) joins(n *ast.SelectStmt, from *ast.NodeList, at span) bool 
 		case *ast.JoinExpr:
 			if pgtree.Missing(n.Quals) {
 				return ok
+			}
+			if hasSubquery(n.Quals) {
+				ok = false
+				return false
 			}
 			on, found := f.condition(n.Quals, at)
 			kept, dropped, known := f.conditions(n.Quals, on)
@@ -287,7 +335,10 @@ func (f *flattening) conditions(n ast.Node, at span) (kept []span, dropped, ok b
 		case before:
 			kept = append(kept, spans[i])
 		default:
-			dropped = true
+			dropped, f.tied = true, f.tied || f.namesOthers(part)
+			if hasSubquery(part) {
+				f.left = append(f.left, omitted{part, spans[i]})
+			}
 		}
 	}
 	return kept, dropped, true

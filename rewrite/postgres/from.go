@@ -339,6 +339,8 @@ func (w *walker) take(rel *relation, shows []*sight, nullable bool) {
 		switch {
 		case here.single:
 			here.text = here.exprs[0] + "[1]"
+		case s.source.Marked:
+			here.text = here.exprs[0]
 		case s.within != nil:
 			here.text = ""
 			if !s.unbounded && !s.source.Whole {

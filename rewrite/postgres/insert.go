@@ -472,10 +472,16 @@ func (w *write) tell(q *ast.SelectStmt, at querySpan, conflict bool) bool {
 
 // telling has the copy of a query tell what it reads, by one array. It reports whether it can.
 func (pl *planner) telling(q *ast.SelectStmt, text string) (*planner, bool) {
+	return pl.tellingAs(q, text, func(*planner) {})
+}
+
+// tellingAs is as telling, by a planner that knows more of the copy.
+func (pl *planner) tellingAs(q *ast.SelectStmt, text string, knows func(*planner)) (*planner, bool) {
 	toks, _ := pgtoken.Scan(nil, text, pl.session.Backslashes)
 	c := &planner{rewriter: pl.rewriter, session: pl.session, st: &statement{text: text, toks: toks},
 		plan: &Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Exact}}, of: q,
 		ctes: pl.ctes, silent: pl.silent}
+	knows(c)
 	tree, err := parse(c.readable(text))
 	if err != nil {
 		return nil, false

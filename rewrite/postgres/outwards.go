@@ -106,6 +106,9 @@ func (r *reading) staysApart(c *common) bool {
 func (r *reading) lookWithin(b *block, u *usage, sc *scope) bool {
 	n := b.n
 	at := r.alone[n]
+	if r.copies {
+		return r.lookWithinCopy(b, u, sc)
+	}
 	if at == notAlone || !r.barred[n].IsZero() || r.of != nil || len(r.parts) > 0 || r.stmt != ast.Stmt(r.tree) ||
 		r.tree.Op != ast.SETOP_NONE || r.session.Serializable ||
 		!r.runsSubqueriesAgain() || locks(r.tree) || b.grouped || b.unique || u.reachesOut(b.rels) || u.unsure ||
@@ -136,6 +139,30 @@ func (r *reading) lookWithin(b *block, u *usage, sc *scope) bool {
 	return true
 }
 
+// lookWithinCopy has a block of a copy show what the subqueries of its WHERE clause read: by one text for each row.
+func (r *reading) lookWithinCopy(b *block, u *usage, sc *scope) bool {
+	n, here := b.n, r.places.queries[b.n]
+	others, err := r.inspect(n.FromClause, n.WindowClause, n.SortClause, n.LimitCount, n.LimitOffset, n.TargetList,
+		n.GroupClause, n.HavingClause)
+	s := seeker{planner: r.planner}
+	if err != nil || others.subquery || b.grouped && !r.inPlace(n) || n.DistinctClause != nil || u.reachesOut(b.rels) ||
+		u.unsure || u.volatile || locks(n) ||
+		!s.seek(n.WhereClause, r.places.whereClause(here.listEnd+1, here.to), ofAll, nil) {
+		return false
+	}
+	l := looker{reading: r, sc: sc, block: b}
+	if !l.lookAt(s.links) || l.bar != nil || slices.ContainsFunc(l.found, func(c *besides) bool { return c.unless != nil }) {
+		return false
+	}
+	for _, c := range l.found {
+		c.asText, c.perGroup = true, true
+		shown := c.source(b)
+		b.sights = append(b.sights, &sight{source: shown, exprs: []string{c.spell(r, b).in(r.st)},
+			types: []string{"pg_catalog.text"}, within: n, repeated: true, nullable: shown.Whole})
+	}
+	return true
+}
+
 // plansAlike reports whether a column in the block's list has the server do no more, and meet no other error. A query
 // in FROM it does not make one with the statement where the column is volatile: what the statement asks of its rows is
 // asked of them as before, unless that is a subquery's, and its list is made for each of them. Where the column is not,
@@ -162,6 +189,10 @@ func (r *reading) plansAlike(b *block, u *usage, at standing) bool {
 func (b *block) passes() error {
 	for _, s := range b.sights {
 		if s.within == nil {
+			continue
+		}
+		if s.source.Marked {
+			s.text = s.exprs[0]
 			continue
 		}
 		if b.grouped || b.unique {

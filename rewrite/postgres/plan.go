@@ -400,8 +400,12 @@ type planner struct {
 	// tags are the lists of assignments that a tag was put before, as the client wrote them.
 	tags [][]ast.Node
 	// of is the query of which the statement tells what it reads, in its place: by one array. Nil: it is the client's.
-	of    *ast.SelectStmt
-	order ordering // of the statement's rows, if there is a LIMIT
+	of *ast.SelectStmt
+	// copies says that the statement is a copy that stands beside the client's: no plan of the client's hangs on it,
+	// and it tells what its subqueries read, too. only are the relations that it tells of; nil: all.
+	copies bool
+	only   []string
+	order  ordering // of the statement's rows, if there is a LIMIT
 	// masked says that the text is not the client's any more: isotap's columns were taken out of it.
 	masked bool
 	// whole is why all of the statement has to go as it is, whatever of it could be observed; empty: it need not.

@@ -422,7 +422,12 @@ func (r *reading) block(n *ast.SelectStmt, sc *scope) (*block, error) {
 		return nil, err
 	}
 	for _, rel := range b.rels {
+		r.onlyFlats(b, rel)
 		b.sights = append(b.sights, rel.sights...)
+	}
+	told := !r.readsBeside(u) || r.inPlace(n) && r.only != nil
+	if r.copies && !told && !r.lookWithin(b, u, sc) {
+		r.markUnseen(history.ReasonSubquery)
 	}
 	if err := b.passes(); err != nil {
 		return nil, err
@@ -430,7 +435,7 @@ func (r *reading) block(n *ast.SelectStmt, sc *scope) (*block, error) {
 	if err := r.see(b, u); err != nil {
 		return nil, err
 	}
-	if r.readsBeside(u) {
+	if !r.copies && !told {
 		looked, err := r.lookInto(b, u, sc)
 		if err != nil {
 			return nil, err
@@ -446,6 +451,20 @@ func (r *reading) block(n *ast.SelectStmt, sc *scope) (*block, error) {
 		r.markUnseen(history.ReasonFunction)
 	}
 	return b, nil
+}
+
+// onlyFlats takes the sights off the relations that a copy does not tell of. Those of the others may be there several
+// times.
+func (r *reading) onlyFlats(b *block, rel *relation) {
+	switch {
+	case !r.inPlace(b.n) || r.only == nil:
+	case !slices.Contains(r.only, rel.ref):
+		rel.sights = nil
+	default:
+		for _, s := range rel.sights {
+			s.repeated = true
+		}
+	}
 }
 
 // inPlace reports whether a query stands in the place of one of the client's.

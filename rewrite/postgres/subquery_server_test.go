@@ -327,7 +327,6 @@ func TestSubqueriesOfQueriesInFromTellTheirRows(t *testing.T) {
 		"WITH w AS (SELECT * FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) SELECT * FROM w",
 		"WITH w AS (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) SELECT id FROM loose WHERE a IN (SELECT id FROM w)",
 		"SELECT id FROM (SELECT id FROM item WHERE 6 / id < 1 OR EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d",
-		"SELECT id FROM (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id) UNION ALL SELECT a FROM loose) d",
 		"SELECT d FROM (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d",
 		"SELECT d.* FROM (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d WHERE 1 / d.id > 0",
 		"SELECT d.* FROM (SELECT id FROM item WHERE 6 / id > 0 AND EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d WHERE id IN (SELECT a FROM loose)",
