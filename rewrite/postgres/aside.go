@@ -38,7 +38,7 @@ func (pl *planner) readAside(refused error) error {
 	}
 	switch reason {
 	case history.ReasonSetOperation, history.ReasonGroupsLeftOut, history.ReasonDistinct, history.ReasonSubquery,
-		history.ReasonWith, history.ReasonWindowFunction:
+		history.ReasonWith, history.ReasonWindowFunction, history.ReasonPlan:
 	default:
 		return refused
 	}

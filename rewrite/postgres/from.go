@@ -206,6 +206,9 @@ func (w *walker) derived(n *ast.RangeSubselect, nullable bool) error {
 			return &queryRefusal{n, reasonOf(err)}
 		}
 	}
+	if reason := w.priced(all(blocks)); !reason.IsZero() && !w.isLast(n, blocks[0]) {
+		return &queryRefusal{n, reason}
+	}
 	shows, err := w.outwards(blocks, all(blocks), n)
 	if err != nil {
 		return err

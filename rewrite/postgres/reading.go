@@ -41,6 +41,8 @@ type reading struct {
 	// besides are the columns that show what subqueries read, hidden the number of columns that got a name.
 	besides []*besides
 	hidden  int
+	// fails says how the plan decides about errors, once that is asked.
+	fails failure
 	// changes make the tree what the text with its edits is to be read as.
 	changes []func()
 }
@@ -534,6 +536,9 @@ func (r *reading) hindrance(b *block, u *usage) (history.Reason, error) {
 		}
 	}
 	if b.grouped || b.unique {
+		if r.of == nil && (b.n.GroupClause != nil || b.unique) && r.failure() == ordinary && r.joinsTables() {
+			return history.ReasonPlan, nil // an array has a price, as one that a query in FROM passes outwards
+		}
 		if reason := r.ends(b, u); !reason.IsZero() {
 			return reason, nil
 		}

@@ -107,6 +107,15 @@ func (r *reading) removable(b *block) error {
 		return err
 	}
 	fails := r.mayFail(b.n.FromClause)
+	if r.failure() != never {
+		if err = r.hideCovered(b); err == nil && outerJoin(b.n.FromClause) {
+			fails = true
+			_, shown, err = r.computed(b)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	for _, rel := range b.rels {
 		if !fails && !rel.looksUp() || len(rel.sights) == 0 || !rel.sights[0].nullable || rel.used(shown) {
 			continue
@@ -118,6 +127,17 @@ func (r *reading) removable(b *block) error {
 		rel.sights = nil
 	}
 	return nil
+}
+
+// outerJoin reports whether a FROM clause has one, but for what queries in it have.
+func outerJoin(from *ast.NodeList) (has bool) {
+	pgtree.Walk(func(n ast.Node) bool {
+		join, ok := n.(*ast.JoinExpr)
+		has = has || ok && join.Jointype != ast.JOIN_INNER
+		_, query := n.(*ast.SelectStmt)
+		return !query && !has
+	}, from)
+	return has
 }
 
 // used reports whether one of the relation's columns surely occurs.
@@ -146,31 +166,41 @@ func (pl *planner) mayFail(parts ...ast.Node) bool { return pl.failing(true, par
 // failing is as the function, of an expression of the statement.
 func (pl *planner) failing(subqueries bool, parts ...ast.Node) (may bool) {
 	whole := pgtree.Walk(func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.SubLink:
-			may = may || subqueries || !pgtree.Missing(n.Testexpr) && pl.failing(true, n.Testexpr)
+		if sub, ok := n.(*ast.SubLink); ok {
+			may = may || subqueries || !pgtree.Missing(sub.Testexpr) && pl.failing(true, sub.Testexpr)
 			return false
-		case *ast.FuncCall:
-			may = may || !neverFails(n) && !pl.surely(n) && (pl == nil || pl.sums == nil || !pl.sums(n))
-		case *ast.TypeCast:
-			_, literal := bare(n.Arg).(*ast.A_Const)
-			may = may || !literal && !pl.namesType(n)
-		case *ast.A_Expr:
-			if negativeNumber(n) {
-				return false
-			}
-			switch n.Kind {
-			case ast.AEXPR_BETWEEN, ast.AEXPR_NOT_BETWEEN, ast.AEXPR_BETWEEN_SYM, ast.AEXPR_NOT_BETWEEN_SYM:
-				return true // comparisons
-			}
-			may = may || patternMayFail(n) && (pl == nil || pl.patterns == nil || !pl.patterns(n)) || slices.ContainsFunc(nodes(n.Name), func(part ast.Node) bool {
-				name, ok := part.(*ast.String)
-				return ok && !slices.Contains(comparisons, name.SVal)
-			})
 		}
-		return true
+		fails, within := pl.failsItself(n)
+		may = may || fails
+		return within
 	}, parts...)
 	return may || !whole
+}
+
+// failsItself reports whether a call, a cast or an operation may fail for some values, and whether those within it are
+// to be looked at.
+func (pl *planner) failsItself(n ast.Node) (may, within bool) {
+	switch n := n.(type) {
+	case *ast.FuncCall:
+		return !neverFails(n) && !pl.surely(n) && (pl == nil || pl.sums == nil || !pl.sums(n)), true
+	case *ast.TypeCast:
+		_, literal := bare(n.Arg).(*ast.A_Const)
+		return !literal && !pl.namesType(n), true
+	case *ast.A_Expr:
+		if negativeNumber(n) {
+			return false, false
+		}
+		switch n.Kind {
+		case ast.AEXPR_BETWEEN, ast.AEXPR_NOT_BETWEEN, ast.AEXPR_BETWEEN_SYM, ast.AEXPR_NOT_BETWEEN_SYM:
+			return false, true // comparisons
+		}
+		return patternMayFail(n) && (pl == nil || pl.patterns == nil || !pl.patterns(n)) ||
+			slices.ContainsFunc(nodes(n.Name), func(part ast.Node) bool {
+				name, ok := part.(*ast.String)
+				return ok && !slices.Contains(comparisons, name.SVal)
+			}), true
+	}
+	return false, true
 }
 
 // negativeNumber reports whether an expression is a minus sign before a number, which the server reads as one number.

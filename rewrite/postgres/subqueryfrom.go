@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
@@ -91,17 +90,7 @@ func (l *looker) plain(q *subquery, item ast.Node) bool {
 // fromMayFail reports whether the FROM clause of a subquery may fail for a row. Sums of whole numbers do not.
 func (l *looker) fromMayFail(q *subquery) bool {
 	own := *l.planner
-	own.sums = func(n *ast.FuncCall) bool {
-		args := nodes(n.Args)
-		if len(args) != 1 || n.Over != nil || len(nodes(n.Funcname)) != 1 || l.functions(lastName(n.Funcname)) != NoFunction ||
-			!slices.Contains([]string{"sum", "avg"}, lastName(n.Funcname)) {
-			return false
-		}
-		ref, ok := bare(args[0]).(*ast.ColumnRef)
-		return ok && typesAre(ref, q.inner, func(c Column) bool {
-			return slices.Contains([]string{"int2", "int4", "int8"}, c.Type) || strings.HasPrefix(c.Full, "numeric(")
-		})
-	}
+	own.sums = func(n *ast.FuncCall) bool { return n.Over == nil && l.sumsWhole(n, q.inner) }
 	return own.failing(true, q.query.FromClause)
 }
 

@@ -149,6 +149,9 @@ func (w *walker) define(c *common, nullable bool) error {
 			return &queryRefusal{c.def, history.ReasonWith}
 		}
 	}
+	if reason := w.priced(shown); !reason.IsZero() {
+		return &queryRefusal{c.def, reason}
+	}
 	if err := c.rename(shown); err != nil {
 		return err
 	}
