@@ -464,6 +464,7 @@ type planner struct {
 	// alone is the statement, if it is a SELECT that no set operation combines, besides the columns that show what its
 	// subqueries read.
 	alone   *ast.SelectStmt
+	united  bool // it is a set operation, each of whose queries may show what its subqueries read
 	besides []*besides
 	// parameters are those of the client's that they repeat.
 	parameters []Copy

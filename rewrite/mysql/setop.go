@@ -44,6 +44,7 @@ func (pl *planner) setOperation(n *ast.SetOprStmt) error {
 		n.OrderBy.Accept(use)
 		pl.downgradeBy(use)
 	}
+	pl.united = true
 	if err := pl.armRows(arms); err != nil {
 		return err
 	}
@@ -120,16 +121,16 @@ func onlyQuery(n ast.Node) (query *ast.SelectStmt, after *ast.SetOprType) {
 func (pl *planner) armRows(arms []arm) error {
 	planned, total := make([]*planner, len(arms)), 0
 	for i, a := range arms {
-		p := &planner{rewriter: pl.rewriter, session: pl.session, st: pl.st.part(a.from, a.to),
-			plan: &Plan{Statement: rewrite.Statement{Observation: history.Exact}}}
-		if err := p.selectRows(a.node); err != nil {
+		p, err := pl.planArm(a)
+		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(p.plan.Result.Sources, func(s Source) bool { return s.Array }) {
+		if slices.ContainsFunc(p.plan.Result.Sources, func(s Source) bool { return s.Array && !s.Beside }) {
 			return refusal(history.ReasonAggregate)
 		}
 		planned[i], total = p, total+p.plan.HiddenColumns()
 		pl.plan.Upstream.MayHideLocks = pl.plan.Upstream.MayHideLocks || p.plan.Upstream.MayHideLocks
+		pl.plan.Upstream.Repeats, pl.literal = pl.plan.Upstream.Repeats || p.plan.Upstream.Repeats, pl.literal || p.literal
 		if p.plan.Observation == history.Inexact {
 			pl.downgrade(p.plan.Reason)
 		}
@@ -160,6 +161,23 @@ func (pl *planner) armRows(arms []arm) error {
 	}
 	pl.plan.Result.Reply = rewrite.Trimmed
 	return nil
+}
+
+// planArm plans one of the queries of a set operation, with columns that show what its subqueries read, if they hang on
+// its rows: whether one that hangs on none ran is not told by rows of another query.
+func (pl *planner) planArm(a arm) (*planner, error) {
+	plan := func(alone *ast.SelectStmt) (*planner, error) {
+		p := &planner{rewriter: pl.rewriter, session: pl.session, st: pl.st.part(a.from, a.to), alone: alone,
+			plan: &Plan{Statement: rewrite.Statement{Observation: history.Exact}}}
+		return p, p.selectRows(a.node)
+	}
+	if pl.united && hasSubquery(a.node) && pl.st.Placeholders == 0 && pl.st.executable() < 0 {
+		p, err := plan(a.node)
+		if err == nil && !slices.ContainsFunc(p.plan.Result.Sources, func(s Source) bool { return s.Whole || s.Array && !s.Beside }) {
+			return p, nil
+		}
+	}
+	return plan(nil)
 }
 
 // part is a stretch of the statement's tokens as a statement of its own, over the same text.

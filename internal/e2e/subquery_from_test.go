@@ -1,0 +1,45 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/isotap/isotap/internal/testdb"
+)
+
+// TestSubqueriesOfQueriesInFromAreObserved has subqueries in queries in FROM, of the WITH clause and of UNION ALL.
+func TestSubqueriesOfQueriesInFromAreObserved(t *testing.T) {
+	testdb.Only(t, "others' are not looked into", "mariadb", testdb.MariaDB118.Name, testdb.MySQL.Name)
+	b := newBench(t, nil, notes()...)
+	c, direct := b.conn(b.through), b.conn(b.direct)
+	cases := []subqueryCase{
+		{"SELECT d.k FROM (SELECT id, k FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id AND n.id < 3)) d", "exact, 5 reads"},
+		{"SELECT * FROM (SELECT * FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id AND n.id < 3)) d WHERE d.id = 1", "exact, 2 reads"},
+		{"WITH d (a, b) AS (SELECT id, k FROM doc WHERE id = 7 OR k > (SELECT MAX(n.id) FROM note n WHERE n.doc = doc.id AND n.id < 4)) SELECT d.b, e.k FROM d JOIN doc e ON e.id = d.a",
+			"exact, 8 reads"},
+		{"SELECT d.* FROM (SELECT id, (SELECT COUNT(*) FROM note n WHERE n.doc = doc.id AND n.id < 5) AS n FROM doc ORDER BY id DESC LIMIT 1) d", "exact, 5 reads"},
+		{"SELECT d.id FROM (SELECT id, (SELECT COUNT(*) FROM note n WHERE n.doc = doc.id AND n.id < 5) AS n FROM doc) d", "inexact (subquery), 2 reads"},
+		{"SELECT d.k FROM (SELECT k FROM doc WHERE k > (SELECT MAX(n.doc) FROM note n WHERE n.id < 3)) d WHERE d.k > 99", "inexact (subquery), 0 reads"},
+		{"SELECT e.k, d.k FROM doc e LEFT JOIN (SELECT id, k FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id)) d ON d.id = e.id", "inexact (subquery), 4 reads"},
+		{"SELECT d.k, COUNT(*) FROM (SELECT k FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id)) d GROUP BY d.k", "inexact (subquery), 2 reads"},
+		{"SELECT d.k FROM (SELECT id, k FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id)) d", "inexact (subquery), 67 reads"}, // too many
+		{"SELECT k FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id AND n.id < 2) UNION ALL SELECT k FROM doc WHERE id = 1", "exact, 5 reads"},
+		{"SELECT k FROM doc WHERE id = 9 UNION ALL SELECT k FROM doc WHERE k > (SELECT MAX(n.doc) FROM note n WHERE n.id < 3)", "inexact (subquery), 2 reads"},
+		{"SELECT COUNT(*) FROM (SELECT DISTINCT k FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id AND n.id < 2)) d", "exact, 4 reads"},
+		{"SELECT DISTINCT k FROM doc WHERE k > (SELECT MAX(n.doc) FROM note n WHERE n.id < 3)", "exact, 5 reads"},
+		{"SELECT DISTINCT k FROM doc WHERE k > 99 + (SELECT MAX(n.doc) FROM note n WHERE n.id < 3)", "opaque (distinct), 0 reads"},
+		{"SELECT DISTINCT k FROM doc WHERE id = 9 AND k > (SELECT MAX(n.doc) FROM note n WHERE n.id < 3)", "inexact (subquery), 0 reads"},
+	}
+	b.exec(c, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+	for _, s := range cases {
+		if want, got := answer(t.Context(), direct, s.sql), answer(t.Context(), c, s.sql); got != want {
+			t.Errorf("%s: through the proxy %s, want %s", s.sql, got, want)
+		}
+	}
+	parameters := subqueryCase{"SELECT d.k, ? FROM (SELECT id, k FROM doc WHERE k > ? AND EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id AND n.id < ?)) d WHERE d.id < ?", "exact, 2 reads"}
+	var k, first int64
+	if err := c.QueryRowContext(t.Context(), parameters.sql, 7, 5, 3, 2).Scan(&k, &first); err != nil || k != 10 || first != 7 {
+		t.Errorf("%s: %d, %d, %v", parameters.sql, k, first, err)
+	}
+	c.Close()
+	holdSubqueries(t, b.txns(), append(cases, parameters))
+}
