@@ -175,6 +175,8 @@ func (r *reading) beforeResult() []ast.Node {
 		return []ast.Node{n.WithClause, n.FromClause, n.WhereClause}
 	case *ast.DeleteStmt:
 		return []ast.Node{n.WithClause, n.UsingClause, n.WhereClause}
+	case *ast.MergeStmt:
+		return []ast.Node{n.WithClause, n.SourceRelation, chosenBy(n)}
 	}
 	return []ast.Node{r.stmt}
 }

@@ -72,7 +72,7 @@ func (w *write) settleBy(where ast.Node, assignments *ast.NodeList, others ...as
 	if err != nil {
 		return err
 	}
-	if w.joined == nil && !w.looked && w.readsBeside(u) {
+	if w.joined == nil && !w.looked && !w.merges && w.readsBeside(u) {
 		w.looked, _ = w.lookInto(nil, where, nodes(assignments), others)
 	}
 	if w.readsBeside(u) && !w.looked {

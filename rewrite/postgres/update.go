@@ -90,6 +90,9 @@ func (pl *planner) merge(n *ast.MergeStmt) error {
 		s.optional = s.optional || clause.MatchKind == ast.MERGE_WHEN_NOT_MATCHED_BY_SOURCE
 	}
 	w.readsFrom(s)
+	if w.joined == nil {
+		w.looked, _ = w.lookIntoMerge(nil, n)
+	}
 	if err := w.settle(parts...); err != nil {
 		return err
 	}

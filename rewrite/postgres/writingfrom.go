@@ -128,8 +128,10 @@ func (w *write) look(r *reading, s writing) error {
 		}
 	}
 	w.joined, w.provenAs, w.rels = r, s.stmt, rels
-	if w.merges {
-		w.looked = false // a row does not show which of the conditions were evaluated
+	if n, ok := s.stmt.(*ast.MergeStmt); ok {
+		if w.looked, err = w.lookIntoMerge(sc, n); err != nil {
+			return err
+		}
 	} else if w.looked, err = w.lookInto(sc, s.query.WhereClause, assigned(s.stmt), s.others()); err != nil {
 		return err
 	}
