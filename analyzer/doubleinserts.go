@@ -21,9 +21,9 @@ type doubleInserts struct {
 // A looker is a request that looked for rows of a table, in one of its transactions, and inserted one in a later one.
 type looker struct {
 	request      int32
-	look, insert int32 // its transactions
-	shape        int32 // of the statement that looked
-	table        string
+	look, insert int32  // its transactions
+	shape        int32  // of the statement that looked
+	table        string // its class
 }
 
 // A foundNone is a looker that did not find what it then inserted.
@@ -73,21 +73,24 @@ func (d *doubleInserts) lookersOf(txns []int32) []looker {
 			}
 			of := statementShape{family, d.o.programs.classes[shape].first}
 			if l := d.lookup(of); l != nil {
-				looks = append(looks, look{t, shape, l.table})
+				looks = append(looks, look{t, shape, tableClass(l.table)})
 			}
 			ins := d.insertion(of)
 			if ins == nil || !d.o.txns[t].installed {
 				continue
 			}
 			for _, l := range looks[:before] {
-				if strings.EqualFold(l.table, ins.table) {
-					all = append(all, looker{d.of[t], l.txn, t, l.shape, strings.ToLower(l.table)})
+				if l.table == tableClass(ins.table) {
+					all = append(all, looker{d.of[t], l.txn, t, l.shape, l.table})
 				}
 			}
 		}
 	}
 	return all
 }
+
+// tableClass returns what tables have in common whose shapes are of one class.
+func tableClass(table string) string { return strings.ToLower(FoldTable(table)) }
 
 func (d *doubleInserts) lookup(of statementShape) *lookup {
 	l, ok := d.lookups[of]
@@ -179,7 +182,7 @@ func (d *doubleInserts) foundNone(x looker) (*foundNone, error) {
 	for _, read := range d.o.ofShape(x.look, looking, x.shape) {
 		l := d.lookup(statementShape{family, read.Shape})
 		if l == nil || read.Void || read.Unseen || read.Observation != history.Exact ||
-			len(read.Accesses) > 0 || read.Error != (history.Error{}) {
+			foundRows(read) || read.Error != (history.Error{}) {
 			continue // among them one that failed
 		}
 		for i := range inserting.Stmts {
@@ -198,6 +201,11 @@ func (d *doubleInserts) foundNone(x looker) (*foundNone, error) {
 		}
 	}
 	return nil, nil
+}
+
+// foundRows reports whether a statement found rows.
+func foundRows(s *history.Stmt) bool {
+	return slices.ContainsFunc(s.Accesses, func(a history.Access) bool { return !a.Absent && !a.Gone })
 }
 
 // insertedBy returns the version that a statement of a looker's inserted; -1 for none, or where the request took it

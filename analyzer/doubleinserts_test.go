@@ -41,6 +41,14 @@ func accounts(steps []accountStep) []*history.Txn {
 				Accesses: []history.Access{{Row: row, Op: history.Read}}})
 		case "list":
 			add(history.Stmt{Kind: history.Select, Shape: "SELECT * FROM account WHERE email = ?", Args: []string{x.address}})
+		case "any":
+			add(history.Stmt{Kind: history.Select, Shape: "SELECT id FROM account LIMIT ?", Args: []string{"'1'"}})
+		case "look in 2":
+			add(history.Stmt{Kind: history.Select, Shape: "SELECT id FROM account_2 WHERE email = ? LIMIT ?", Args: []string{x.address, "1"}})
+		case "add to 1":
+			insert("INSERT INTO account_1 (email) VALUES (?)", x.address)
+		case "add to 2":
+			insert("INSERT INTO account_2 (email) VALUES (?)", x.address)
 		case "either":
 			add(history.Stmt{Kind: history.Select, Shape: "SELECT id FROM account WHERE email = ? OR name = ? LIMIT ?",
 				Args: []string{x.address, "'x'", "1"}})
@@ -92,6 +100,10 @@ func TestTwoRequestsInsertWhatNeitherFound(t *testing.T) {
 			{2, 5, "", "add", long}}, "", ""},
 		{"a list, and the same added", both("list", "add"), "", "double insert x1"},
 		{"a list, and others added", both("list", "add another name"), "", ""},
+		{"any row", both("any", "add another name"), "", "double insert x1"},
+		{"tables that differ by a number", append([]accountStep{{3, 0, "", "add to 1", a}}, both("look in 2", "add to 2")...), "",
+			"double insert x1"},
+		{"tables that differ by a number, and not one of them", append(both("look in 2", "add to 1"), accountStep{3, 9, "", "add to 2", a}), "", ""},
 		{"one thing, and others added", both("look", "add another name"), "", "double insert x1"},
 		{"one or the other", both("either", "add"), "", ""},
 		{"in another table", both("other table", "add"), "", ""},
@@ -122,6 +134,9 @@ func TestLookupsAndInsertionsOfShapes(t *testing.T) {
 		{"SELECT * FROM t WHERE a = BINARY ?", "t: a", "t: a"},
 		{"SELECT * FROM t WHERE a = ? + ?", "", ""},
 		{"SELECT * FROM t WHERE a = b", "", ""},
+		{"SELECT * FROM t WHERE a > ? LIMIT ?", "", ""},
+		{"SELECT * FROM t LIMIT ?", "t: ", "t: "},
+		{"SELECT * FROM t", "", ""},
 		{"SELECT * FROM t WHERE a = ? OR b = ?", "", ""},
 		{"SELECT * FROM t WHERE a = ? AND b = ? OR c = ?", "", ""},
 		{"SELECT * FROM t JOIN u ON t.a = u.a WHERE t.a = ?", "", ""},

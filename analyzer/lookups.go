@@ -11,7 +11,8 @@ import (
 	sqlshape "github.com/isotap/isotap/sqltoken/shape"
 )
 
-// A lookup is what a SELECT of one table asks for by values of columns: WHERE email = ? AND site = ?.
+// A lookup is what a SELECT of one table asks for by values of columns: WHERE email = ? AND site = ?. Or it asks whether
+// the table has a row.
 type lookup struct {
 	table  string // as the statement names it, without a schema
 	keys   []placed
@@ -33,7 +34,7 @@ type placed struct {
 }
 
 // lookupOf returns what a shape looks for; nil where it is no SELECT of one table, or one that finds rows in another
-// way than by values of columns, all of which count.
+// way than by values of columns, all of which count. A condition's other parts do not; without one it has a LIMIT.
 func lookupOf(family dbms.Family, shape string) *lookup {
 	words := wordsOf(family, shape)
 	if len(words) == 0 || !words[0].keyword("SELECT") {
@@ -63,7 +64,7 @@ func lookupOf(family dbms.Family, shape string) *lookup {
 			}
 		}
 	}
-	if len(l.keys) == 0 {
+	if len(l.keys) == 0 && (len(condition) > 0 || l.limit < 0) {
 		return nil
 	}
 	return l
@@ -157,13 +158,13 @@ func argOf(of []placed, column string, args []string) (string, bool) {
 	return "", false
 }
 
-// finds returns the columns by which a lookup finds what an insertion inserts, with their values. It returns nil where
-// it does not, or where that is not known.
+// finds returns the columns by which a lookup finds what an insertion inserts, with their values: none where
+// any row will do. It returns nil where it does not, or where that is not known.
 func (l *lookup) finds(args []string, ins *insertion, inserted []string) []setting {
 	if len(args) != l.values || len(inserted) != ins.values || !strings.EqualFold(l.table, ins.table) {
 		return nil
 	}
-	var by []setting
+	by := make([]setting, 0, len(l.keys))
 	for _, key := range l.keys {
 		want, known := argOf(l.keys, key.column, args)
 		is, set := argOf(ins.sets, key.column, inserted)
@@ -175,13 +176,16 @@ func (l *lookup) finds(args []string, ins *insertion, inserted []string) []setti
 		}
 		by = append(by, setting{column: key.column, value: args[key.arg], constant: true})
 	}
+	if len(by) == 0 && len(l.keys) > 0 {
+		return nil
+	}
 	return by
 }
 
 // forOne reports whether a lookup asks whether a thing is there, rather than for a list: it wants one row, or names it
 // by two columns.
 func (l *lookup) forOne(args []string) bool {
-	return len(l.keys) > 1 || l.limit >= 0 && l.limit < len(args) && args[l.limit] == "1"
+	return len(l.keys) > 1 || l.limit >= 0 && l.limit < len(args) && strings.Trim(args[l.limit], "'") == "1"
 }
 
 // moment begins the literal of a time.

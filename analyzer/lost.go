@@ -39,7 +39,10 @@ func (t *explainer) insertedTwice() string {
 	e := &t.f.Witness[0]
 	l := lookupOf(t.family, e.FromStmt.Shape)
 	if ins := insertionOf(t.family, e.ToStmt.Shape); l != nil && ins != nil {
-		if by := l.finds(e.FromStmt.Args, ins, e.ToStmt.Args); by != nil {
+		switch by := l.finds(e.FromStmt.Args, ins, e.ToStmt.Args); {
+		case by != nil && len(by) == 0:
+			return l.table + ": two requests looked for any row, found none, and both inserted one."
+		case by != nil:
 			return fmt.Sprintf("%s with %s: two requests looked for one, found none, and both inserted one.", l.table, settings(by))
 		}
 	}

@@ -238,7 +238,7 @@ var rules = []mutants.Mutant{
 	{"what is inserted has the values that were looked for", "lookups.go", "want != is:", `want != is && want == "":`},
 	{"a value that may be cut is not known", "lookups.go", "< sqlshape.MaxArg", "< 2*sqlshape.MaxArg"},
 	{"an OR finds rows in other ways", "lookups.go", `w.keyword("OR")`, "false"},
-	{"who found one inserts no second", "doubleinserts.go", "len(read.Accesses) > 0 || ", ""},
+	{"who found one inserts no second", "doubleinserts.go", "foundRows(read) || ", ""},
 	{"a list is not one thing", "doubleinserts.go", "return e.forOne && f.forOne || e.values == f.values", "return true"},
 	{"the same row twice is one thing", "doubleinserts.go", " || e.values == f.values", ""},
 	{"times are left out of rows that are compared", "lookups.go", "&& !moment.MatchString(args[p.arg])", ""},

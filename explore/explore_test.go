@@ -40,6 +40,7 @@ var tables = []string{
 	"CREATE TABLE settings (id int PRIMARY KEY, theme varchar(20), lang varchar(20), wide boolean)",
 	"INSERT INTO settings VALUES (1, 'light', 'en', true), (2, '', 'en', true)",
 	"CREATE TABLE audit (id %s PRIMARY KEY, n int)",
+	"CREATE TABLE mail (id %s PRIMARY KEY, n int)",
 }
 
 // A toldRace is what a test expects of a race.
@@ -182,11 +183,17 @@ var programs = []struct {
 		"BEGIN", "SELECT * FROM settings WHERE id = 1", "UPDATE settings SET theme = 'dark', lang = 'en', wide = true WHERE id = 1", "COMMIT",
 		"SELECT * FROM settings WHERE id = 2", "UPDATE settings SET theme = '', lang = 'fr', wide = true WHERE id = 2"},
 		[]toldRace{{LostUpdate, "settings", "theme", false}, {LostUpdate, "settings", "lang", false}}},
-	{"settings are stored whole, and what they were is noted", []string{
+	{"both set the same, and note it", []string{"BEGIN", "SELECT name FROM profile WHERE id = 1",
+		"UPDATE profile SET name = 'new' WHERE id = 1", "INSERT INTO audit (n) VALUES (1)", "COMMIT"},
+		[]toldRace{{SameAgain, "profile", "name", false}}},
+	{"both set the same, and send a mail", []string{"BEGIN", "SELECT name FROM profile WHERE id = 1",
+		"UPDATE profile SET name = 'new' WHERE id = 1", "INSERT INTO mail (n) VALUES (1)", "COMMIT"},
+		[]toldRace{{StaleChoice, "profile", "name", false}}},
+	{"settings are stored whole, and a mail is sent", []string{
 		"BEGIN", "SELECT * FROM settings WHERE id = 1", "UPDATE settings SET theme = 'dark', lang = 'en' WHERE id = 1",
-		"INSERT INTO audit (n) VALUES (1)", "COMMIT",
+		"INSERT INTO mail (n) VALUES (1)", "COMMIT",
 		"BEGIN", "SELECT * FROM settings WHERE id = 2", "UPDATE settings SET theme = '', lang = 'fr' WHERE id = 2",
-		"INSERT INTO audit (n) VALUES (2)", "COMMIT"},
+		"INSERT INTO mail (n) VALUES (2)", "COMMIT"},
 		[]toldRace{{LostUpdate, "settings", "theme", false}, {LostUpdate, "settings", "lang", false}}},
 	{"settings are stored whole, each time with the same one changed", []string{
 		"BEGIN", "SELECT * FROM settings WHERE id = 1", "UPDATE settings SET theme = 'dark', lang = 'en' WHERE id = 1", "COMMIT",

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,8 +93,12 @@ func judge(s *schema, in *instance, racing, serial []difference, apart bool) ver
 		if d.failed || d.at >= faithful || in.statements[d.at].writes() {
 			continue
 		}
+		again := in.setsAgain(&d, end)
 		for at := d.at + 1; at < end; at++ {
 			w := &in.statements[at]
+			if w.notes() && again {
+				continue // that both did the same is told by what they set
+			}
 			if w.writes() && !w.void && !w.stamps(s) && !d.readAnew(in, racing, at) && !foundNothing(racing, at) {
 				v.races = append(v.races, races(s, in, d, at, at <= faithful, apart)...)
 			}
@@ -101,6 +106,26 @@ func judge(s *schema, in *instance, racing, serial []difference, apart bool) ver
 	}
 	v.races = surest(v.races, open)
 	return v
+}
+
+// logged are names of tables in which programs note what they do.
+var logged = regexp.MustCompile(`(?i)(^|_)(logs?|audit|trail|activity|activities|history|revisions?|events?|journals?)(_|$)`)
+
+// notes reports whether a statement adds to a table of what was done.
+func (s *statement) notes() bool { return s.inserts() && logged.MatchString(s.target) }
+
+// setsAgain reports whether a write, of those up to end, sets a column that a read shows otherwise.
+func (in *instance) setsAgain(d *difference, end int) bool {
+	for at := d.at + 1; at < end; at++ {
+		w := &in.statements[at]
+		if !w.void && w.recorded.Kind == history.Update && slices.ContainsFunc(d.changed, func(c change) bool {
+			_, sets := w.assigns(c.of)
+			return sets
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // foundNothing reports whether the racing twin's write changed no row, where the transaction's did: it was not late for
