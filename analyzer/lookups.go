@@ -11,8 +11,8 @@ import (
 	sqlshape "github.com/isotap/isotap/sqltoken/shape"
 )
 
-// A lookup is what a SELECT of one table asks for by values of columns: WHERE email = ? AND site = ?. Or it asks whether
-// the table has a row.
+// A lookup is what a SELECT of one table asks for by values of columns: WHERE email = ? AND site = ?. Or it asks
+// whether the table has a row.
 type lookup struct {
 	table  string // as the statement names it, without a schema
 	keys   []placed

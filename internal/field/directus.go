@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// directus puts an API before tables, in Node.js, on PostgreSQL by knex. Its package has no tests, so that the suite are
-// requests to its API.
+// directus puts an API before tables, in Node.js, on PostgreSQL by knex. Its package has no tests, so that the suite
+// are requests to its API.
 var directus = application{name: "directus", version: directusVersion, engine: "postgres", install: installDirectus,
 	prepare: func(ctx context.Context, dir string) error {
 		return commandWith(ctx, dir, directusEnv(), "node", directusProgram, "bootstrap")
