@@ -41,6 +41,8 @@ var tables = []string{
 	"INSERT INTO settings VALUES (1, 'light', 'en', true), (2, '', 'en', true)",
 	"CREATE TABLE audit (id %s PRIMARY KEY, n int)",
 	"CREATE TABLE mail (id %s PRIMARY KEY, n int)",
+	"CREATE TABLE project (id %s PRIMARY KEY, name varchar(20))",
+	"INSERT INTO project (name) VALUES ('old')",
 }
 
 // A toldRace is what a test expects of a race.
@@ -183,6 +185,12 @@ var programs = []struct {
 		"BEGIN", "SELECT * FROM settings WHERE id = 1", "UPDATE settings SET theme = 'dark', lang = 'en', wide = true WHERE id = 1", "COMMIT",
 		"SELECT * FROM settings WHERE id = 2", "UPDATE settings SET theme = '', lang = 'fr', wide = true WHERE id = 2"},
 		[]toldRace{{LostUpdate, "settings", "theme", false}, {LostUpdate, "settings", "lang", false}}},
+	{"all rows are locked before one is added that was looked for", []string{"BEGIN", "SELECT id FROM project WHERE name = 'new' LIMIT 1",
+		"SELECT id FROM project ORDER BY id FOR UPDATE", "INSERT INTO project (name) VALUES ('new')", "COMMIT"},
+		[]toldRace{{DoubleInsert, "project", "", true}}},
+	{"what is added is looked for again behind a lock", []string{"BEGIN", "SELECT id FROM project WHERE name = 'new' LIMIT 1",
+		"SELECT id FROM project WHERE name = 'old' FOR UPDATE", "SELECT name FROM project WHERE name = 'new' FOR UPDATE",
+		"INSERT INTO project (name) VALUES ('new')", "COMMIT"}, nil},
 	{"both set the same, and note it", []string{"BEGIN", "SELECT name FROM profile WHERE id = 1",
 		"UPDATE profile SET name = 'new' WHERE id = 1", "INSERT INTO audit (n) VALUES (1)", "COMMIT"},
 		[]toldRace{{SameAgain, "profile", "name", false}}},

@@ -135,7 +135,8 @@ func foundNothing(racing []difference, at int) bool {
 }
 
 // readAnew reports whether the racing twin read what changed once more, as the commit left it, before a write: the
-// write goes by that, as behind a look outside of the transaction that locks the row and looks again.
+// write goes by that, as behind a look outside of the transaction that locks the row and looks again. A lock on rows that
+// it does not look for is none of that, as on all of a table, for one to be written after the other.
 func (d *difference) readAnew(in *instance, racing []difference, write int) bool {
 	return slices.ContainsFunc(racing, func(r difference) bool {
 		again := in.statements[r.at].recorded
@@ -143,11 +144,25 @@ func (d *difference) readAnew(in *instance, racing []difference, write int) bool
 			return false
 		}
 		if d.rows {
-			return (again.Locking != history.NoLock || again.Shape == in.statements[d.at].recorded.Shape) &&
+			return (again.Locking != history.NoLock && in.statements[r.at].seeks(&in.statements[d.at]) ||
+				again.Shape == in.statements[d.at].recorded.Shape) &&
 				slices.ContainsFunc(d.tables, func(t string) bool { return slices.Contains(r.tables, t) })
 		}
 		return !slices.ContainsFunc(d.changed, func(c change) bool { return !slices.Contains(r.changed, c) })
 	})
+}
+
+// seeks reports whether a statement compares a column with a value that another one compares one with, or that one
+// compares none.
+func (s *statement) seeks(what *statement) bool {
+	compared := false
+	return slices.ContainsFunc(what.literals, func(l literal) bool {
+		if l.column == (columnName{}) {
+			return false
+		}
+		compared = true
+		return slices.ContainsFunc(s.literals, func(m literal) bool { return m.column != (columnName{}) && m.value == l.value })
+	}) || !compared
 }
 
 // races returns what a write by a stale read is.
