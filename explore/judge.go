@@ -135,8 +135,8 @@ func foundNothing(racing []difference, at int) bool {
 }
 
 // readAnew reports whether the racing twin read what changed once more, as the commit left it, before a write: the
-// write goes by that, as behind a look outside of the transaction that locks the row and looks again. A lock on rows that
-// it does not look for is none of that, as on all of a table, for one to be written after the other.
+// write goes by that, as behind a look outside of the transaction that locks the row and looks again. A lock on rows
+// that it does not look for is none of that, as on all of a table, for one to be written after the other.
 func (d *difference) readAnew(in *instance, racing []difference, write int) bool {
 	return slices.ContainsFunc(racing, func(r difference) bool {
 		again := in.statements[r.at].recorded
