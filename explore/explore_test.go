@@ -237,8 +237,8 @@ func TestSerialRunsTellWhichRequestsRace(t *testing.T) {
 	}
 }
 
-// TestALockOfAllRowsIsNoLook has a program lock all rows of a table before it adds one that it looked for. On MariaDB the
-// lock shows the other's row, which the program does not ask for.
+// TestALockOfAllRowsIsNoLook has a program lock all rows of a table before it adds one that it looked for. On MariaDB
+// the lock shows the other's row, which the program does not ask for.
 func TestALockOfAllRowsIsNoLook(t *testing.T) {
 	for _, f := range families {
 		result := exploreSerial(t, f.family, f.counts, []string{"BEGIN", "SELECT id FROM project WHERE name = 'new' LIMIT 1",
