@@ -181,9 +181,12 @@ func (r *reader) readInsert() map[int]place {
 }
 
 // compared returns the column that a literal is compared with or assigned to: column = value, value = column, column IN
-// (value, ...).
+// (value, ...), and on MySQL column = BINARY value.
 func (r *reader) compared(i int) (columnName, bool) {
 	at := i - 1
+	if r.is(at, "BINARY") {
+		at--
+	}
 	if r.is(at, "(") || r.is(at, ",") {
 		for at > 0 && !r.is(at, "(") {
 			at--
