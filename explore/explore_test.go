@@ -43,6 +43,8 @@ var tables = []string{
 	"CREATE TABLE mail (id %s PRIMARY KEY, n int)",
 	"CREATE TABLE project (id %s PRIMARY KEY, name varchar(20))",
 	"INSERT INTO project (name) VALUES ('old')",
+	"CREATE TABLE teams (id %s PRIMARY KEY, name varchar(20))",
+	"CREATE TABLE team_roles (team_id int, role int, PRIMARY KEY (team_id, role))",
 }
 
 // A toldRace is what a test expects of a race.
@@ -185,6 +187,9 @@ var programs = []struct {
 		"BEGIN", "SELECT * FROM settings WHERE id = 1", "UPDATE settings SET theme = 'dark', lang = 'en', wide = true WHERE id = 1", "COMMIT",
 		"SELECT * FROM settings WHERE id = 2", "UPDATE settings SET theme = '', lang = 'fr', wide = true WHERE id = 2"},
 		[]toldRace{{LostUpdate, "settings", "theme", false}, {LostUpdate, "settings", "lang", false}}},
+	{"what is added is referred to by a name alone", []string{"BEGIN", "SELECT id FROM teams WHERE name = 'a'",
+		"INSERT INTO teams (name) VALUES ('a') RETURNING id", "INSERT INTO team_roles (team_id, role) VALUES (1, 3)", "COMMIT"},
+		[]toldRace{{DoubleInsert, "teams", "", false}}},
 	{"what is added is looked for again behind a lock", []string{"BEGIN", "SELECT id FROM project WHERE name = 'new' LIMIT 1",
 		"SELECT id FROM project WHERE name = 'old' FOR UPDATE", "SELECT name FROM project WHERE name = 'new' FOR UPDATE",
 		"INSERT INTO project (name) VALUES ('new')", "COMMIT"}, nil},

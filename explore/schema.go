@@ -22,7 +22,7 @@ type schema struct {
 	// databases are the others of a MySQL server, in lower case, which statements may name.
 	databases map[string]bool
 	columns   map[string][]column  // by the table's name in lower case
-	refers    map[column]column    // by foreign keys
+	refers    map[column]column    // by foreign keys, or else by names
 	unique    map[column]bool      // parts of primary and unique keys
 	counts    map[string]string    // MySQL's family: the AUTO_INCREMENT column of a table
 	places    map[[2]uint32]column // PostgreSQL: by the table's OID and the number of the column
@@ -97,7 +97,46 @@ func readSchema(c *replay.Connection, family dbms.Family) (*schema, error) {
 	for _, row := range rows[2] {
 		s.unique[column{row[0].Text, row[1].Text}] = true
 	}
+	s.referByNames()
 	return s, nil
+}
+
+// referByNames takes what object mappers mean by names for what foreign keys would say: project_id and projectId refer
+// to the id of project, projects or app_projects, if there is one such table.
+func (s *schema) referByNames() {
+	for _, all := range s.columns {
+		for _, c := range all {
+			if _, known := s.refers[c]; known {
+				continue
+			}
+			name, ok := strings.CutSuffix(c.name, "_id")
+			if !ok {
+				name, ok = strings.CutSuffix(c.name, "Id")
+			}
+			if to, one := s.namedAfter(strings.ToLower(name)); ok && name != "" && one && to != c {
+				s.refers[c] = to
+			}
+		}
+	}
+}
+
+// namedAfter returns the id of the only table that is called so, or as the plural of it is, perhaps behind a prefix.
+func (s *schema) namedAfter(thing string) (id column, one bool) {
+	names := []string{thing, thing + "s", thing + "es", strings.TrimSuffix(thing, "y") + "ies"}
+	for table, all := range s.columns {
+		if !slices.ContainsFunc(names, func(n string) bool { return table == n || strings.HasSuffix(table, "_"+n) }) {
+			continue
+		}
+		i := slices.IndexFunc(all, func(c column) bool { return strings.EqualFold(c.name, "id") && s.unique[c] })
+		if i < 0 {
+			continue
+		}
+		if one {
+			return column{}, false
+		}
+		id, one = all[i], true
+	}
+	return id, one
 }
 
 // bodies ask for what the database runs by itself, and may write elsewhere: its name and its text.
@@ -144,7 +183,7 @@ func ask(c *replay.Connection, sql string) (*replay.Result, error) {
 	return r, err
 }
 
-// domain returns the column that a column's values come from: through foreign keys, the key that they refer to.
+// domain returns the column that a column's values come from: the key that they refer to, by foreign keys or names.
 func (s *schema) domain(c column) column {
 	for range 8 { // longer chains of keys there are none
 		to, ok := s.refers[c]
