@@ -11,7 +11,7 @@ import (
 // doubleInserts finds requests that looked for one thing in vain, at the same time, and inserted it each.
 //
 // The conditions of a statement are held against no row that came behind its transaction. So what was looked for, and
-// what was inserted, is told by the texts: equal columns have equal values in all four.
+// what was inserted, is told by the texts: both requests ask for the same, and each inserts a row with these values.
 type doubleInserts struct {
 	*requests
 	lookups    map[statementShape]*lookup
@@ -29,12 +29,19 @@ type looker struct {
 // A foundNone is a looker that did not find what it then inserted.
 type foundNone struct {
 	looker
-	stmt    uint32    // that looked
-	version int32     // of the row that it inserted
-	by      []setting // what it looked for
-	forOne  bool      // it asked whether the thing is there, rather than for a list
-	values  string    // of the row, but for what tells the time
+	stmt    uint32 // that looked
+	looked  int64  // when it was sent
+	version int32  // of the row that it inserted
+	thing   string // what it looked for: the values, and the table
+	forOne  bool   // it asked whether the thing is there, rather than for a list
+	values  string // of the row, but for times; empty where they are not known
 }
+
+// recentLooks is how many looks of a request are held against what it inserts: the latest.
+const recentLooks = 16
+
+// recentInserts is how many earlier inserts of one thing are held against another.
+const recentInserts = 64
 
 // find looks through the given requests.
 func (d *doubleInserts) find(requests []int32) error {
@@ -79,7 +86,7 @@ func (d *doubleInserts) lookersOf(txns []int32) []looker {
 			if ins == nil || !d.o.txns[t].installed {
 				continue
 			}
-			for _, l := range looks[:before] {
+			for _, l := range looks[max(0, before-recentLooks):before] {
 				if l.table == tableClass(ins.table) {
 					all = append(all, looker{d.of[t], l.txn, t, l.shape, l.table})
 				}
@@ -133,14 +140,15 @@ func (d *doubleInserts) among(lookers []looker) error {
 		return nil
 	}
 	same := make(map[string][]*foundNone)
+	told := make(map[int32]bool) // by version
 	for _, x := range lookers {
 		f, err := d.foundNone(x)
 		if err != nil {
 			return err
 		}
-		if f != nil {
-			key := f.thing()
-			same[key] = append(same[key], f)
+		if f != nil && !told[f.version] {
+			told[f.version] = true
+			same[f.thing] = append(same[f.thing], f)
 		}
 	}
 	var all [][]*foundNone
@@ -151,21 +159,13 @@ func (d *doubleInserts) among(lookers []looker) error {
 	slices.SortFunc(all, func(a, b []*foundNone) int { return cmp.Compare(d.o.txns[a[0].insert].end, d.o.txns[b[0].insert].end) })
 	for _, fs := range all {
 		for i, f := range fs {
-			if j := slices.IndexFunc(fs[:i], func(e *foundNone) bool { return d.unaware(e, f) }); j >= 0 {
-				d.add(fs[j], f)
+			earlier := fs[max(0, i-recentInserts):i]
+			if j := slices.IndexFunc(earlier, func(e *foundNone) bool { return d.unaware(e, f) }); j >= 0 {
+				d.add(earlier[j], f)
 			}
 		}
 	}
 	return nil
-}
-
-// thing returns what was looked for, as a text.
-func (f *foundNone) thing() string {
-	var t strings.Builder
-	for _, s := range f.by {
-		t.WriteString(strings.ToLower(s.column) + "=" + s.value + "\x00")
-	}
-	return t.String()
 }
 
 // foundNone returns what a looker did not find, and inserted; nil where it found something, or inserted something else.
@@ -196,8 +196,10 @@ func (d *doubleInserts) foundNone(x looker) (*foundNone, error) {
 			if by == nil || version < 0 {
 				continue
 			}
-			return &foundNone{looker: x, stmt: read.Num, version: version, by: by, forOne: l.forOne(read.Args),
-				values: ins.lasting(write.Args)}, nil
+			f := &foundNone{looker: x, stmt: read.Num, looked: read.Start, version: version, forOne: l.forOne(read.Args),
+				thing: l.thing(read.Args) + d.o.rows.row(d.o.rowOf(version)).Table}
+			f.values, _ = ins.lasting(write.Args)
+			return f, nil
 		}
 	}
 	return nil, nil
@@ -233,10 +235,10 @@ func (d *doubleInserts) unaware(e, f *foundNone) bool {
 	switch {
 	case e.request == f.request:
 		return false
-	case txns[f.look].start > txns[e.insert].end, txns[e.look].start > txns[f.insert].end:
+	case f.looked > txns[e.insert].end, e.looked > txns[f.insert].end:
 		return false // it found none after the other had put it there: somebody took it away
 	}
-	return e.forOne && f.forOne || e.values == f.values
+	return e.forOne && f.forOne || e.values != "" && e.values == f.values
 }
 
 func (d *doubleInserts) add(e, f *foundNone) {

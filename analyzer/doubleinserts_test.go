@@ -28,10 +28,10 @@ func accounts(steps []accountStep) []*history.Txn {
 	row := history.Row{Table: "shop.account", ID: "0"}
 	for i, x := range steps {
 		row.ID = string(rune('a' + i))
-		added := []history.Access{{Row: row, Op: history.InsertRow}}
 		add := func(s history.Stmt) { h.add(x.session, x.at, x.request, s) }
 		insert := func(shape string, args ...string) {
-			add(history.Stmt{Kind: history.Insert, Shape: shape, Args: args, Accesses: added, Affected: 1})
+			add(history.Stmt{Kind: history.Insert, Shape: shape, Args: args, Affected: 1,
+				Accesses: []history.Access{{Row: row, Op: history.InsertRow}}})
 		}
 		switch x.op {
 		case "look":
@@ -41,6 +41,21 @@ func accounts(steps []accountStep) []*history.Txn {
 				Accesses: []history.Access{{Row: row, Op: history.Read}}})
 		case "list":
 			add(history.Stmt{Kind: history.Select, Shape: "SELECT * FROM account WHERE email = ?", Args: []string{x.address}})
+		case "two columns":
+			add(history.Stmt{Kind: history.Select, Shape: "SELECT * FROM account WHERE email = ? AND name = ?", Args: []string{x.address, "'n'"}})
+		case "two columns, one shown":
+			add(history.Stmt{Kind: history.Select, Shape: "SELECT id FROM account WHERE email = ? AND name = ?", Args: []string{x.address, "'n'"}})
+		case "a state that is set":
+			add(history.Stmt{Kind: history.Select, Shape: "SELECT id FROM account WHERE email = ? AND name <> ? LIMIT ?",
+				Args: []string{x.address, "'n'", "1"}})
+		case "a state by default":
+			add(history.Stmt{Kind: history.Select, Shape: "SELECT id FROM account WHERE email = ? AND approved = ? LIMIT ?",
+				Args: []string{x.address, "1", "1"}})
+		case "add an expression":
+			insert("INSERT INTO account (email) VALUES (lower(?))", x.address)
+		case "elsewhere":
+			row.Table = "other.account"
+			insert(addShape, x.address, "'n'", "'2026'")
 		case "any":
 			add(history.Stmt{Kind: history.Select, Shape: "SELECT id FROM account LIMIT ?", Args: []string{"'1'"}})
 		case "look in 2":
@@ -64,7 +79,7 @@ func accounts(steps []accountStep) []*history.Txn {
 			insert("INSERT INTO account (email) VALUES (?), (?)", x.address, x.address)
 		case "add and remove":
 			tag := h.add(x.session, x.at, x.request, history.Stmt{Kind: history.Insert, Shape: addShape,
-				Args: []string{x.address, "'n'", "'2026'"}, Accesses: added, Affected: 1})
+				Args: []string{x.address, "'n'", "'2026'"}, Accesses: []history.Access{{Row: row, Op: history.InsertRow}}, Affected: 1})
 			h.add(x.session, x.at+2, x.request, history.Stmt{Kind: history.Delete, Shape: "DELETE FROM account WHERE id = ?", Args: []string{"1"},
 				Accesses: []history.Access{{Row: row, Op: history.DeleteRow, Version: tag}}, Affected: 1})
 		}
@@ -100,6 +115,16 @@ func TestTwoRequestsInsertWhatNeitherFound(t *testing.T) {
 			{2, 5, "", "add", long}}, "", ""},
 		{"a list, and the same added", both("list", "add"), "", "double insert x1"},
 		{"a list, and others added", both("list", "add another name"), "", ""},
+		{"a list by two columns", both("two columns", "add another name"), "", ""},
+		{"two columns, of which one is shown", both("two columns, one shown", "add"), "", "double insert x1"},
+		{"a state that the row does not have", both("a state that is set", "add"), "", ""},
+		{"a state that the table gives it", both("a state by default", "add"), "", ""},
+		{"an expression", both("look", "add an expression"), "", ""},
+		{"NULL", []accountStep{{1, 0, "", "look", "NULL"}, {2, 1, "", "look", "NULL"}, {1, 3, "", "add", "NULL"}, {2, 5, "", "add", "NULL"}}, "", ""},
+		{"tables of one name", []accountStep{{1, 0, "", "look", a}, {2, 1, "", "look", a}, {1, 3, "", "add", a}, {2, 5, "", "elsewhere", a}},
+			"", ""},
+		{"looked for twice", []accountStep{{1, 0, "", "look", a}, {2, 1, "", "look", a}, {2, 2, "", "look", a}, {1, 4, "", "add", a},
+			{2, 6, "", "add", a}}, "", "double insert x1"},
 		{"any row", both("any", "add another name"), "", "double insert x1"},
 		{"tables that differ by a number", append([]accountStep{{3, 0, "", "add to 1", a}}, both("look in 2", "add to 2")...), "",
 			"double insert x1"},
@@ -123,15 +148,33 @@ func TestLookupsAndInsertionsOfShapes(t *testing.T) {
 	columns := func(all []placed) string {
 		var names []string
 		for _, p := range all {
+			if p.arg < 0 {
+				p.column += "*" // of an expression
+			}
 			names = append(names, p.column)
 		}
 		return strings.Join(names, " ")
 	}
 	for _, c := range []struct{ shape, mysql, postgres string }{
-		{"SELECT 1 FROM t WHERE t.a = ? AND (b = ?) AND c <> ? AND ? = d", "t: a", "t: a"},
+		{"SELECT 1 FROM t WHERE t.a = ? AND (b = ?) AND c <> ? AND d IS NULL", "t: a b", "t: a b"},
+		{"SELECT 1 FROM t WHERE (((a = ?) AND (t.b = ?))) LIMIT ? FOR UPDATE", "t: a b", "t: a b"},
+		{"SELECT 1 FROM t WHERE a = ? AND ? = d", "", ""},
+		{"SELECT 1 FROM t WHERE a = ? AND lower(b) = lower(?)", "", ""},
+		{"SELECT 1 FROM t WHERE a = ? AND b LIKE ?", "", ""},
+		{"SELECT 1 FROM t WHERE a = ? AND b IN (?)", "", ""},
+		{"SELECT 1 FROM t WHERE a = ? AND b IS NOT NULL", "", ""},
+		{"SELECT 1 FROM t WHERE a = ? AND b > ?", "", ""},
+		{"SELECT 1 FROM t WHERE a = ?::uuid OR b = ?", "", ""},
+		{"SELECT 1 FROM t, u WHERE t.a = ?", "", ""},
+		{"SELECT 1 FROM t STRAIGHT_JOIN u WHERE t.a = ?", "", ""},
+		{"SELECT 1 FROM t WHERE a = ? INTERSECT SELECT 1 FROM u", "", ""},
+		{"SELECT count(*) FROM t WHERE a = ? GROUP BY b", "", ""},
+		{"SELECT * FROM t WHERE a = ? LIMIT ?, ?", "", ""},
+		{"SELECT * FROM t WHERE a = ? LIMIT ? OFFSET ?", "", ""},
 		{"SELECT * FROM s.t AS x WHERE x.a = ? AND x.b = ? ORDER BY a LIMIT ?", "t: a b", "t: a b"},
 		{"SELECT * FROM t WHERE a = ?::uuid", "", "t: a"},
 		{"SELECT * FROM t WHERE a = BINARY ?", "t: a", "t: a"},
+		{"SELECT * FROM t WHERE a = (?)", "", ""},
 		{"SELECT * FROM t WHERE a = ? + ?", "", ""},
 		{"SELECT * FROM t WHERE a = b", "", ""},
 		{"SELECT * FROM t WHERE a > ? LIMIT ?", "", ""},
@@ -141,7 +184,8 @@ func TestLookupsAndInsertionsOfShapes(t *testing.T) {
 		{"SELECT * FROM t WHERE a = ? AND b = ? OR c = ?", "", ""},
 		{"SELECT * FROM t JOIN u ON t.a = u.a WHERE t.a = ?", "", ""},
 		{"SELECT * FROM (SELECT * FROM t WHERE a = ?) d WHERE b = ?", "", ""},
-		{"INSERT INTO t (a, b, c) VALUES (?, now(), ?)", "t: a c", "t: a c"},
+		{"INSERT INTO t (a, b, c, d) VALUES (?, now(), ?, DEFAULT)", "t: a b* c", "t: a b* c"},
+		{"INSERT INTO t (a, b) VALUES (?::uuid, ?)", "t: a* b", "t: a b"},
 		{"INSERT INTO s.t (a) VALUES (?) RETURNING id", "t: a", "t: a"},
 		{"INSERT INTO t (a) VALUES (?) ON CONFLICT DO NOTHING", "", ""},
 		{"INSERT INTO t (a) SELECT ?", "", ""},
@@ -177,10 +221,13 @@ func FuzzLookups(f *testing.F) {
 			if l == nil || ins == nil {
 				continue
 			}
-			for _, s := range l.finds(slices.Repeat([]string{arg}, l.values), ins, slices.Repeat([]string{arg}, ins.values)) {
-				if s.value != arg {
-					t.Errorf("%q is looked for, not %q", s.value, arg)
-				}
+			l.table = ins.table
+			looked, added := slices.Repeat([]string{arg}, l.values), slices.Repeat([]string{arg}, ins.values)
+			for i := range added {
+				added[i] += fmt.Sprint(i % 2) // every other one
+			}
+			if by := l.finds(looked, ins, added); len(by) > 0 {
+				t.Errorf("%q finds %q by %v", looked, added, by)
 			}
 			l.finds(nil, ins, nil)
 			l.forOne(nil)

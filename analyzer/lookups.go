@@ -12,62 +12,166 @@ import (
 )
 
 // A lookup is what a SELECT of one table asks for by values of columns: WHERE email = ? AND site = ?. Or it asks
-// whether the table has a row.
+// whether the table has a row. Nothing of its condition is left out.
 type lookup struct {
 	table  string // as the statement names it, without a schema
 	keys   []placed
-	values int // how many arguments the statement has
-	limit  int // the place of LIMIT's value among them; -1 for none
+	unlike []string // columns that are compared otherwise: id <> ?, closed IS NULL
+	values int      // how many arguments the statement has
+	limit  int      // the place of LIMIT's value among them; -1 for none
+	single bool     // it shows one column, or a constant
 }
 
 // An insertion is an INSERT of one row, with nothing said of rows that are there already.
 type insertion struct {
 	table  string
-	sets   []placed
+	sets   []placed // the columns that it names, but for those that it gives the table's default
 	values int
 }
 
-// placed is a column whose value is a statement's argument, by its place among these.
+// placed is a column whose value is a statement's argument, by its place among these; -1 where it is an expression.
 type placed struct {
 	column string
 	arg    int
 }
 
-// lookupOf returns what a shape looks for; nil where it is no SELECT of one table, or one that finds rows in another
-// way than by values of columns, all of which count. A condition's other parts do not; without one it has a LIMIT.
+// lookupOf returns what a shape looks for; nil where it is no SELECT of one table, or has more to it.
 func lookupOf(family dbms.Family, shape string) *lookup {
 	words := wordsOf(family, shape)
-	if len(words) == 0 || !words[0].keyword("SELECT") {
+	from := unnested(words, "FROM")
+	if len(words) == 0 || !words[0].keyword("SELECT") || from < 0 {
+		return nil
+	}
+	l := &lookup{table: tableOf(words, history.Select), limit: none, single: isSingle(words[1:from])}
+	rest, ok := afterTable(words[from+1:])
+	if l.table == "" || !ok {
 		return nil
 	}
 	values := sqltoken.Values(family, shape)
-	l := &lookup{table: tableOf(words, history.Select), values: len(values), limit: none}
-	condition := conditionOf(words)
-	depth := 0
-	if l.table == "" || slices.ContainsFunc(condition, func(w word) bool {
-		return nest(&depth, w) == 0 && (w.keyword("OR") || w.keyword("XOR") || w.text == "||")
-	}) {
-		return nil
-	}
-	for _, part := range conjunctsOf(condition) {
-		if column, at, ok := comparison(part); ok {
-			if arg, found := slices.BinarySearch(values, at); found {
-				l.keys = append(l.keys, placed{column, arg})
-			}
+	l.values = len(values)
+	if len(rest) > 0 && rest[0].keyword("WHERE") {
+		condition := conditionOf(words)
+		if !l.take(condition, values) {
+			return nil
 		}
+		rest = rest[1+len(condition):]
 	}
-	depth = 0
-	for i, w := range words[:len(words)-1] {
-		if nest(&depth, w) == 0 && (w.keyword("LIMIT") || w.keyword("FIRST") || w.keyword("NEXT")) {
-			if arg, found := slices.BinarySearch(values, words[i+1].at); found {
-				l.limit = arg
-			}
-		}
-	}
-	if len(l.keys) == 0 && (len(condition) > 0 || l.limit < 0) {
+	if !l.end(rest, values) || len(l.keys) == 0 && (len(l.unlike) > 0 || l.limit < 0) {
 		return nil
 	}
 	return l
+}
+
+// unnested returns where a keyword stands that is in no parentheses; -1 for nowhere.
+func unnested(words []word, keyword string) int {
+	depth := 0
+	return slices.IndexFunc(words, func(w word) bool { return nest(&depth, w) == 0 && w.keyword(keyword) })
+}
+
+// isSingle reports whether a select list is one column or constant, perhaps with another name, or COUNT(*).
+func isSingle(list []word) bool {
+	depth := 0
+	return len(list) > 0 && list[0].text != "*" && list[len(list)-1].text != "*" &&
+		!slices.ContainsFunc(list, func(w word) bool { return nest(&depth, w) == 0 && w.text == "," })
+}
+
+// afterTable returns the words behind the only table of a FROM clause and its other name; false where there are more.
+func afterTable(words []word) (rest []word, ok bool) {
+	clauses := []string{"WHERE", "ORDER", "LIMIT", "FETCH", "FOR", "LOCK"}
+	begins := func() bool { return len(words) == 0 || slices.ContainsFunc(clauses, words[0].keyword) }
+	for len(words) > 2 && words[1].text == "." {
+		words = words[2:]
+	}
+	if len(words) == 0 || !words[0].name {
+		return nil, false
+	}
+	if words = words[1:]; !begins() && words[0].keyword("AS") {
+		words = words[1:]
+	}
+	if !begins() && words[0].name {
+		words = words[1:]
+	}
+	return words, begins()
+}
+
+// take takes in a condition, whose parts AND joins; false where it has more to it.
+func (l *lookup) take(condition []word, values []int) bool {
+	for _, part := range conjunctsOf(unwrapped(condition)) {
+		part = unwrapped(part)
+		for len(part) > 2 && part[0].name && part[1].text == "." {
+			part = part[2:]
+		}
+		if len(part) < 3 || !part[0].name {
+			return false
+		}
+		column, compares := part[0].text, part[2:]
+		switch {
+		case part[1].text == "=":
+			if compares[0].keyword("BINARY") {
+				compares = compares[1:]
+			}
+			arg, ok := argument(compares, values)
+			if !ok {
+				return false
+			}
+			l.keys = append(l.keys, placed{column, arg})
+		case part[1].text == "<>", part[1].text == "!=":
+			if _, ok := argument(compares, values); !ok {
+				return false
+			}
+			l.unlike = append(l.unlike, column)
+		case part[1].keyword("IS") && len(compares) == 1 && compares[0].keyword("NULL"):
+			l.unlike = append(l.unlike, column)
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// unwrapped returns words without parentheses around all of them.
+func unwrapped(words []word) []word {
+	for len(words) > 1 && words[0].text == "(" {
+		depth := 0
+		closes := slices.IndexFunc(words, func(w word) bool { nest(&depth, w); return depth == 0 })
+		if closes != len(words)-1 {
+			break
+		}
+		words = words[1:closes]
+	}
+	return words
+}
+
+// argument returns the place of the argument that words are, perhaps with PostgreSQL's cast behind it.
+func argument(words []word, values []int) (arg int, ok bool) {
+	if len(words) == 0 || words[0].name || words[0].text != "?" || len(words) > 1 && words[1].text != "::" {
+		return 0, false
+	}
+	for _, w := range words[1:] { // a type
+		if w.keyword("OR") || w.keyword("XOR") || !w.name && !strings.Contains("::.()[]", w.text) {
+			return 0, false
+		}
+	}
+	return slices.BinarySearch(values, words[0].at)
+}
+
+// end takes in what stands behind the condition: an order, a lock, and LIMIT with one number.
+func (l *lookup) end(words []word, values []int) bool {
+	if slices.ContainsFunc(words, func(w word) bool {
+		return slices.ContainsFunc([]string{"OFFSET", "GROUP", "HAVING", "UNION", "WINDOW", "RETURNING"}, w.keyword)
+	}) {
+		return false
+	}
+	i := slices.IndexFunc(words, func(w word) bool { return w.keyword("LIMIT") || w.keyword("FIRST") || w.keyword("NEXT") })
+	if i < 0 {
+		return true
+	}
+	if i+1 >= len(words) || i+2 < len(words) && words[i+2].text == "," {
+		return false // of two numbers the first is an offset
+	}
+	arg, ok := argument(words[i+1:i+2], values)
+	l.limit = arg
+	return ok
 }
 
 // conjunctsOf returns the parts of a condition that AND joins.
@@ -80,25 +184,6 @@ func conjunctsOf(condition []word) [][]word {
 		}
 	}
 	return append(parts, condition[from:])
-}
-
-// comparison returns the column that a part of a condition compares with a value, and where in the text that stands.
-func comparison(part []word) (column string, at int, ok bool) {
-	for len(part) > 2 && part[0].name && part[1].text == "." {
-		part = part[2:]
-	}
-	if len(part) < 3 || !part[0].name || part[1].text != "=" {
-		return "", 0, false
-	}
-	column, part = part[0].text, part[2:]
-	if len(part) > 1 && part[0].keyword("BINARY") {
-		part = part[1:]
-	}
-	// Behind it stands nothing, or PostgreSQL's cast.
-	if part[0].text != "?" || part[0].name || len(part) > 1 && part[1].text != "::" {
-		return "", 0, false
-	}
-	return column, part[0].at, true
 }
 
 // insertionOf returns what a shape inserts; nil where it is no INSERT of one row, or has something to say of a row that
@@ -125,11 +210,17 @@ func insertionOf(family dbms.Family, shape string) *insertion {
 		return nil
 	}
 	for i, item := range items {
-		if len(item) == 1 && len(columns[i]) == 1 && item[0].text == "?" {
-			if arg, found := slices.BinarySearch(values, item[0].at); found {
-				ins.sets = append(ins.sets, placed{columns[i][0].text, arg})
-			}
+		if len(columns[i]) != 1 {
+			return nil
 		}
+		if len(item) == 1 && item[0].keyword("DEFAULT") {
+			continue
+		}
+		arg, ok := argument(item, values)
+		if !ok {
+			arg = none
+		}
+		ins.sets = append(ins.sets, placed{columns[i][0].text, arg})
 	}
 	return ins
 }
@@ -148,56 +239,79 @@ func itemsOf(words []word) (items [][]word, rest []word) {
 	return nil, nil
 }
 
-// argOf returns the argument that stands for a column; false where there is none, or it may be cut.
-func argOf(of []placed, column string, args []string) (string, bool) {
-	for _, p := range of {
-		if strings.EqualFold(p.column, column) && p.arg < len(args) {
-			return strings.Trim(args[p.arg], "'"), len(args[p.arg]) < sqlshape.MaxArg
-		}
+// valueAt returns the argument at a place; false where it is not known as a whole, or is NULL, which equals nothing.
+func valueAt(args []string, at int) (string, bool) {
+	if at < 0 || at >= len(args) || len(args[at]) >= sqlshape.MaxArg || strings.EqualFold(args[at], "NULL") ||
+		strings.HasPrefix(args[at], "<") {
+		return "", false
 	}
-	return "", false
+	return strings.Trim(args[at], "'"), true
 }
 
-// finds returns the columns by which a lookup finds what an insertion inserts, with their values: none where
-// any row will do. It returns nil where it does not, or where that is not known.
+// finds returns the columns by which a lookup finds what an insertion inserts, with their values: none where any row
+// will do. It returns nil where it does not, or where that is not known.
 func (l *lookup) finds(args []string, ins *insertion, inserted []string) []setting {
 	if len(args) != l.values || len(inserted) != ins.values || !strings.EqualFold(l.table, ins.table) {
 		return nil
 	}
+	set := func(column string) int {
+		return slices.IndexFunc(ins.sets, func(p placed) bool { return strings.EqualFold(p.column, column) })
+	}
+	if slices.ContainsFunc(l.unlike, func(column string) bool { return set(column) >= 0 }) {
+		return nil
+	}
 	by := make([]setting, 0, len(l.keys))
 	for _, key := range l.keys {
-		want, known := argOf(l.keys, key.column, args)
-		is, set := argOf(ins.sets, key.column, inserted)
-		switch {
-		case !set:
-			continue // the server fills it in
-		case !known || want != is:
+		at := set(key.column)
+		if at < 0 {
+			return nil // whatever the table's default is
+		}
+		want, known := valueAt(args, key.arg)
+		is, told := valueAt(inserted, ins.sets[at].arg)
+		if !known || !told || want != is {
 			return nil
 		}
 		by = append(by, setting{column: key.column, value: args[key.arg], constant: true})
-	}
-	if len(by) == 0 && len(l.keys) > 0 {
-		return nil
 	}
 	return by
 }
 
 // forOne reports whether a lookup asks whether a thing is there, rather than for a list: it wants one row, or names it
-// by two columns.
+// by two columns and shows one.
 func (l *lookup) forOne(args []string) bool {
-	return len(l.keys) > 1 || l.limit >= 0 && l.limit < len(args) && strings.Trim(args[l.limit], "'") == "1"
+	if l.limit >= 0 {
+		limit, _ := valueAt(args, l.limit)
+		return limit == "1"
+	}
+	return l.single && len(l.keys) > 1
+}
+
+// thing returns what a lookup asks for, as a text: its arguments, but for LIMIT's. It does not say of which table.
+func (l *lookup) thing(args []string) string {
+	var all strings.Builder
+	for i, arg := range args {
+		if i != l.limit {
+			all.WriteString(strings.Trim(arg, "'") + "\x00")
+		}
+	}
+	return all.String()
 }
 
 // moment begins the literal of a time.
 var moment = regexp.MustCompile(`^'\d{4}-\d\d-\d\d[ T]\d\d:`)
 
-// lasting returns the values that an insertion sets, but for times.
-func (ins *insertion) lasting(args []string) string {
+// lasting returns the values that an insertion sets, but for times; false where not all are known.
+func (ins *insertion) lasting(args []string) (values string, known bool) {
 	var all strings.Builder
 	for _, p := range ins.sets {
-		if p.arg < len(args) && !moment.MatchString(args[p.arg]) {
-			all.WriteString(p.column + "=" + args[p.arg] + "\x00")
+		if p.arg >= 0 && p.arg < len(args) && moment.MatchString(args[p.arg]) {
+			continue
 		}
+		value, ok := valueAt(args, p.arg)
+		if !ok && (p.arg < 0 || p.arg >= len(args) || !strings.EqualFold(args[p.arg], "NULL")) {
+			return "", false
+		}
+		all.WriteString(p.column + "=" + value + "\x00")
 	}
-	return all.String()
+	return all.String(), true
 }

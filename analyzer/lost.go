@@ -107,7 +107,7 @@ func sawOverwritten(s *history.Stmt, e *Edge) bool {
 // go by it, whatever he had read earlier. A SELECT that locks rows of the table, and was not observed, may have.
 func (t *explainer) lockedAgain(e *Edge) bool {
 	first := t.f.Witness[0].FromStmt
-	return slices.ContainsFunc(e.To.Stmts, func(s history.Stmt) bool {
+	return first != nil && slices.ContainsFunc(e.To.Stmts, func(s history.Stmt) bool {
 		if s.Num <= first.Num || s.Num >= e.ToStmt.Num || s.Kind != history.Select || s.Locking == history.NoLock || s.Void {
 			return false
 		}
@@ -117,8 +117,8 @@ func (t *explainer) lockedAgain(e *Edge) bool {
 
 // names reports whether a shape has a table's name.
 func (t *explainer) names(shape, table string) bool {
-	name := table[strings.LastIndexByte(table, '.')+1:]
-	return slices.ContainsFunc(wordsOf(t.family, shape), func(w word) bool { return w.name && w.text == name })
+	name, _, _ := strings.Cut(table[strings.LastIndexByte(table, '.')+1:], "@")
+	return slices.ContainsFunc(wordsOf(t.family, shape), func(w word) bool { return w.name && strings.EqualFold(w.text, name) })
 }
 
 // party is what reads and writes.

@@ -88,7 +88,7 @@ func (s *search) forget() {
 }
 
 // orderNodes numbers the nodes by the ends of their transactions. Of several cycles that could be told the first one
-// is: what is told must not hang on the order in which the transactions were added.
+// is: what is told must not hang on the order in which transactions of one run were added.
 func (s *search) orderNodes() {
 	slices.SortFunc(s.nodes, func(a, b int32) int {
 		x, y := &s.o.txns[a], &s.o.txns[b]

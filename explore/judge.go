@@ -109,7 +109,7 @@ func judge(s *schema, in *instance, racing, serial []difference, apart bool) ver
 }
 
 // logged are names of tables in which programs note what they do.
-var logged = regexp.MustCompile(`(?i)(^|_)(logs?|audit|trail|activity|activities|history|revisions?|events?|journals?)(_|$)`)
+var logged = regexp.MustCompile(`(?i)(^|_)(logs?|audit|trail|activity|activities|history|revisions?)(_|$)`)
 
 // notes reports whether a statement adds to a table of what was done.
 func (s *statement) notes() bool { return s.inserts() && logged.MatchString(s.target) }
@@ -152,16 +152,18 @@ func (d *difference) readAnew(in *instance, racing []difference, write int) bool
 	})
 }
 
-// seeks reports whether a statement compares a column with a value that another one compares one with, or that one
-// compares none.
-func (s *statement) seeks(what *statement) bool {
+// seeks reports whether a statement compares a column with the same value as an earlier look did. A look that compares
+// no column is sought by any.
+func (s *statement) seeks(look *statement) bool {
 	compared := false
-	return slices.ContainsFunc(what.literals, func(l literal) bool {
-		if l.column == (columnName{}) {
+	return slices.ContainsFunc(look.literals, func(l literal) bool {
+		if l.column.name == "" {
 			return false
 		}
 		compared = true
-		return slices.ContainsFunc(s.literals, func(m literal) bool { return m.column != (columnName{}) && m.value == l.value })
+		return slices.ContainsFunc(s.literals, func(m literal) bool {
+			return strings.EqualFold(m.column.name, l.column.name) && m.value == l.value
+		})
 	}) || !compared
 }
 

@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
@@ -57,13 +59,15 @@ func (w *write) comparedKey(condition ast.Node, values []string) {
 	}
 }
 
-// isValue reports whether an expression is a parameter, or a constant other than NULL.
+// isValue reports whether an expression is a parameter, or a constant other than NULL that is written in one way
+// whatever the client's encoding and the server's settings are.
 func isValue(n ast.Node) bool {
 	switch n := bare(n).(type) {
 	case *ast.ParamRef:
 		return n.Number > 0
 	case *ast.A_Const:
-		return !n.Isnull
+		text := n.SqlString()
+		return !n.Isnull && !strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII || r == '\\' })
 	}
 	return false
 }
