@@ -286,7 +286,7 @@ func (l *lookup) forOne(args []string) bool {
 	return l.single && len(l.keys) > 1
 }
 
-// thing returns what a lookup asks for, as a text: its arguments, but for LIMIT's. It does not say of which table.
+// thing returns the values that a lookup asks for, as one text, without LIMIT's.
 func (l *lookup) thing(args []string) string {
 	var all strings.Builder
 	for i, arg := range args {
@@ -300,7 +300,7 @@ func (l *lookup) thing(args []string) string {
 // moment begins the literal of a time.
 var moment = regexp.MustCompile(`^'\d{4}-\d\d-\d\d[ T]\d\d:`)
 
-// lasting returns the values that an insertion sets, but for times; false where not all are known.
+// lasting returns the values that an insertion sets, as one text, without times. It reports whether all are known.
 func (ins *insertion) lasting(args []string) (values string, known bool) {
 	var all strings.Builder
 	for _, p := range ins.sets {

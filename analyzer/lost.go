@@ -36,17 +36,28 @@ func (t *explainer) lost() (sentence string, slight bool, err error) {
 
 // insertedTwice tells what two requests looked for and inserted.
 func (t *explainer) insertedTwice() string {
-	e := &t.f.Witness[0]
-	l := lookupOf(t.family, e.FromStmt.Shape)
-	if ins := insertionOf(t.family, e.ToStmt.Shape); l != nil && ins != nil {
-		switch by := l.finds(e.FromStmt.Args, ins, e.ToStmt.Args); {
-		case by != nil && len(by) == 0:
-			return l.table + ": two requests looked for any row, found none, and both inserted one."
-		case by != nil:
-			return fmt.Sprintf("%s with %s: two requests looked for one, found none, and both inserted one.", l.table, settings(by))
-		}
+	switch table, by := t.lookedFor(); {
+	case table == "":
+		return ""
+	case len(by) == 0:
+		return table + ": two requests looked for any row, found none, and both inserted one."
+	default:
+		return fmt.Sprintf("%s with %s: two requests looked for one, found none, and both inserted one.", table, settings(by))
 	}
-	return ""
+}
+
+// lookedFor returns the table and the values that the witness' first statement looked for and the next one inserted; an
+// empty table where that is not known.
+func (t *explainer) lookedFor() (table string, by []setting) {
+	e := &t.f.Witness[0]
+	l, ins := lookupOf(t.family, e.FromStmt.Shape), insertionOf(t.family, e.ToStmt.Shape)
+	if l == nil || ins == nil {
+		return "", nil
+	}
+	if by = l.finds(e.FromStmt.Args, ins, e.ToStmt.Args); by == nil {
+		return "", nil
+	}
+	return l.table, by
 }
 
 // lostUpdate tells of a row that one transaction read, another wrote, and the first wrote over.

@@ -43,17 +43,13 @@ func (t *explainer) protect() []string {
 
 // refuseSecond advises what keeps one thing from being inserted twice.
 func (t *explainer) refuseSecond() []string {
-	e := &t.f.Witness[0]
 	key := "of the columns that it looks for"
-	l, ins := lookupOf(t.family, e.FromStmt.Shape), insertionOf(t.family, e.ToStmt.Shape)
-	if l != nil && ins != nil {
-		var columns []string
-		for _, s := range l.finds(e.FromStmt.Args, ins, e.ToStmt.Args) {
+	if table, by := t.lookedFor(); len(by) > 0 {
+		columns := make([]string, 0, len(by))
+		for _, s := range by {
 			columns = append(columns, s.column)
 		}
-		if len(columns) > 0 {
-			key = fmt.Sprintf("of %s (%s)", l.table, strings.Join(columns, ", "))
-		}
+		key = fmt.Sprintf("of %s (%s)", table, strings.Join(columns, ", "))
 	}
 	does := "ON CONFLICT"
 	if t.family == dbms.MySQLFamily {

@@ -130,6 +130,6 @@ func Explore(ctx context.Context, r *recorder.Reader, o Options) (*Result, error
 	}
 	result.Took = time.Since(began)
 	backs.tell(result.Races)
-	result.Races = surest(result.Races, done)
+	result.Races = surest(result.Races, played)
 	return result, nil
 }

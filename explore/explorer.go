@@ -505,5 +505,5 @@ func (p *play) crossing(races []Race) []Race {
 			r.Kind = OtherColumns
 		}
 	}
-	return surest(races, open)
+	return surest(races, playing)
 }

@@ -104,7 +104,7 @@ func judge(s *schema, in *instance, racing, serial []difference, apart bool) ver
 			}
 		}
 	}
-	v.races = surest(v.races, open)
+	v.races = surest(v.races, playing)
 	return v
 }
 
@@ -295,22 +295,22 @@ func isNumber(c change) bool {
 	return name != "id" && !strings.HasSuffix(name, "_id") && !strings.HasSuffix(c.of.name, "Id")
 }
 
-// A state says whether all plays are over.
-type state bool
+// A phase says whether all plays are over.
+type phase bool
 
 const (
-	open state = false // what one call sets may turn out to be lost by others ([writeBacks.tell])
-	done state = true
+	playing phase = false // what one call sets may turn out to be lost by others ([writeBacks.tell])
+	played  phase = true
 )
 
 // surest keeps, of the races about one thing, the surest. What is written besides by a stale read is told where there
 // is nothing else, and once; while plays go on, beside the same value that both set.
-func surest(all []Race, s state) []Race {
+func surest(all []Race, p phase) []Race {
 	rank(all)
 	var kept []Race
 	for _, r := range all {
 		at := slices.IndexFunc(kept, func(k Race) bool {
-			return k.isOf(&r) && k.covers(&r) && (s == done || k.Kind != StaleChoice || r.Kind != SameAgain)
+			return k.isOf(&r) && k.covers(&r) && (p == played || k.Kind != StaleChoice || r.Kind != SameAgain)
 		})
 		if at < 0 {
 			kept = append(kept, r)

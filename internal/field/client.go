@@ -125,6 +125,26 @@ func (s serial) do(ctx context.Context, what, method, path string, body, to any)
 	return nil
 }
 
+// A request is one of a serial suite. Its path is known when what came before has been answered.
+type request struct {
+	what, method string
+	path         func() string
+	body, made   any
+}
+
+// all sends requests in order.
+func (s serial) all(ctx context.Context, requests []request) error {
+	for _, r := range requests {
+		if err := s.do(ctx, r.what, r.method, r.path(), r.body, r.made); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// at returns a path that is known beforehand.
+func at(path string) func() string { return func() string { return path } }
+
 // atOnce calls all at the same time, and returns their errors.
 func atOnce(calls ...func() error) []error {
 	errs := make([]error, len(calls))

@@ -89,11 +89,7 @@ func directusRequests(ctx context.Context, c *client, verdicts io.Writer) error 
 					"item": fmt.Sprint(item.Data.ID)}[in]
 			}
 		}
-		for _, step := range []struct {
-			what, method string
-			path         func() string
-			body, made   any
-		}{
+		if err := s.all(ctx, []request{
 			{"create a collection", http.MethodPost, at("/collections"), collection(articles, false), nil},
 			{"create a singleton", http.MethodPost, at("/collections"), collection("page_"+round, true), nil},
 			{"set a singleton", http.MethodPatch, at("/items/page_" + round), values{"title": "first " + round}, nil},
@@ -111,10 +107,8 @@ func directusRequests(ctx context.Context, c *client, verdicts io.Writer) error 
 			{"save a view", http.MethodPost, at("/presets"), values{"collection": articles, "layout": "tabular"}, nil},
 			{"delete an item", http.MethodDelete, path("/items/"+articles, "item"), nil, nil},
 			{"delete a folder", http.MethodDelete, path("/folders", "folder"), nil, nil},
-		} {
-			if err := s.do(ctx, step.what, step.method, step.path(), step.body, step.made); err != nil {
-				return err
-			}
+		}); err != nil {
+			return err
 		}
 	}
 	return nil

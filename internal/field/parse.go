@@ -67,11 +67,7 @@ func parseRequests(ctx context.Context, c *client, verdicts io.Writer) error {
 	for _, round := range []string{"one", "two"} {
 		var item, user, role struct{ ObjectID string }
 		in := func(of string, id *string) func() string { return func() string { return of + "/" + *id } }
-		for _, step := range []struct {
-			what, method string
-			path         func() string
-			body, made   any
-		}{
+		if err := s.all(ctx, []request{
 			{"create an object", http.MethodPost, at("/classes/Item"), values{"name": round, "n": 1, "tags": []string{"a"}}, &item},
 			{"rename an object", http.MethodPut, in("/classes/Item", &item.ObjectID), values{"name": "new " + round}, nil},
 			{"count up", http.MethodPut, in("/classes/Item", &item.ObjectID), values{"n": change("Increment", "amount", 2)}, nil},
@@ -85,10 +81,8 @@ func parseRequests(ctx context.Context, c *client, verdicts io.Writer) error {
 				[]values{{"__type": "Pointer", "className": "_User", "objectId": user.ObjectID}})}, nil},
 			{"set the configuration", http.MethodPut, at("/config"), values{"params": values{"color_" + round: "red"}}, nil},
 			{"delete an object", http.MethodDelete, in("/classes/Item", &item.ObjectID), nil, nil},
-		} {
-			if err := s.do(ctx, step.what, step.method, step.path(), step.body, step.made); err != nil {
-				return err
-			}
+		}); err != nil {
+			return err
 		}
 	}
 	return nil

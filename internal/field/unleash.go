@@ -70,12 +70,7 @@ func unleashRequests(ctx context.Context, c *client, verdicts io.Writer) error {
 			return values{"name": "flexibleRollout", "constraints": []any{},
 				"parameters": values{"rollout": percent, "stickiness": "default", "groupId": round}}
 		}
-		for _, step := range []struct {
-			what, method string
-			path         func() string
-			body         any
-			made         any
-		}{
+		if err := s.all(ctx, []request{
 			{"create a feature", http.MethodPost, at(unleashFeatures), values{"name": round, "type": "release"}, nil},
 			{"describe a feature", http.MethodPatch, at(feature), patch("/description", "of "+round), nil},
 			{"set a feature's type", http.MethodPatch, at(feature), patch("/type", "experiment"), nil},
@@ -94,18 +89,12 @@ func unleashRequests(ctx context.Context, c *client, verdicts io.Writer) error {
 				"projects": []string{"*"}}, nil},
 			{"archive a feature", http.MethodDelete, at(feature), nil, nil},
 			{"revive a feature", http.MethodPost, at("/archive/revive/" + round), nil, nil},
-		} {
-			// The answers of some have no body; only what was made is read.
-			if err := s.do(ctx, step.what, step.method, step.path(), step.body, step.made); err != nil {
-				return err
-			}
+		}); err != nil {
+			return err
 		}
 	}
 	return nil
 }
-
-// at returns a path that is known beforehand.
-func at(path string) func() string { return func() string { return path } }
 
 // unleashPairs is how often two requests are sent at once.
 const unleashPairs = 40

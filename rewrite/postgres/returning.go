@@ -154,16 +154,19 @@ func (w *write) replaced() {
 // cannot tell which row it wrote unless it tells the version that it replaced, or its condition asks for one key.
 func (w *write) keyed(assigned bool, where ast.Node) {
 	key := w.target.table.Key
-	switch before := w.keyBefore(where); {
+	switch {
 	case w.target.tagged: // the row has its id for life
-	case !w.both && assigned && before != nil:
+	case !w.both && (assigned || len(key) == 0):
+		before := w.keyBefore(where)
+		if before == nil {
+			w.downgradeOfSome(history.ReasonKey)
+			return
+		}
 		var now []string
 		for _, k := range key {
 			now = append(now, w.target.columnOf(k))
 		}
 		w.id.add(ItemOldKeyChanged, "(ROW("+strings.Join(now, ", ")+") IS DISTINCT FROM ROW("+strings.Join(before, ", ")+"))")
-	case !w.both && (assigned || len(key) == 0):
-		w.downgradeOfSome(history.ReasonKey)
 	case w.both && len(key) > 0 && (assigned || w.target.table.UpdateTrigger):
 		var old, changed []string
 		for _, k := range key {
