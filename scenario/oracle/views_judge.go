@@ -29,9 +29,13 @@ type scene struct {
 
 // judge judges a statement, and adds what it has written to the versions.
 func (v *viewing) judge(j *judging) error {
+	taken := j.firstSnapshot()
 	why, err := j.judge()
 	if err != nil {
 		return err
+	}
+	if len(j.of.snaps) == 0 && len(taken) > 0 { // what it said does not tell: it is not judged, has failed or is wrong
+		j.of.snaps, j.of.unsure = taken, true
 	}
 	if why != "" {
 		v.pass(why)
@@ -80,9 +84,6 @@ func (j *judging) judge() (why string, err error) {
 	}
 	switch {
 	case j.moving.is(j.text):
-		if j.readsSnapshot() && len(j.of.snaps) == 0 { // it may have taken it
-			j.of.snaps, j.of.unsure = []int{j.start[j.step] - 1}, true
-		}
 		return reasonsNotJudged[volatileStep], nil
 	case j.skips && j.others(j.of):
 		return "SKIP LOCKED beside other transactions", nil

@@ -136,6 +136,15 @@ func (j *judging) takens() []int {
 	return all
 }
 
+// firstSnapshot are the events up to which the transaction's snapshot may have what was committed, if the statement may
+// be the one that takes it.
+func (j *judging) firstSnapshot() []int {
+	if j.ruleIfAny(j.got.Session) == nil || len(j.of.snaps) > 0 || !j.readsSnapshot() {
+		return nil
+	}
+	return j.takens()
+}
+
 // scene makes what the statement sees where now, its transaction's snapshot and its own are of certain events.
 func (j *judging) scene(now, taken, began int) (x scene, why string) {
 	x = scene{looks: make(map[*benchTable]look), taken: taken}

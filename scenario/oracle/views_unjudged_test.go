@@ -1,0 +1,39 @@
+package oracle_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/scenario"
+	"github.com/isotap/isotap/scenario/oracle"
+)
+
+// A statement that is not judged has taken its transaction's snapshot all the same, as one has that fails.
+func TestStatementsNotJudgedTakeSnapshots(t *testing.T) {
+	r := open(t, testdb.PostgreSQL(t).URL())
+	for name, first := range map[string][]string{
+		"SKIP LOCKED":  {"b: SELECT * FROM t FOR UPDATE SKIP LOCKED"},
+		"locks within": {"b: SELECT * FROM (SELECT * FROM t FOR UPDATE SKIP LOCKED) x"},
+		"refused":      {"b: SAVEPOINT s", "b: SELECT * FROM t WHERE id = 1 FOR UPDATE NOWAIT", "b: ROLLBACK TO s"},
+		"volatile":     {"b: SELECT clock_timestamp() FROM t"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &scenario.Scenario{Name: name, Sessions: []scenario.Session{{Name: "a"}, {Name: "b"}},
+				Setup: []string{"CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 1), (2, 2)"}}
+			steps := append([]string{"a: BEGIN", "b: BEGIN", "a: UPDATE t SET v = 5 WHERE id = 1"}, first...)
+			for _, x := range append(steps, "a: COMMIT", "b: SELECT * FROM t", "b: COMMIT") {
+				session, sql, _ := strings.Cut(x, ": ")
+				s.Steps = append(s.Steps, scenario.Step{Session: session, SQL: sql})
+			}
+			v, err := oracle.Views(t.Context(), r.Direct, r.Scratch, r.Server, oracle.Script{Scenario: s}, history.RepeatableRead)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v.Wrong() || v.Statements < 2 {
+				t.Errorf("%d statements judged: %s", v.Statements, v)
+			}
+		})
+	}
+}
