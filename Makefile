@@ -36,9 +36,15 @@ TIDB_SOURCE := internal/testdb/tidb
 
 # What the benchmarks use beside the servers (pgbench comes with PostgreSQL's), by program and package alike.
 BENCH_TOOLS := sysbench haproxy pgbouncer
+HOOK_MODULES := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/isotap/hooks
+HOOK_NODE := pg@8.23.1 mysql2@3.24.6 typeorm@1.1.1 knex@3.3.0 sequelize@6.37.8 \
+	prisma@7.10.1 @prisma/client@7.10.0 @prisma/adapter-pg@7.10.1 @prisma/adapter-mariadb@7.10.0
+HOOK_PACKAGES := $(if $(shell command -v npm),,npm) python3-django python3-sqlalchemy python3-psycopg python3-psycopg2 python3-pymysql python3-mysqldb \
+	php-cli php-laravel-framework php-pgsql php-mysql ruby-activerecord ruby-actionpack ruby-pg ruby-mysql2 openjdk-17-jdk-headless \
+	libpostgresql-jdbc-java libmariadb-java libhibernate3-java libjavassist-java libslf4j-java
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo screenshot test check test-engines mutants lies campaign field bench lint vuln mariadb postgresql tidb
+.PHONY: help build demo screenshot test check test-engines mutants lies campaign field hooks bench lint vuln mariadb postgresql tidb
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +82,11 @@ campaign: mariadb postgresql ## break things under load for hours (CAMPAIGN="-ru
 
 field: postgresql ## try known applications on their own suites, directly and through isotap (FIELD="-app miniflux")
 	$(GO) run ./internal/field $(FIELD)
+
+hooks: mariadb postgresql ## try the files of examples/comments with the libraries that they are for (installs these)
+	@dpkg -s $(HOOK_PACKAGES) >/dev/null 2>&1 || $(if $(filter 0,$(shell id -u)),,sudo -n) apt-get install -q -y --no-install-recommends $(HOOK_PACKAGES)
+	npm install --no-audit --no-fund --loglevel=error --prefix $(HOOK_MODULES) $(HOOK_NODE)
+	ISOTAP_HOOKS=require PYTHON=/usr/bin/python3 ISOTAP_NODE_MODULES=$(HOOK_MODULES)/node_modules $(GO) test -count=1 -v ./examples/comments/...
 
 bench: mariadb postgresql ## run the benchmarks (QUICK=-quick: fewer and shorter ones)
 	$(GO) test -run '^$$' -bench . -benchmem ./...

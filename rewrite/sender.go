@@ -38,17 +38,18 @@ func SenderOf(text string, tokens int, span func(i int) (start, end int)) (s his
 	return said.sender()
 }
 
-// tail returns what stands between a statement's end and the next one.
+// tail returns what stands between a statement's end and the next one: behind its semicolon, too, if that is one
+// comment and nothing else, as what adds comments to texts leaves it.
 func tail(text string, end int) string {
-	rest := text[end:]
+	own, behind := "", text[end:]
 	if text[end-1] != ';' {
-		own, _, _ := strings.Cut(rest, ";")
+		own, behind, _ = strings.Cut(behind, ";")
+	}
+	behind = strings.TrimSpace(behind)
+	if !strings.HasPrefix(behind, "/*") || strings.Index(behind, "*/") != len(behind)-len("*/") {
 		return own
 	}
-	if rest = strings.TrimSpace(rest); strings.HasPrefix(rest, "/*") && strings.Index(rest, "*/") == len(rest)-2 {
-		return rest // one comment, and nothing behind it
-	}
-	return ""
+	return own + behind
 }
 
 // comments are the values of comments, by their keys.

@@ -77,7 +77,12 @@ func TestTheSenderIsThatOfTheStatementAlone(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", c.tokens, got, c.want)
 		}
 	}
-	if got := SenderOf("SELECT 1; /*file='d'*/", 2, func(i int) (int, int) { return 8 * i, 8 + i }).Place; got != "d" {
-		t.Errorf("behind the semicolon: got %q", got)
+	for tokens := 1; tokens <= 2; tokens++ { // the semicolon is one, or none
+		if got := SenderOf("SELECT 1; /*file='d'*/", tokens, func(i int) (int, int) { return 8 * i, 8 + i }).Place; got != "d" {
+			t.Errorf("behind the semicolon, of %d tokens: got %q", tokens, got)
+		}
+	}
+	if got := SenderOf("SELECT 1; SELECT 2; /*file='d'*/", 1, func(int) (int, int) { return 0, 8 }).Place; got != "" {
+		t.Errorf("behind another statement: got %q", got)
 	}
 }

@@ -1,11 +1,13 @@
 // Says in a comment of each SQL statement what a Node.js program is doing, and from which line it sends it.
 //
 // isotap (and whoever else reads sqlcommenter's comments) then names findings by it. It works below pg and mysql2, and so
-// for TypeORM, knex, Sequelize and others that use them:
+// for TypeORM, Sequelize and others that use them:
 //
 //     import pg from 'pg'                        // or: import mysql from 'mysql2'
 //     import { install, action } from './sql-comments.mjs'
-//     install({ pg })                            // or: install({ mysql })
+//     install({ pg })                            // or: install({ mysql }); for knex also: install({ pg, knex })
+//
+// Prisma (7) has comments of its own: withPlaces(new PrismaClient({ adapter, comments: [prisma()] })).
 //
 //     app.use((req, res, next) => action(`${req.method} ${req.path}`, next))   // Express; once the route is known, its name
 //
@@ -15,6 +17,7 @@ import { fileURLToPath } from 'node:url'
 import path from 'node:path'
 
 const current = new AsyncLocalStorage()
+const made = new AsyncLocalStorage() // where the query builder was made that sends
 const own = fileURLToPath(import.meta.url)
 
 /** Runs a function whose statements belong to what the name says, and returns what it returns. */
@@ -27,7 +30,10 @@ export function action (name, run) {
 }
 
 /** Adds comments to what the given modules send. Root is the directory whose files count as the program's. */
-export function install ({ pg, mysql, root = process.cwd() }) {
+export function install ({ pg, mysql, knex, root = process.cwd() }) {
+  if (knex) {
+    wrapBuilders(knex.Client.prototype, root)
+  }
   if (pg) {
     wrap(pg.Client.prototype, 'query', root)
   }
@@ -56,16 +62,63 @@ function wrap (prototype, method, root) {
   }
 }
 
-function comment (root) {
-  const pairs = []
+// A query builder sends its statement when somebody waits for it, and then no stack leads to where it was made.
+function wrapBuilders (client, root) {
+  for (const method of ['queryBuilder', 'raw']) {
+    const make = client[method]
+    client[method] = function (...args) {
+      return from(place(root), make.apply(this, args))
+    }
+  }
+}
+
+// Has what sends a statement when somebody waits for it send it as from a place.
+function from (at, later) {
+  for (const method of ['then', 'catch', 'finally', 'requestTransaction']) {
+    const begin = later?.[method]
+    if (at && typeof begin === 'function') {
+      later[method] = function (...args) {
+        return made.run(at, () => begin.apply(this, args))
+      }
+    }
+  }
+  return later
+}
+
+/** Returns a client of Prisma's whose statements say from which line they come. */
+export function withPlaces (client, root = process.cwd()) {
+  return new Proxy(client, {
+    get (target, name) {
+      const value = target[name]
+      if (typeof value === 'object' && value) {
+        return withPlaces(value, root)
+      }
+      if (typeof value !== 'function') {
+        return value
+      }
+      return (...args) => {
+        if (name === '$transaction' && typeof args[0] === 'function') {
+          const [run, ...options] = args
+          return value.call(target, (tx) => run(withPlaces(tx, root)), ...options)
+        }
+        return from(place(root), value.apply(target, args))
+      }
+    }
+  })
+}
+
+/** Returns what Prisma takes among its comments. */
+export function prisma (root = process.cwd()) {
+  return () => said(root)
+}
+
+function said (root) {
   const name = current.getStore()
-  if (name) {
-    pairs.push(`controller='${encode(name)}'`)
-  }
-  const at = place(root)
-  if (at) {
-    pairs.push(`file='${encode(at.file)}'`, `line='${at.line}'`)
-  }
+  return { ...(name && { controller: name }), ...(made.getStore() ?? place(root)) }
+}
+
+function comment (root) {
+  const pairs = Object.entries(said(root)).map(([key, value]) => `${key}='${encode(value)}'`)
   return pairs.length ? ` /*${pairs.join(',')}*/` : ''
 }
 
@@ -75,7 +128,11 @@ function encode (text) {
 }
 
 function place (root) {
-  for (const line of (new Error().stack ?? '').split('\n')) {
+  const limit = Error.stackTraceLimit
+  Error.stackTraceLimit = 100 // libraries stand between
+  const stack = new Error().stack ?? ''
+  Error.stackTraceLimit = limit
+  for (const line of stack.split('\n')) {
     const found = /(?:file:\/\/)?(\/[^:()]+):(\d+):\d+\)?$/.exec(line)
     if (found && found[1] !== own && found[1].startsWith(root + path.sep) && !found[1].includes('/node_modules/')) {
       return { file: path.relative(root, found[1]), line: found[2] }

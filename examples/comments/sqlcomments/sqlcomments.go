@@ -8,7 +8,8 @@
 //	ctx := sqlcomments.Action(r.Context(), "orders#create")   // in a handler, or where the route is known
 //	db.ExecContext(ctx, ...)
 //
-// It is an example: copy the file into your program.
+// Programs that use pgx without database/sql have [WrapPgx], in pgx.go. It is an example: copy the files into your
+// program.
 package sqlcomments
 
 import (
@@ -16,6 +17,7 @@ import (
 	"database/sql/driver"
 	"net/url"
 	"path"
+	"reflect"
 	"runtime"
 	"strconv"
 	"strings"
@@ -135,7 +137,7 @@ func encode(value string) string {
 }
 
 // between are packages that stand between a program and its driver.
-var between = []string{"database/sql.", "gorm.io/", "github.com/jmoiron/sqlx", "entgo.io/", "runtime."}
+var between = []string{"database/sql.", "gorm.io/", "github.com/jmoiron/sqlx", "entgo.io/", "github.com/jackc/pgx", "runtime."}
 
 // place returns the directory and file of the program, and the line, that a statement comes from.
 func place() (file string, line int) {
@@ -158,5 +160,8 @@ func own(function string) bool {
 			return true
 		}
 	}
-	return strings.Contains(function, "sqlcomments.(*conn)") || strings.Contains(function, "sqlcomments.comment")
+	return strings.HasPrefix(function, ownPackage)
 }
+
+// ownPackage is the path of this package, with a dot behind it.
+var ownPackage = reflect.TypeFor[connector]().PkgPath() + "."

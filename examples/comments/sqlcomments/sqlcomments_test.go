@@ -71,3 +71,47 @@ func TestCommentsReachPostgreSQL(t *testing.T) {
 	}
 	says(t, stdlib.GetConnector(*config), "SELECT current_query()", "SELECT current_query() WHERE $1::int = 1")
 }
+
+func TestCommentsOfPgxReachPostgreSQL(t *testing.T) {
+	conn, err := pgx.Connect(t.Context(), testdb.PostgreSQL(t).DSN(testdb.NewPostgreSQLDatabase(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	db, ctx := sqlcomments.WrapPgx(conn), sqlcomments.Action(t.Context(), "orders#pay it's")
+	read := func(how string, row pgx.Row) {
+		t.Helper()
+		var text string
+		if err := row.Scan(&text); err != nil || !comments.MatchString(text) {
+			t.Errorf("%s: sent %q, %v", how, text, err)
+		}
+	}
+	const shows, withValue = "SELECT current_query()", "SELECT current_query() WHERE $1::int = 1"
+	read("with a value", db.QueryRow(ctx, withValue, 1))
+	batch := &pgx.Batch{}
+	batch.Queue(shows)
+	results := db.SendBatch(ctx, batch)
+	read("in a batch", results.QueryRow())
+	if err := results.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := db.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.Serializable})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read("in a transaction", tx.QueryRow(ctx, shows))
+	nested, err := tx.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := nested.Query(ctx, withValue, 1)
+	if err != nil || !rows.Next() {
+		t.Fatal(err)
+	}
+	read("in a nested one", rows)
+	rows.Close()
+	if _, err := db.Exec(ctx, "CREATE TEMPORARY TABLE said AS "+shows+" AS text"); err != nil {
+		t.Fatal(err)
+	}
+	read("executed", conn.QueryRow(ctx, "SELECT text FROM said"))
+}
