@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/isotap/isotap/analyzer/pgversions"
 	"github.com/isotap/isotap/history"
@@ -19,6 +20,17 @@ type Result struct {
 	Gone     []*Finding // what only the baseline has; these have no more than ID, Class, Anomaly and Tables
 	// Levels says which levels of the theory the history satisfies, whatever its transactions ran at.
 	Levels Verdict
+	// Provoked says which statements isotap held back; nil where it was not to.
+	Provoked *Provoked
+}
+
+// A Provoked says which statements isotap held back in a run, so that transactions crossed which might have missed each
+// other. What these did happened all the same.
+type Provoked struct {
+	Seed      uint64        // chose them
+	Max       time.Duration // how long one was held back at most
+	Held, Met int           // how many were, and how many of them until another client's came
+	For       time.Duration // how long in all
 }
 
 // Anomalies returns how many anomalies the findings count, with what they cover. Where it is more than one, there may

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/provoke"
 	"github.com/isotap/isotap/proxy/session"
 )
 
@@ -32,6 +33,7 @@ type clientConn struct {
 	client, server side
 
 	session    session.Session
+	provoked   *provoke.Session // nil: nothing is held back
 	info       history.Session
 	buffered   []byte    // what the client sent and the session does not take yet
 	begun      time.Time // when the client connected
@@ -243,6 +245,9 @@ func (l *clientConn) dismiss() {
 func (l *clientConn) send() {
 	for {
 		toClient, toServer := l.session.Output()
+		if l.provoked != nil {
+			l.holdBack(len(toClient) == 0)
+		}
 		if err := l.server.write(toServer); err != nil {
 			// The server's last words may still be on their way: its side is read to the end.
 			l.log().Debug("write to server", zap.Error(err))

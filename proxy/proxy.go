@@ -26,6 +26,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/provoke"
 	"github.com/isotap/isotap/proxy/session"
 )
 
@@ -91,6 +92,8 @@ type Config struct {
 	Args bool
 	// Texts records statements with all of their values, too, where Args does so.
 	Texts bool
+	// Provoke holds statements back; nil: none is.
+	Provoke *provoke.Provoker
 	// AllowLocal permits a server on this host or a unix socket behind a listener that others can
 	// reach. The server would take those others for local clients.
 	AllowLocal bool
@@ -296,6 +299,9 @@ func (p *Proxy) newClientConn(client net.Conn) *clientConn {
 	}
 	l.info = history.Session{Run: p.cfg.Run, ID: history.SessionID(p.ids.Add(1)), Client: client.RemoteAddr().String(),
 		Start: p.now()}
+	if p.cfg.Provoke != nil {
+		l.provoked = p.cfg.Provoke.NewSession(l.client.wake)
+	}
 	settings := p.reloadable.Load()
 	l.session = p.cfg.Protocol.NewSession(session.Options{
 		ID:          l.info.ID,
@@ -305,6 +311,7 @@ func (p *Proxy) newClientConn(client net.Conn) *clientConn {
 		TxnMemory:   settings.TxnMemory,
 		RowMemory:   p.rowMemory,
 		Halted:      p.halted(),
+		Provoke:     l.provoked,
 		ClientLocal: clientLocal,
 		ServerLocal: serverLocal,
 	})

@@ -67,6 +67,7 @@ type page struct {
 	Coverage pageCoverage
 	Baseline string // how the findings compare with the baseline
 	Counting string // what is not counted, of several anomalies
+	Provoked string // which statements were held back
 	Index    []indexRow
 	Gone     []string
 	Unlisted int // findings beyond the index
@@ -129,6 +130,7 @@ func newPage(r *analyzer.Result) (*page, error) {
 		Verdict: verdict(r), Levels: printable(levels(r)), Tone: tone(r), Caution: caution(&r.Coverage),
 		Fault:    disputed(&r.Coverage),
 		Coverage: newPageCoverage(&r.Coverage), Baseline: baselineText(r), Counting: counting(r),
+		Provoked: provoked(r),
 	}
 	for _, f := range r.Gone[:min(len(r.Gone), indexRows)] {
 		p.Gone = append(p.Gone, brief(f))

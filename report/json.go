@@ -33,6 +33,7 @@ type (
 		Programs []jsonProgram `json:"programs"`
 		Findings []jsonFinding `json:"findings"`
 		Baseline *jsonBaseline `json:"baseline"`
+		Provoked *jsonProvoked `json:"provoked"`
 	}
 	jsonBaseline struct {
 		Name  string     `json:"name"`
@@ -261,6 +262,7 @@ func newDocument(r *analyzer.Result) *document {
 		Programs: make([]jsonProgram, 0),
 		Findings: make([]jsonFinding, 0, len(r.Findings)),
 		Baseline: newJSONBaseline(r),
+		Provoked: newJSONProvoked(r.Provoked),
 	}
 	for i := range r.Runs {
 		doc.Runs = append(doc.Runs, newJSONRun(&r.Runs[i]))

@@ -64,6 +64,9 @@ func Terminal(w io.Writer, r *analyzer.Result, opts TerminalOptions) error {
 	t := &terminal{w: bufio.NewWriter(w), opts: opts}
 	t.runs(r.Runs)
 	t.coverage(&r.Coverage)
+	if text := provoked(r); text != "" {
+		t.text("Provoked   ", text, "")
+	}
 	t.verdict(r)
 	t.findings(New(r))
 	t.counting(r)
@@ -475,13 +478,18 @@ func Summary(w io.Writer, r *analyzer.Result, htmlPath string) error {
 			lines = append(lines, "  not known: "+why)
 		}
 	}
-	if text := baselineText(r); text != "" {
-		lines = append(lines, "  "+text)
+	for _, text := range []string{baselineText(r), provoked(r)} {
+		if text != "" {
+			lines = append(lines, "  "+text)
+		}
 	}
 	fresh := New(r)
 	most := summaryFindings
 	if r.Baseline != "" {
 		most-- // its line
+	}
+	if r.Provoked != nil {
+		most--
 	}
 	for i, f := range fresh {
 		if i == most {

@@ -37,6 +37,11 @@ transactions are played again there, each beside a twin, which shows which reque
 other (isotap explore). The copies are dropped. What is shown so has not happened, and leaves the exit status as it is.
 --explore asks for it at any size up to 1 GiB, and fails where the database cannot be copied; --explore=off leaves it out.
 
+With --provoke isotap holds clients back for moments, between what they have read and what they write by it, until another
+client comes that has read the same: races of clients that run at once show in seconds which take hours by chance. No
+statement waits for longer than --provoke-max, nor do those of one transaction together. What is found so did happen: the
+times alone were changed.
+
 What statements looked for and did not find is recorded, too (--mode auto), but with
 --record-values=false. The summary then says where --mode predicates would tell more.
 
@@ -58,6 +63,7 @@ func runCommand() *cobra.Command {
 	instrument := true
 	var templates []string
 	var also exploringRun
+	var provokes provoking
 	c := &cobra.Command{
 		Use:   "run --upstream URL -- COMMAND [ARGUMENT...]",
 		Short: "Run a command against its database through isotap, and report",
@@ -82,6 +88,7 @@ func runCommand() *cobra.Command {
 	c.Flags().StringArrayVar(&templates, "env", nil,
 		"NAME=TEMPLATE: a further variable for COMMAND, such as DB_HOST={host}; may be repeated")
 	also.flags(c)
+	provokes.flags(c)
 	c.RunE = func(c *cobra.Command, command []string) error {
 		s, err := load()
 		if err != nil {
@@ -100,6 +107,9 @@ func runCommand() *cobra.Command {
 		}
 		o, err := options(&s.Settings)
 		if err != nil {
+			return err
+		}
+		if o.Provoke, err = provokes.options(c, o.Off); err != nil {
 			return err
 		}
 		if o.Logger, _, err = newLogger(s.LogLevel); err != nil {
@@ -190,6 +200,7 @@ func watch(c *cobra.Command, command, templates []string, o proxyserver.Options,
 	if err != nil {
 		return err
 	}
+	result.Provoked = provoked(o.Provoke, srv.Provoked())
 	live.rest(result)
 	out.exploring = also.was != nil
 	if err := out.summarize(c, result); err != nil {

@@ -28,6 +28,7 @@ import (
 	"github.com/isotap/isotap/internal/sliding"
 	"github.com/isotap/isotap/internal/tail"
 	"github.com/isotap/isotap/proxy"
+	"github.com/isotap/isotap/proxy/provoke"
 	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/recorder"
 	"github.com/isotap/isotap/serverlog"
@@ -71,6 +72,8 @@ type Options struct {
 	AllowLocal bool   // see proxy.Config
 	Version    string // isotap's own, for the recording
 	Logger     *zap.Logger
+	// Provoke has statements held back, so that transactions cross; nil: none is.
+	Provoke *provoke.Options
 	// Admin is the address of the admin server (internal/admin); empty: there is none.
 	Admin      string
 	AdminPprof bool // serve profiles there
@@ -123,6 +126,7 @@ type Server struct {
 	defined    func()                        // ends the recording of definitions; nil where there is none
 	logged     loggedBy                      // the server's own log
 	backend    backend                       // open; nil in mode off
+	provoker   *provoke.Provoker             // nil: nothing is held back
 	proxy      *proxy.Proxy
 	watching   sync.WaitGroup
 	upstream   dsn.Target
@@ -176,6 +180,10 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		if err := srv.observe(ctx, o, b, &cfg); err != nil {
 			return nil, errors.Join(err, srv.close(), closeAll(srv.listeners))
 		}
+	}
+	if o.Provoke != nil && !o.Off {
+		srv.provoker = provoke.New(*o.Provoke)
+		cfg.Provoke = srv.provoker
 	}
 	cfg.Protocol = b.protocol(legs, cfg.Durable, srv.logged.reader != nil)
 	serving, stop := context.WithCancel(ctx)
@@ -365,4 +373,12 @@ func (srv *Server) closeRecording() error {
 		errs = append(errs, srv.endWatch())
 	}
 	return errors.Join(append(errs, failed)...)
+}
+
+// Provoked returns what was held back.
+func (srv *Server) Provoked() provoke.Stats {
+	if srv.provoker == nil {
+		return provoke.Stats{}
+	}
+	return srv.provoker.Stats()
 }

@@ -8,6 +8,7 @@ import (
 	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/provoke"
 	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
@@ -282,6 +283,7 @@ func (s *Session) run(plan *sqlmysql.Plan, payload []byte) {
 	listed := s.conditions.listed(plan, payload[1:], &s.settings.env, false)
 	o := s.txn.observe(plan, &s.settings, s.now)
 	o.call = call
+	s.mayBeHeld(o)
 	payload = s.plain(plan, payload)
 	if reason := s.leavesAlone(plan); !reason.IsZero() {
 		o.downgrade(history.Opaque, reason)
@@ -298,6 +300,19 @@ func (s *Session) run(plan *sqlmysql.Plan, payload []byte) {
 	x.added = s.conditions.addedBy(plan, o.rewritten)
 	x.show(listed)
 	s.sendFor(x, payload, asked)
+}
+
+// mayBeHeld says that a statement is about to be sent, which may be held back: not one of a text of several, whose
+// client has not seen what those before it read, nor under LOCK TABLES.
+func (s *Session) mayBeHeld(o *pendingStatement) {
+	if s.cfg.Provoke == nil || s.multi != nil || s.settings.tablesLocked {
+		return
+	}
+	st := provoke.Statement{Kind: o.plan.Kind, Locking: o.plan.Locking, Shape: o.plan.Shape, Target: o.plan.Target}
+	if o.txn != nil {
+		st.Level = o.txn.Level
+	}
+	s.cfg.Provoke.Sends(st)
 }
 
 // statement is the exchange that runs a client's statement.

@@ -43,6 +43,7 @@ func (s *Session) statementDone(x *exchange) error {
 	s.readVariables(o, x)
 	s.readMoment(o, x)
 	s.settle(o, x)
+	s.cfg.Provoke.Done(&o.stmt, s.txn.inTrans)
 
 	// Queries of isotap's own: a companion runs only where the transaction goes on, captures are read only once it
 	// has ended.

@@ -118,6 +118,7 @@ func (s *Session) recordExecution(p *prepared) (*pendingStatement, error) {
 	call := s.beforeStatement(p.plan)
 	o := s.txn.observe(p.plan, &s.settings, s.now)
 	o.call = call
+	s.mayBeHeld(o)
 	return o, nil
 }
 

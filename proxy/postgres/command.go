@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/provoke"
 	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
@@ -205,6 +206,7 @@ func (s *Session) query(m message) {
 		s.toServer = appendMessage(s.toServer, msgQuery, append([]byte(noSuchPortal), 0)...)
 		return
 	}
+	s.mayBeHeld(x.form)
 	s.askBeforeEnd(x.form.plan(0))
 	s.sendQuery(m, x)
 	for at := 0; x.form.plan(at) != nil; at++ {
@@ -237,6 +239,17 @@ func (s *Session) sendQuery(m message, x pendingReply) {
 		b = sent.Append(b)
 	}
 	s.toServer = endMessage(append(b, 0), start)
+}
+
+// mayBeHeld says that a text is about to be run, which may be held back: not one that is sent before those before it are
+// answered, whose client has not seen what they read, nor one of a client that waits for notifications.
+func (s *Session) mayBeHeld(f *form) {
+	if s.cfg.Provoke == nil || s.listens || f.plan(0) == nil || s.pipeline.runs() {
+		return
+	}
+	p := f.plan(0)
+	s.cfg.Provoke.Sends(provoke.Statement{Kind: p.Kind, Locking: p.Locking, Shape: p.Shape, Target: p.Target,
+		Level: s.txn.levelNow(s.settings.txnLevel())})
 }
 
 // plan makes the form in which a text goes upstream.

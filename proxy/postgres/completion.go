@@ -26,6 +26,7 @@ func (s *Session) completed(x *pendingReply, tag string) {
 	s.settle(r.plan, tag, &st)
 	s.names.declared(&s.txn, r, r.form.plan(x.at), &st)
 	s.takeNames(r.plan, tag)
+	s.cfg.Provoke.Done(&st, s.txn.block)
 	s.withhold(x)
 }
 
@@ -261,6 +262,7 @@ func (s *Session) failed(x *pendingReply, e *serverError) {
 	s.result.doubt(&st)
 	s.fetched(&s.result, &st)
 	s.record(&st)
+	s.cfg.Provoke.Done(&st, s.txn.block)
 }
 
 // syntaxError is what a text fails with that the server cannot parse.

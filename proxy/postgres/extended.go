@@ -175,6 +175,7 @@ func (s *Session) execute(m message) {
 		if rows != 0 {
 			p = s.rebind(x.name, history.ReasonRowLimit)
 		}
+		s.mayBeHeld(&p.form)
 		s.rerun(x.name, p)
 		s.describePortalFirst(x.name, p)
 		p.early = p.early || !p.sent && p.bound != 0 && p.bound != s.ran
