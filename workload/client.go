@@ -99,6 +99,12 @@ func (c *Client) Think(ctx context.Context) error {
 	return Pause(ctx, c.ThinkTime+time.Duration(c.Random.Int64N(int64(c.ThinkTime))))
 }
 
+// Arrive pauses for a time that is drawn at random, as between requests that know nothing of each other: mean is how
+// long that takes on average.
+func (c *Client) Arrive(ctx context.Context, mean time.Duration) error {
+	return Pause(ctx, time.Duration(c.Random.ExpFloat64()*float64(mean)))
+}
+
 // Pause waits; it ends early, with the context's cause, when the context does.
 func Pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)

@@ -50,6 +50,7 @@ type Config struct {
 	// Transactions is how many the clients run together, declined ones counted and retries not; 0: no bound.
 	Transactions int
 	Rate         float64       // transactions a second, of all clients together; 0: as many as they can
+	Irregular    bool          // with Rate: they begin at random times, and not one after the other
 	Think        time.Duration // see [Client.Think]
 	Seed         uint64        // chooses what the clients do
 	Isolation    Isolation     // the zero Isolation is the server's default
@@ -170,6 +171,9 @@ func (r *run) goesOn(c *Client, turn int, began time.Time) bool {
 func (r *run) await(ctx context.Context, c *Client, turn int, began time.Time) error {
 	if r.config.Rate == 0 {
 		return nil
+	}
+	if r.config.Irregular {
+		return c.Arrive(ctx, time.Duration(float64(r.config.Clients)/r.config.Rate*float64(time.Second)))
 	}
 	place := float64(turn*r.config.Clients + c.Number - 1)
 	return Pause(ctx, time.Until(began.Add(time.Duration(place/r.config.Rate*float64(time.Second)))))

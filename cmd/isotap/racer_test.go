@@ -19,6 +19,7 @@ import (
 //
 //	racer [-lock] [-other DSN]  two clients at once add 1 and 10 to a counter: each reads it, then writes the sum
 //	racer -autocommit           the same without transactions
+//	racer -apart                the same as without flags, but one after the other, or half a second later
 //	racer -register             two clients at once look for an account, and add it, without transactions
 //	racer -serial [-lock]       one client adds 1 to it, and then 10
 //	racer -hold FILE            one client adds 1 to it, prints "open", and commits once FILE exists
@@ -28,6 +29,7 @@ func race(args []string, out io.Writer) int {
 	other := flags.String("other", os.Getenv("MYSQL_DSN"), "where the second client connects")
 	lock := flags.Bool("lock", false, "read the counter FOR UPDATE")
 	autocommit := flags.Bool("autocommit", false, "without transactions")
+	apart := flags.Bool("apart", false, "one after the other, or half a second later")
 	register := flags.Bool("register", false, "add an account")
 	serial := flags.Bool("serial", false, "one after the other")
 	hold := flags.String("hold", "", "hold a transaction open until this file exists")
@@ -55,6 +57,9 @@ func race(args []string, out io.Writer) int {
 			return err
 		}
 		defer second.Close()
+		if *apart {
+			return raceApart(ctx, []*sql.DB{db, second}, out)
+		}
 		if *register {
 			return registerTwice(ctx, []*sql.DB{db, second})
 		}
@@ -90,8 +95,36 @@ func raceTwo(ctx context.Context, dbs []*sql.DB, lock, autocommit bool, out io.W
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
+	return tell(ctx, dbs[0], out)
+}
+
+// raceApart has two clients add to the counter, without any time between reading and writing: the second begins when
+// the first has ended, or half a second later.
+func raceApart(ctx context.Context, dbs []*sql.DB, out io.Writer) error {
+	if err := dbs[1].PingContext(ctx); err != nil {
+		return err
+	}
+	if _, err := dbs[1].ExecContext(ctx, "SELECT 1"); err != nil {
+		return err
+	}
+	first := make(chan error, 1)
+	go func() { first <- add(ctx, dbs[0], 1, false, func() {}) }()
+	select {
+	case err := <-first:
+		first <- err
+	case <-time.After(500 * time.Millisecond):
+	}
+	second := add(ctx, dbs[1], 10, false, func() {})
+	if err := errors.Join(<-first, second); err != nil {
+		return err
+	}
+	return tell(ctx, dbs[0], out)
+}
+
+// tell prints the counter.
+func tell(ctx context.Context, db *sql.DB, out io.Writer) error {
 	var n int
-	if err := dbs[0].QueryRowContext(ctx, "SELECT n FROM counter WHERE id = ?", 1).Scan(&n); err != nil {
+	if err := db.QueryRowContext(ctx, "SELECT n FROM counter WHERE id = ?", 1).Scan(&n); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(out, "the counter is %d\n", n)

@@ -42,12 +42,16 @@ func provokable(t *testing.T) map[string]dsn.Target {
 }
 
 // provokes starts isotap that holds statements back; nil: it does not.
-func provokes(t *testing.T, target dsn.Target, how *provoke.Options) (srv *proxyserver.Server, recording string) {
+func provokes(t *testing.T, target dsn.Target, how *provoke.Options,
+	change ...func(*proxyserver.Options)) (srv *proxyserver.Server, recording string) {
 	t.Helper()
 	recording = filepath.Join(t.TempDir(), "rec")
-	srv, err := proxyserver.Start(context.Background(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0",
-		Recording: recording, Args: true, Auto: true, Drain: time.Second, Provoke: how,
-		Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))})
+	o := proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: recording, Args: true, Auto: true,
+		Drain: time.Second, Provoke: how, Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))}
+	for _, c := range change {
+		c(&o)
+	}
+	srv, err := proxyserver.Start(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

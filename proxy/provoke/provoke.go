@@ -4,8 +4,8 @@
 // A race needs two sessions that have both read something before either writes by it. Between a client's read and its
 // write there are microseconds. A [Provoker] makes them meet there: a session that has read without a lock waits at its
 // next write, until another session that has read one of the same rows, or asked the same question, comes to a write of
-// its own. Then both go on. Nobody waits longer than Options.Max, a transaction in sum. What comes of it did happen: the
-// server executes what clients sent, in the order of each session. Only the time in between is another.
+// its own. Then both go on. Nobody waits longer than Options.Max, a transaction in sum. What comes of it did happen:
+// the server executes what clients sent, in the order of each session. Only the time in between is another.
 //
 // What a session says is in session.go: what it is about to send, what it was answered, and that a transaction has
 // ended. site.go has how often statements of one kind are held back; provoke.go has who waits for whom.

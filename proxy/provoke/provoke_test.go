@@ -132,6 +132,18 @@ func TestWhatNobodyCanDisturbIsNotHeld(t *testing.T) {
 			s.Sends(Statement{Kind: history.Update, Shape: "UPDATE stock", Target: "shop.stock", Level: history.Serializable})
 			return s.Hold()
 		},
+		"it has a lock by name": func(s, other *Session, _ *rig) *Hold {
+			begin(other)
+			do(s, history.Stmt{Kind: history.Select, Shape: "SELECT GET_LOCK(?, ?)"}, "", false)
+			return readThenWrite(s, "1")
+		},
+		"its transaction has": func(s, other *Session, _ *rig) *Hold {
+			begin(other)
+			begin(s)
+			do(s, history.Stmt{Kind: history.Select, Shape: "select pg_advisory_xact_lock($1)"}, "", true)
+			do(s, reads("1"), "", true)
+			return do(s, update, "shop.stock", true)
+		},
 		"its client sends ahead": func(s, other *Session, _ *rig) *Hold {
 			begin(other)
 			begin(s)
@@ -144,6 +156,22 @@ func TestWhatNobodyCanDisturbIsNotHeld(t *testing.T) {
 		r := newRig(Options{})
 		if h := run(r.session(), r.session(), r); h != nil {
 			t.Errorf("%s, and it is held back", name)
+		}
+	}
+}
+
+func TestLocksByNameAreLetGo(t *testing.T) {
+	for take, release := range map[string]string{"SELECT GET_LOCK(?, ?)": "SELECT RELEASE_LOCK(?)",
+		"SELECT pg_advisory_lock($1)":      "SELECT pg_advisory_unlock($1)",
+		"SELECT pg_advisory_xact_lock($1)": "COMMIT"} {
+		r := newRig(Options{})
+		s, other := r.session(), r.session()
+		begin(other)
+		begin(s)
+		do(s, history.Stmt{Kind: history.Select, Shape: take}, "", true)
+		do(s, history.Stmt{Kind: history.Select, Shape: release}, "", false)
+		if readThenWrite(s, "1") == nil {
+			t.Errorf("behind %s nothing is held back", release)
 		}
 	}
 }

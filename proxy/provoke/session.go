@@ -22,7 +22,33 @@ type Session struct {
 	fresh bool
 	used  time.Duration // how long the open transaction was held back
 	heard time.Time     // when the last statement was answered
-	due   string        // the shape of the place to which it has come; empty: it has come to none
+	names advisory
+	due   string // the shape of the place to which it has come; empty: it has come to none
+}
+
+// An advisory says how long a session has locks that it took by a name, so that others wait for it that isotap does not
+// see wait. Nothing is held back meanwhile, nor would anybody come.
+type advisory uint8
+
+const (
+	noAdvisory advisory = iota
+	untilTxnEnds
+	untilUnlocked
+)
+
+// follow takes a statement that is sent.
+func (a *advisory) follow(shape string) {
+	shape = strings.ToUpper(shape)
+	switch {
+	case !strings.Contains(shape, "LOCK"):
+	case strings.Contains(shape, "RELEASE_LOCK"), strings.Contains(shape, "RELEASE_ALL_LOCKS"),
+		strings.Contains(shape, "ADVISORY_UNLOCK"):
+		*a = noAdvisory
+	case strings.Contains(shape, "GET_LOCK"), strings.Contains(shape, "ADVISORY_LOCK"):
+		*a = untilUnlocked
+	case strings.Contains(shape, "ADVISORY_XACT_LOCK"):
+		*a = max(*a, untilTxnEnds)
+	}
 }
 
 // requestGap is how long after an answer a statement in autocommit may be sent that goes by it.
@@ -83,7 +109,8 @@ func (s *Session) sends(st Statement) {
 	}
 	s.p.seen(s, target)
 	s.due = ""
-	if !s.fresh || st.Level == history.Serializable {
+	s.names.follow(st.Shape)
+	if !s.fresh || s.names != noAdvisory || st.Level == history.Serializable {
 		return
 	}
 	switch {
@@ -121,6 +148,9 @@ func (s *Session) done(st *history.Stmt, open bool) {
 // forget begins with the next transaction or request.
 func (s *Session) forget() {
 	s.window, s.wrote, s.last, s.fresh, s.used = window{}, false, "", false, 0
+	if s.names == untilTxnEnds {
+		s.names = noAdvisory
+	}
 }
 
 // A key is what two sessions can both have read: a row, or a question whatever the answer was.
@@ -164,8 +194,8 @@ func (w *window) add(k key, tables []string) {
 	}
 }
 
-// rowKey is the key of the row that an access is about. Without a primary key PostgreSQL's rows are known by the place of
-// their versions alone.
+// rowKey is the key of the row that an access is about. Without a primary key PostgreSQL's rows are known by the place
+// of their versions alone.
 func rowKey(st *history.Stmt, at int) key {
 	row := st.Accesses[at].Row
 	if row.ID == "" && at < len(st.TupleIDs) {

@@ -20,7 +20,8 @@ const (
 	// come.
 	enough   = 8
 	patience = 16
-	// often is how often a site is held back before that, as a share: where it is not, places behind it have their turn.
+	// often is how often a site is held back before that, as a share: where it is not, places behind it have their
+	// turn.
 	often = 0.75
 	// seldom is how often it is held back at least.
 	seldom = 1.0 / 32

@@ -30,7 +30,8 @@ type Options struct {
 	// Halted returns why no transaction may begin now, as it could not be recorded; nil: one may. The field is nil
 	// where transactions may always begin. It is asked when one would.
 	Halted func() error
-	// Provoke is told what is about to be sent, and what was answered, so that statements can be held back; nil: none is.
+	// Provoke is told what is about to be sent, and what was answered, so that statements can be held back; nil: none
+	// is.
 	Provoke *provoke.Session
 	// ClientLocal and ServerLocal say which leg is a unix socket.
 	ClientLocal, ServerLocal bool

@@ -27,11 +27,12 @@ type client struct {
 	program    *program
 	count      *count
 	books      *books
-	ordinal    int       // its place among the clients of its program, from 0
-	colleagues int       // how many clients run the program
-	turns      int       // how many transactions it runs
-	turn       int       // the current one, from 0
-	statement  *sql.Stmt // the program's own, if it prepares one
+	ordinal    int           // its place among the clients of its program, from 0
+	colleagues int           // how many clients run the program
+	turns      int           // how many transactions it runs
+	turn       int           // the current one, from 0
+	mean       time.Duration // between its transactions, at random times; 0: it is in step with the others
+	statement  *sql.Stmt     // the program's own, if it prepares one
 }
 
 // staff makes the clients and shares the transactions out among them.
@@ -55,6 +56,9 @@ func staff(b *books, config Config) []*client {
 	}
 	for _, c := range clients {
 		c.colleagues = c.count.clients
+		if config.Rate > 0 {
+			c.ThinkTime, c.mean = 0, time.Duration(float64(config.Clients)/config.Rate*float64(time.Second))
+		}
 	}
 	return clients
 }
@@ -90,6 +94,15 @@ func (c *client) take(ctx context.Context) error {
 	return nil
 }
 
+// await waits for the time of the client's current turn.
+func (c *client) await(ctx context.Context, begin time.Time) error {
+	if c.mean > 0 {
+		return c.Arrive(ctx, c.mean)
+	}
+	jitter := time.Duration(c.Random.Int64N(int64(pace / 8)))
+	return workload.Pause(ctx, time.Until(begin.Add(time.Duration(c.turn)*pace+jitter)))
+}
+
 // work connects the client and runs its turns, each at its time after begin.
 func (c *client) work(ctx context.Context, p *pools, begin time.Time) error {
 	leave, err := c.enter(ctx, p)
@@ -98,8 +111,7 @@ func (c *client) work(ctx context.Context, p *pools, begin time.Time) error {
 	}
 	defer leave()
 	for c.turn = range c.turns {
-		jitter := time.Duration(c.Random.Int64N(int64(pace / 8)))
-		if err := workload.Pause(ctx, time.Until(begin.Add(time.Duration(c.turn)*pace+jitter))); err != nil {
+		if err := c.await(ctx, begin); err != nil {
 			return err
 		}
 		if err := c.take(ctx); err != nil {

@@ -47,6 +47,9 @@ type Config struct {
 	Transactions int
 	// Seed chooses quantities, amounts, products and pauses.
 	Seed uint64
+	// Rate has transactions begin at random times, so many a second of all clients together, and gives clients no time
+	// to think: mistakes show by chance alone. 0: the clients are in step, and those meet that can.
+	Rate float64
 	// Serial has the clients take turns, as a test suite does: each transaction ends before the next one begins.
 	Serial bool
 	// Progress, if not nil, is called after each transaction with how many are done, by one
