@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/history"
@@ -107,5 +108,32 @@ func TestWholeObjectsAreWrittenWithTheirKey(t *testing.T) {
 				t.Errorf("of %d updates the key is not known, and of %d it changed, want 0 and 1", key, changed)
 			}
 		})
+	}
+}
+
+// TestKeysThatAreEqualInAnotherTypeAreNotTakenForOne has parameters of types in which two keys are equal: the row's key
+// becomes the other one.
+func TestKeysThatAreEqualInAnotherTypeAreNotTakenForOne(t *testing.T) {
+	b := newPostgresBench(t, "CREATE TABLE feature (name varchar(9) PRIMARY KEY, kind int)", "INSERT INTO feature VALUES ('a', 1), ('b', 1)",
+		"CREATE TABLE big (id bigint PRIMARY KEY, kind int)", "INSERT INTO big VALUES (9007199254740993, 1), (2, 1)")
+	c := b.connect(b.through(), pgx.QueryExecModeExec)
+	for _, u := range []struct {
+		table, key, now, of string
+		types               []uint32
+	}{
+		{"feature", "name", "a ", "a ", []uint32{pgtype.TextOID, pgtype.BPCharOID}},
+		{"big", "id", "9007199254740992", "9007199254740992", []uint32{pgtype.Int8OID, pgtype.Float8OID}},
+		{"feature", "name", "b", "b", []uint32{pgtype.VarcharOID, pgtype.VarcharOID}},
+		{"big", "id", "2", "2", []uint32{pgtype.Int4OID, pgtype.NumericOID}},
+	} {
+		update := "UPDATE " + u.table + " SET " + u.key + " = $1, kind = 2 WHERE " + u.key + " = $2"
+		tag, err := c.PgConn().ExecParams(t.Context(), update, [][]byte{[]byte(u.now), []byte(u.of)}, u.types, nil, nil).Close()
+		if err != nil || tag.RowsAffected() != 1 {
+			t.Fatalf("%s: %s %v", update, tag, err)
+		}
+	}
+	r := b.analyze()
+	if changed := r.Coverage.Reasons[history.ReasonKeyChanged]; changed != 2 {
+		t.Errorf("of %d updates the key changed, want 2: %v", changed, r.Coverage.Reasons)
 	}
 }

@@ -157,16 +157,12 @@ func (w *write) keyed(assigned bool, where ast.Node) {
 	switch {
 	case w.target.tagged: // the row has its id for life
 	case !w.both && (assigned || len(key) == 0):
-		before := w.keyBefore(where)
-		if before == nil {
+		changes := w.keyChanges(where)
+		if changes == "" {
 			w.downgradeOfSome(history.ReasonKey)
 			return
 		}
-		var now []string
-		for _, k := range key {
-			now = append(now, w.target.columnOf(k))
-		}
-		w.id.add(ItemOldKeyChanged, "(ROW("+strings.Join(now, ", ")+") IS DISTINCT FROM ROW("+strings.Join(before, ", ")+"))")
+		w.id.add(ItemOldKeyChanged, changes)
 	case w.both && len(key) > 0 && (assigned || w.target.table.UpdateTrigger):
 		var old, changed []string
 		for _, k := range key {
