@@ -7,6 +7,7 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/pgtree"
 	"github.com/isotap/isotap/rewrite"
 )
 
@@ -118,6 +119,9 @@ func (pl *planner) observeParts(tree ast.Stmt, with *ast.WithClause, at []common
 		if with.Recursive {
 			return visible, refusal(history.ReasonWith) // it may name what stands behind it
 		}
+		if mergeShowsRowOf(tree, def.Ctename) {
+			return visible, refusal(history.ReasonWholeRow)
+		}
 		if err := p.observe(pl, visible); err != nil {
 			pl.downgrade(reasonOf(err))
 		}
@@ -129,6 +133,30 @@ func (pl *planner) observeParts(tree ast.Stmt, with *ast.WithClause, at []common
 		return visible, refusal(pl.plan.Reason)
 	}
 	return visible, nil
+}
+
+// mergeShowsRowOf reports whether a MERGE may return whole rows of a part, joined with others. Beside a row that has
+// none of these PostgreSQL 18 shows NULL, and of a query that reads the part a row of NULLs.
+func mergeShowsRowOf(tree ast.Stmt, part string) (shows bool) {
+	n, ok := tree.(*ast.MergeStmt)
+	if !ok {
+		return false
+	}
+	var refs []string
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		if v, ok := n.(*ast.RangeVar); ok && v.RelName == part {
+			refs = append(refs, part)
+			if v.Alias != nil {
+				refs = append(refs, v.Alias.AliasName)
+			}
+		}
+		return true
+	}, n.SourceRelation)
+	return !pgtree.Walk(func(n ast.Node) bool {
+		ref, ok := n.(*ast.ColumnRef)
+		shows = shows || ok && len(fields(ref)) == 1 && slices.Contains(refs, fields(ref)[0])
+		return true
+	}, n.ReturningList) || !whole || shows
 }
 
 // namesOf returns the names of the expressions of a WITH clause.
