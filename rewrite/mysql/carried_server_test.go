@@ -191,7 +191,7 @@ func drawFrom(r *rapid.T) (query, form string, joined bool, all []fromQuery) {
 		all = append(all, second)
 		query = "SELECT x.id, x.boss, y.boss FROM (" + first.text + ") AS x JOIN (" + second.text + ") AS y ON y.id = x.id" + where + order
 	case "outer":
-		own := rapid.Custom(drawCondition).Filter(func(o operand) bool { return !strings.Contains(o.text, " IN ") }).Draw(r, "own")
+		own := drawCondition(r)
 		all = append(all, fromQuery{ors: [][]operand{{own}}})
 		query = "SELECT x.id, x.boss FROM (" + first.text + ") AS x WHERE " + strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(own.text, "x.", "q."), "e x", "e q"), "d.", "x.")
 	default:

@@ -115,8 +115,11 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 			return nil, false
 		}
 		test, ok := pl.equalTo(at, srcs, b.srcs)
-		if ok {
+		switch {
+		case ok:
 			query, whole, equal = joined(query, test), false, at.equal
+		case asksForEqual(n):
+			return nil, false // the rows that are equal were read, and not all
 		}
 	}
 	if b.grouped && !whole {
@@ -342,29 +345,6 @@ func refersTo(n *ast.SelectStmt, own, around sources) bool {
 		}
 	}
 	return false
-}
-
-// equalTo returns the condition that the column of a subquery behind IN is equal to what stands before that: the
-// subquery then means EXISTS, and the server may read no other rows.
-func (pl *planner) equalTo(at *link, own, around sources) (string, bool) {
-	n := at.query
-	if n.GroupBy != nil || n.Having != nil || n.Limit != nil || len(n.Fields.Fields) != 1 {
-		return "", false
-	}
-	inner, ok1 := n.Fields.Fields[0].Expr.(*ast.ColumnNameExpr)
-	outer, ok2 := at.equal.(*ast.ColumnNameExpr)
-	if !ok1 || !ok2 {
-		return "", false
-	}
-	left, as, ok1 := around.owner(outer.Name)
-	right, _, ok2 := own.owner(inner.Name)
-	l := listener{srcs: append(slices.Clone(own), around...)}
-	if !ok1 || !ok2 || own.named(as) != nil || kindOf(left.Type) == anyKind || kindOf(left.Type) != kindOf(right.Type) ||
-		l.kind(inner) == noisy || l.kind(outer) == noisy {
-		return "", false
-	}
-	_, of, _ := own.owner(inner.Name)
-	return pl.spelled(as, left, around) + " = " + quoted(of) + "." + quoted(right.Name), true
 }
 
 // owner returns the column that a name surely means, and the name of its table here.

@@ -129,8 +129,8 @@ var mergesOfQueries = grammar{
 		" RETURNING x.*, 1 AS one", " RETURNING (SELECT max(a) FROM loose)"},
 }
 
-// withoutAutovacuum leaves the tables' statistics alone, by which the server chooses plans, and so the order of rows that
-// have none: the server looks at one of the databases before the other.
+// withoutAutovacuum leaves the tables' statistics alone: the server looks at one of the databases before the other, and
+// chooses plans by them, and so the order of rows that have none.
 func (tw *twins) withoutAutovacuum() {
 	tw.t.Helper()
 	const all = "DO $$ DECLARE name text; BEGIN FOR name IN SELECT oid::regclass FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace LOOP " +

@@ -1,0 +1,102 @@
+package mysql
+
+import (
+	"strings"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+)
+
+// A row that hangs on `x IN (SELECT y ...)` hangs on the rows with an equal y alone, so a copy asks for these.
+
+// equalTo returns the condition that the column of a subquery behind IN is equal to what stands before that: the
+// subquery then means EXISTS, and the server may read no other rows.
+func (pl *planner) equalTo(at *link, own, around sources) (string, bool) {
+	n := at.query
+	if !asksForEqual(n) || n.Limit != nil || len(n.Fields.Fields) != 1 {
+		return "", false
+	}
+	inner, ok1 := n.Fields.Fields[0].Expr.(*ast.ColumnNameExpr)
+	outer, ok2 := at.equal.(*ast.ColumnNameExpr)
+	if !ok1 || !ok2 {
+		return "", false
+	}
+	left, spelled, as, ok1 := pl.columnAround(outer.Name, around)
+	right, of, ok2 := own.owner(inner.Name)
+	l := listener{srcs: append(own[:len(own):len(own)], around...), bodies: pl.nesting.bodies}
+	if !ok1 || !ok2 || own.named(as) != nil || kindOf(left.Type) == anyKind || kindOf(left.Type) != kindOf(right.Type) ||
+		l.kind(inner) == noisy || l.kind(outer) == noisy {
+		return "", false
+	}
+	return spelled + " = " + quoted(of) + "." + quoted(right.Name), true
+}
+
+// asksForEqual reports whether behind IN a subquery's rows with an equal value are read alone: each has a value of its
+// own.
+func asksForEqual(n *ast.SelectStmt) bool {
+	u := &usage{}
+	n.Fields.Accept(u)
+	return n.GroupBy == nil && n.Having == nil && !u.outward && !u.window
+}
+
+// columnAround returns the column that a name surely means, how a copy spells it, and the name of its source: a table,
+// or a query in FROM that shows a table's column.
+func (pl *planner) columnAround(n *ast.ColumnName, around sources) (c *Column, spelled, as string, ok bool) {
+	if c, as, ok = around.owner(n); ok {
+		return c, pl.spelled(as, c, around), as, true
+	}
+	if n.Schema.L != "" || n.Table.L == "" && len(around) != 1 || pl.renamed != nil {
+		return nil, "", "", false
+	}
+	s := around[0]
+	if n.Table.L != "" {
+		s = around.named(n.Table.O)
+	}
+	if s == nil || s.table != nil || s.name == "" {
+		return nil, "", "", false
+	}
+	c = pl.columnBehind(s, n.Name.L)
+	return c, quoted(s.name) + "." + quoted(n.Name.O), s.name, c != nil
+}
+
+// columnBehind returns the table's column that a query in FROM shows by a name; nil where it may show another value.
+func (pl *planner) columnBehind(s *source, name string) *Column {
+	if s.table != nil {
+		return s.table.ColumnInAnyCase(name)
+	}
+	b := pl.nesting.bodies[s.query]
+	if s.query == nil || b == nil {
+		return nil
+	}
+	var found *Column
+	for _, f := range s.query.Fields.Fields {
+		column, isColumn := f.Expr.(*ast.ColumnNameExpr)
+		var c *Column
+		switch {
+		case f.WildCard != nil:
+			c = pl.columnOfStar(b, f.WildCard.Table.O, name)
+		case f.AsName.L != "" && f.AsName.L != name, f.AsName.L == "" && (!isColumn || column.Name.Name.L != name):
+			continue
+		case isColumn:
+			c, _, _, _ = pl.columnAround(column.Name, b.srcs)
+		}
+		if c == nil || found != nil {
+			return nil
+		}
+		found = c
+	}
+	return found
+}
+
+// columnOfStar returns the column of that name among those of a star, of one source or of all.
+func (pl *planner) columnOfStar(b *block, of, name string) (c *Column) {
+	for _, s := range b.srcs {
+		if of != "" && !strings.EqualFold(s.name, of) {
+			continue
+		}
+		if c != nil || len(b.srcs) > 1 && of == "" {
+			return nil
+		}
+		c = pl.columnBehind(s, name)
+	}
+	return c
+}
