@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
@@ -65,7 +66,7 @@ func (pl *planner) columnBehind(s *source, name string) *Column {
 	}
 	b := pl.nesting.bodies[s.query]
 	if s.query == nil || b == nil {
-		return nil
+		return pl.keyBehind(s, name)
 	}
 	var found *Column
 	for _, f := range s.query.Fields.Fields {
@@ -85,6 +86,24 @@ func (pl *planner) columnBehind(s *source, name string) *Column {
 		found = c
 	}
 	return found
+}
+
+// keyBehind returns a view's column that is one of a table's key, or equal to that.
+func (pl *planner) keyBehind(s *source, name string) *Column {
+	base, ok := s.node.Source.(*ast.TableName)
+	if !ok || s.rows != nil {
+		return nil
+	}
+	schema := base.Schema.O
+	if schema == "" {
+		schema = pl.session.Schema
+	}
+	for _, t := range pl.behind(base) {
+		if slices.ContainsFunc(t.shown, func(shown string) bool { return strings.EqualFold(shown, name) }) {
+			return pl.lookup(schema, base.Name.O).ColumnInAnyCase(name)
+		}
+	}
+	return nil
 }
 
 // columnOfStar returns the column of that name among those of a star, of one source or of all.
