@@ -272,7 +272,7 @@ func (st *statement) literalMark(i int) shape.Mark {
 // come from a literal.
 func (d *draft) holdsForAll() bool {
 	for _, p := range d.plans {
-		if p.Observation == history.Opaque && p.Reason == history.ReasonUnparsable || p.Session.Changes &&
+		if p.ofLiterals || p.Observation == history.Opaque && p.Reason == history.ReasonUnparsable || p.Session.Changes &&
 			p.Kind == history.Select {
 			return false
 		}

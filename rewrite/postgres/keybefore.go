@@ -33,6 +33,8 @@ func (w *write) keyChanges(where ast.Node) string {
 		now, before = append(now, column), append(before, value)
 		if _, ok := values[i].(*ast.ParamRef); ok {
 			coarse += " OR " + w.mayTakeForOne(k, column, value)
+		} else {
+			w.plan.ofLiterals = true
 		}
 	}
 	return "(ROW(" + strings.Join(now, ", ") + ") IS DISTINCT FROM ROW(" + strings.Join(before, ", ") + ")" + coarse + ")"

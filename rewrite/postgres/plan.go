@@ -26,6 +26,8 @@ type Plan struct {
 	// ExactOfNone says that the statement is exact if it changes no row, and inexact for nothing but what is open of
 	// the rows that it changes.
 	ExactOfNone bool
+	// ofLiterals says that what was added has literals of the text: a text with others has another script.
+	ofLiterals bool
 }
 
 // HiddenColumns is the number of columns that the plan adds to the result set.
