@@ -13,10 +13,14 @@ import (
 // besideGroups are queries whose conditions leave out what groups, windows and UNIONs make, and have subqueries. No row
 // more of a table makes less of them but by a condition of the statement's own.
 var besideGroups = grammar{
-	"read": {"<with>SELECT <shown> FROM (<flat>) f WHERE <asked>", "<with>SELECT <shown> FROM (<flat>) f WHERE <asked> AND <asked>",
+	"read": {"SELECT f.n, f.x FROM (<computed>) f WHERE f.n > <int>", "SELECT * FROM (<computed>) f WHERE f.x < 3 ORDER BY f.x", "SELECT f.*, a.b FROM (<computed>) f JOIN loose a ON a.a = f.x WHERE f.n < 3", "WITH f AS (<computed>) SELECT f.n FROM f WHERE f.x > <int>",
+		"<with>SELECT <shown> FROM (<flat>) f WHERE <asked>", "<with>SELECT <shown> FROM (<flat>) f WHERE <asked> AND <asked>",
 		"WITH q AS (<ids>), f AS (<flat>) SELECT <shown> FROM f WHERE <asked> AND <asked>", "<with>SELECT <shown> FROM (<flat of q>) f WHERE <asked>",
 		"<with>SELECT a.name, <shown> FROM item a JOIN (<flat>) f ON f.x = a.id WHERE <asked>", "<with>SELECT a.name, <shown> FROM item a LEFT JOIN (<flat>) f ON f.x = a.id AND <asked> WHERE <asked>", "<with>SELECT a.name, <shown> FROM item a, (<flat>) f WHERE f.x = a.id AND <asked> AND <asked>",
 		"SELECT a.*, <shown> FROM orders a, LATERAL (SELECT count(*) AS x, max(l.b) AS n FROM loose l WHERE <of l>) f WHERE f.x > <int> AND f.n > 'x'"},
+	"computed": {"SELECT id AS x, <value> AS n FROM item", "SELECT id AS x, <value> AS n FROM item WHERE <of item>", "SELECT id AS x, stock AS z, <value> AS n FROM item ORDER BY stock"},
+	"value": {"(SELECT count(*) FROM orders o WHERE o.item_id = item.id)", "(SELECT max(o.id) FROM orders o WHERE o.item_id < item.id AND o.qty > <int>)", "COALESCE((SELECT min(l.a) FROM loose l WHERE l.a >= item.id), 7)",
+		"(SELECT max(l.a) FROM loose l)", "EXISTS (SELECT FROM orders o WHERE o.item_id = item.id AND o.qty > <int>)::int"},
 	"with":  {"WITH q AS (<ids>) "},
 	"ids":   {"SELECT id FROM item", "SELECT (SELECT max(o.id) FROM orders o WHERE o.item_id = i.id) AS id FROM item i", "SELECT id FROM item WHERE <of item>", "SELECT item_id AS id FROM orders WHERE <of orders>", "SELECT item_id AS id FROM orders"},
 	"shown": {"f.x", "f.x, f.n", "f.x, (SELECT max(y.id) FROM <inner>)"},

@@ -170,18 +170,129 @@ func (r *reading) lookWithinCopy(b *block, u *usage, sc *scope) bool {
 // the query by itself, and so all columns of a query of WITH.
 func (r *reading) plansAlike(b *block, u *usage, at standing) bool {
 	n, around := b.n, r.tree.WhereClause
+	computes := hasSubquery(n.TargetList)
 	switch at {
 	case apart:
 		return !u.window && ofEachRow(n.TargetList) && n.WithClause == nil &&
-			(!hasSubquery(n.TargetList) || n.LimitCount == nil && n.LimitOffset == nil)
+			(!computes || n.LimitCount == nil && n.LimitOffset == nil)
 	case aloneByName, oneWithIt:
 		return n.SortClause == nil && n.LimitCount == nil && n.LimitOffset == nil && n.WithClause == nil &&
-			!u.window && ofEachRow(n.TargetList) && !hasSubquery(n.TargetList)
+			!u.window && ofEachRow(n.TargetList) && (!computes || r.showsValues(n))
 	}
 	var links []link
-	return !r.mayFail(n.TargetList) && conjuncts(around, &links) && !r.failing(false, around) &&
+	if computes && (u.window || !ofEachRow(n.TargetList) || !r.showsValues(n) || hasSubquery(around)) {
+		return false
+	}
+	return !r.failing(false, n.TargetList) && conjuncts(around, &links) && !r.failing(false, around) &&
 		(len(links) == 0 || !r.failing(false, n.WhereClause)) &&
 		!slices.ContainsFunc(links, func(l link) bool { return !l.harmless() })
+}
+
+// showsValues reports whether each row of the statement surely shows what the subqueries in the select list of a query
+// in its FROM clause, or of its WITH clause, find: their items are items of its own list, of all its rows. They must not
+// fail, for it may compute them in another order.
+func (r *reading) showsValues(n *ast.SelectStmt) bool {
+	ref, ok := nameIn(r.tree, n)
+	if !ok || r.collects() || r.tree.LimitCount != nil || r.tree.LimitOffset != nil || r.tree.SortClause != nil && r.mayFail(r.tree.TargetList) {
+		return false
+	}
+	var links []link
+	for _, item := range nodes(n.TargetList) {
+		t, ok := item.(*ast.ResTarget)
+		if !ok || hasSubquery(t) && (t.Name == "" || !r.lists(ref, t.Name)) {
+			return false
+		}
+		links = append(links, sublinks(t)...)
+	}
+	return !slices.ContainsFunc(links, func(l link) bool { return !l.harmless() })
+}
+
+// sublinks returns the subqueries of an expression, without those within them.
+func sublinks(n ast.Node) (links []link) {
+	pgtree.Walk(func(n ast.Node) bool {
+		sub, ok := n.(*ast.SubLink)
+		if ok {
+			links = append(links, link{SubLink: sub})
+		}
+		return !ok
+	}, n)
+	return links
+}
+
+// lists reports whether the statement's list has a column of what its FROM clause calls so, as it is, or all of them.
+func (r *reading) lists(ref, column string) bool {
+	return slices.ContainsFunc(nodes(r.tree.TargetList), func(item ast.Node) bool {
+		t, ok := item.(*ast.ResTarget)
+		if !ok {
+			return false
+		}
+		c, ok := bare(t.Val).(*ast.ColumnRef)
+		if !ok {
+			return false
+		}
+		switch names := nodes(c.Fields); len(names) {
+		case 1:
+			_, star := names[0].(*ast.A_Star)
+			return star || isString(names, column) && !joins(r.tree.FromClause)
+		case 2:
+			_, star := names[1].(*ast.A_Star)
+			return isString(names[:1], ref) && (star || isString(names[1:], column))
+		}
+		return false
+	})
+}
+
+// joins reports whether a FROM clause has more than one item.
+func joins(from *ast.NodeList) bool {
+	items := nodes(from)
+	if len(items) != 1 {
+		return true
+	}
+	_, join := bare(items[0]).(*ast.JoinExpr)
+	return join
+}
+
+// nameIn returns what the FROM clause of a statement calls a query that stands there, or in the WITH clause. It reports
+// whether that is known, and the query's columns have no other names there.
+func nameIn(tree, query *ast.SelectStmt) (ref string, ok bool) {
+	common := ""
+	if tree.WithClause != nil {
+		for _, c := range nodes(tree.WithClause.Ctes) {
+			if c, ok := c.(*ast.CommonTableExpr); ok && c.Ctequery == ast.Node(query) {
+				if common = c.Ctename; len(nodes(c.Aliascolnames)) > 0 {
+					return "", false
+				}
+			}
+		}
+	}
+	times := 0
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		var alias *ast.Alias
+		switch n := n.(type) {
+		case *ast.RangeSubselect:
+			if n.Subquery != ast.Node(query) {
+				return false
+			}
+			alias, ref = n.Alias, ""
+		case *ast.RangeVar:
+			if common == "" || n.SchemaName != "" || n.RelName != common {
+				return false
+			}
+			alias, ref = n.Alias, common
+		case *ast.SelectStmt:
+			return false
+		default:
+			return true
+		}
+		times++
+		if alias != nil {
+			ref, ok = alias.AliasName, len(nodes(alias.ColNames)) == 0
+		} else {
+			ok = ref != ""
+		}
+		return false
+	}, tree.FromClause)
+	return ref, ok && whole && times == 1
 }
 
 // passes has what a query in the FROM clause shows of its subqueries be bounded in time where nothing there does. Where

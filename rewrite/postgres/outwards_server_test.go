@@ -25,6 +25,7 @@ func TestQueriesInFromKeepTheirPlans(t *testing.T) {
 		"WITH w AS (SELECT id, stock FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) SELECT w.id, a FROM w JOIN loose ON a = w.stock WHERE w.id = 7",
 		"WITH w AS (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) SELECT a.id FROM w a JOIN w b ON b.id = a.id + 1 WHERE a.id < 90",
 		"WITH w AS MATERIALIZED (SELECT id, (SELECT max(o.qty) FROM orders o WHERE o.item_id = item.id) AS m FROM item WHERE stock = 3) SELECT * FROM w WHERE m > 2",
+		"SELECT d.n, d.id, l.b FROM (SELECT id, stock, (SELECT max(o.qty) FROM orders o WHERE o.item_id = item.id) AS n FROM item WHERE stock > 3) d JOIN loose l ON l.a = d.id WHERE d.stock < 60",
 	} {
 		script := tw.rewriter.Plan(of, tw.session)
 		if p := script.Statements[0]; p.Observation != history.Exact {
