@@ -189,11 +189,12 @@ func (r *reading) plansAlike(b *block, u *usage, at standing) bool {
 }
 
 // showsValues reports whether each row of the statement surely shows what the subqueries in the select list of a query
-// in its FROM clause, or of its WITH clause, find: their items are items of its own list, of all its rows. They must not
-// fail, for it may compute them in another order.
+// in its FROM clause, or of its WITH clause, find: their items are items of its own list, of all its rows. They must
+// not fail, for it may compute them in another order.
 func (r *reading) showsValues(n *ast.SelectStmt) bool {
 	ref, ok := nameIn(r.tree, n)
-	if !ok || r.collects() || r.tree.LimitCount != nil || r.tree.LimitOffset != nil || r.tree.SortClause != nil && r.mayFail(r.tree.TargetList) {
+	if !ok || r.collects() || r.tree.LimitCount != nil || r.tree.LimitOffset != nil ||
+		r.tree.SortClause != nil && r.mayFail(r.tree.TargetList) {
 		return false
 	}
 	var links []link

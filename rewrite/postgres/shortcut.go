@@ -28,7 +28,7 @@ func (r *reading) ends(b *block, u *usage) history.Reason {
 		return plan
 	}
 	switch {
-	case !limited && !(b.unique && r.pinned(b)), !b.unique && !b.grouped:
+	case !limited && !(b.unique && r.session.Version >= 16 && r.pinned(b)), !b.unique && !b.grouped:
 	case b.looksUp(), r.mayFail(b.n.TargetList, b.n.FromClause, b.n.WhereClause, b.n.GroupClause):
 		return plan
 	}
@@ -49,10 +49,10 @@ func (b *block) beyondEnds() bool {
 	return stay > 1
 }
 
-// pinned reports whether DISTINCT may be of values that are the same in all rows, of which the server needs one:
-// there is no column but those that a condition may fix.
+// pinned reports whether DISTINCT may be of values that are the same in all rows, of which the server needs one, from
+// 16 on: there is no column but those that a condition may fix.
 func (r *reading) pinned(b *block) bool {
-	conditions, err := r.inspect(b.n.WhereClause, b.n.FromClause)
+	conditions, err := r.inspect(append(mayFix(b.n.WhereClause, nil), b.n.FromClause)...)
 	if err != nil {
 		return true
 	}
@@ -72,6 +72,27 @@ func (r *reading) pinned(b *block) bool {
 		names := fields(ref)
 		return !fixed[names[len(names)-1]]
 	})
+}
+
+// mayFix appends the parts of a condition that may give a column one value: no comparisons of other kinds.
+func mayFix(condition ast.Node, parts []ast.Node) []ast.Node {
+	if pgtree.Missing(condition) {
+		return parts
+	}
+	switch n := bare(condition).(type) {
+	case *ast.BoolExpr:
+		if n.Boolop == ast.AND_EXPR {
+			for _, part := range nodes(n.Args) {
+				parts = mayFix(part, parts)
+			}
+			return parts
+		}
+	case *ast.A_Expr:
+		if of := operatorOf(n); n.Kind == ast.AEXPR_OP && len(of) == 1 && slices.Contains([]string{"<", ">", "<=", ">=", "<>", "!="}, of[0]) {
+			return parts
+		}
+	}
+	return append(parts, condition)
 }
 
 // argumentsOf returns the arguments of the aggregates.
