@@ -76,7 +76,7 @@ func (j *judging) fail() {
 // judge returns why a statement is not judged; empty where it is.
 func (j *judging) judge() (why string, err error) {
 	if c := clashOf(j.family, j.got.ErrorCode()); c != nil {
-		if !j.others(j.of) {
+		if !j.accompanied() {
 			j.differ(j.got, Difference{Step: j.step, SQL: j.text, Aspect: Outcome, Got: outcome(j.got),
 				Want: "no error of other transactions: there is none"})
 		}
@@ -85,9 +85,9 @@ func (j *judging) judge() (why string, err error) {
 	switch {
 	case j.moving.is(j.text):
 		return reasonsNotJudged[volatileStep], nil
-	case j.skips && j.others(j.of):
+	case j.skips && j.accompanied():
 		return "SKIP LOCKED beside other transactions", nil
-	case j.locksWithin && j.others(j.of):
+	case j.locksWithin && j.accompanied():
 		return "a query within it locks, beside other transactions", nil
 	case j.tokens[0].Is("REPLACE") && !j.bench.postgresql() && j.keyless():
 		return "REPLACE into a table without a primary key", nil
@@ -113,12 +113,19 @@ func (j *judging) readsDirty() bool {
 	return false
 }
 
+// accompanied reports whether others may hold locks: transactions, and statements in autocommit that have waited.
+func (j *judging) accompanied() bool { return j.others(j.of) || j.overlaps(j.start[j.step]) }
+
 // racing reports whether a statement of another session waits meanwhile, or was seen to go on later: what it has
 // written by now nobody can tell.
-func (j *judging) racing() bool {
+func (j *judging) racing() bool { return j.overlaps(j.event) }
+
+// overlaps reports whether a statement of another session that has waited began before this one ended, and did not end
+// before an event.
+func (j *judging) overlaps(event int) bool {
 	for step, began := range j.start {
 		r := &j.trace.Results[step-1]
-		over := slices.ContainsFunc(j.ends, func(e ending) bool { return e.step == step && e.event < j.event })
+		over := slices.ContainsFunc(j.ends, func(e ending) bool { return e.step == step && e.event < event })
 		if r.Blocked && r.Session != j.got.Session && began < j.event && !over {
 			return true
 		}

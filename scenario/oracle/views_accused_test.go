@@ -37,3 +37,23 @@ func TestStatementsNotJudgedTakeSnapshots(t *testing.T) {
 		})
 	}
 }
+
+// A deadlock has two sides: one of them may be a statement in autocommit, which waits.
+func TestStatementsInAutocommitDeadlock(t *testing.T) {
+	testdb.Only(t, "MariaDB's locks at SERIALIZABLE", "mariadb")
+	r := open(t, testdb.Current(t).URL())
+	s := &scenario.Scenario{Name: "deadlock", Closed: true, Sessions: []scenario.Session{{Name: "a"}, {Name: "b"}},
+		Setup: []string{"CREATE TABLE t (id INT)", "CREATE TABLE u (k INT)", "INSERT INTO u VALUES (4)"}}
+	for _, x := range []string{"a: BEGIN", "a: SELECT * FROM (SELECT * FROM t) d", "b: INSERT INTO t SELECT 384161 FROM u",
+		"a: DELETE FROM u"} {
+		session, sql, _ := strings.Cut(x, ": ")
+		s.Steps = append(s.Steps, scenario.Step{Session: session, SQL: sql})
+	}
+	v, err := oracle.Views(t.Context(), r.Direct, r.Scratch, r.Server, oracle.Script{Scenario: s}, history.Serializable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.Wrong() {
+		t.Error(v)
+	}
+}
