@@ -44,7 +44,7 @@ type application struct {
 	crowd func(ctx context.Context, dir string, books io.Writer) error
 }
 
-var applications = []application{miniflux, vendure, redmine, wordpress, mediawiki, unleash, directus, parse}
+var applications = []application{miniflux, vendure, vendureMariaDB, redmine, wordpress, mediawiki, unleash, directus, parse}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

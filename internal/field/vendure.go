@@ -9,18 +9,26 @@ import (
 	"path/filepath"
 )
 
-// vendure is a shop in Node.js, on PostgreSQL by TypeORM. Its package has no tests, so that the suite are requests to
-// its two APIs.
-var vendure = application{name: "vendure", version: vendureVersion, engine: "postgres", install: installVendure,
-	prepare: func(ctx context.Context, dir string) error {
-		return withVendure(ctx, dir, true, func(v *shop) error { return v.open(ctx) })
-	},
-	suite: func(ctx context.Context, dir string, verdicts io.Writer) error {
-		return withVendure(ctx, dir, false, func(v *shop) error { return v.requests(ctx, verdicts) })
-	},
-	crowd: func(ctx context.Context, dir string, books io.Writer) error {
-		return withVendure(ctx, dir, false, func(v *shop) error { return v.atOnce(ctx, books) })
-	}}
+// vendure is a shop in Node.js, by TypeORM. Its package has no tests, so that the suite are requests to its two APIs.
+var (
+	vendure        = vendureOn("vendure", "postgres", "pg@8")
+	vendureMariaDB = vendureOn("vendure-mariadb", "mariadb", "mysql2@3")
+)
+
+// vendureOn returns the shop on a server, which TypeORM reaches by a driver.
+func vendureOn(name, engine, driver string) application {
+	return application{name: name, version: vendureVersion, engine: engine,
+		install: func(ctx context.Context, dir string) error { return installVendure(ctx, dir, driver) },
+		prepare: func(ctx context.Context, dir string) error {
+			return withVendure(ctx, dir, engine, true, func(v *shop) error { return v.open(ctx) })
+		},
+		suite: func(ctx context.Context, dir string, verdicts io.Writer) error {
+			return withVendure(ctx, dir, engine, false, func(v *shop) error { return v.requests(ctx, verdicts) })
+		},
+		crowd: func(ctx context.Context, dir string, books io.Writer) error {
+			return withVendure(ctx, dir, engine, false, func(v *shop) error { return v.atOnce(ctx, books) })
+		}}
+}
 
 const vendureVersion = "3.7.3"
 
@@ -32,18 +40,17 @@ bootstrap({
 		tokenMethod: 'cookie', requireVerification: false, cookieOptions: { secret: 'field' },
 		superadminCredentials: { identifier: 'superadmin', password: 'superadmin' },
 	},
-	dbConnectionOptions: { type: 'postgres', url: process.env.DATABASE_URL, synchronize: process.env.MAKE_TABLES === '1' },
+	dbConnectionOptions: { type: process.env.ENGINE, url: process.env.DATABASE_URL, synchronize: process.env.MAKE_TABLES === '1' },
 	paymentOptions: { paymentMethodHandlers: [dummyPaymentHandler] },
 }).catch(err => { console.error(err); process.exit(1); });
 `
 
-func installVendure(ctx context.Context, dir string) error {
+func installVendure(ctx context.Context, dir, driver string) error {
 	server := filepath.Join(dir, "server.js")
-	if _, err := os.Stat(server); err == nil {
-		return nil
-	}
-	if err := command(ctx, dir, "npm", "install", "--no-audit", "--no-fund", "@vendure/core@"+vendureVersion, "pg@8"); err != nil {
-		return err
+	if _, err := os.Stat(server); err != nil {
+		if err := command(ctx, dir, "npm", "install", "--no-audit", "--no-fund", "@vendure/core@"+vendureVersion, driver); err != nil {
+			return err
+		}
 	}
 	return os.WriteFile(server, []byte(vendureServer), 0o644)
 }
@@ -51,15 +58,15 @@ func installVendure(ctx context.Context, dir string) error {
 // A shop is one that runs.
 type shop struct{ base string }
 
-func withVendure(ctx context.Context, dir string, tables bool, f func(*shop) error) error {
+func withVendure(ctx context.Context, dir, engine string, tables bool, f func(*shop) error) error {
 	address, err := freeAddress()
 	if err != nil {
 		return err
 	}
 	port := address[len("127.0.0.1:"):]
-	env := []string{"PORT=" + port, "MAKE_TABLES=0"}
+	env := []string{"PORT=" + port, "ENGINE=" + engine}
 	if tables {
-		env[1] = "MAKE_TABLES=1"
+		env = append(env, "MAKE_TABLES=1")
 	}
 	base := "http://" + address
 	return program{path: "node", args: []string{"server.js"}, dir: dir, env: env, log: filepath.Join(dir, "vendure.log"),

@@ -117,6 +117,7 @@ func (w *conditionWalk) write(n ast.Node, refs *ast.TableRefsClause, where ast.E
 	if w.limit.rows > 0 && len(b.sources) > 1 {
 		return // a row may count for several
 	}
+	b.simplify(w.st, where)
 	b.filterOn(w.st, region, 0)
 	b.filterWhere(w.st, where, w.st.clause(span{1, w.st.last() + 1}, 0, "WHERE"))
 	b.propagate()
@@ -140,6 +141,7 @@ func (w *conditionWalk) limitsWrite(n *ast.Limit) bool {
 func (w *conditionWalk) query(n *ast.SelectStmt, up *scope, place queryPlace) {
 	b := w.enter(n.From, up)
 	if from, depth, ok := w.st.queryTokens(n); ok && n.From != nil {
+		b.simplify(w.st, n.Where)
 		b.filterOn(w.st, w.st.clause(from, depth, "FROM"), depth)
 		b.filterWhere(w.st, n.Where, w.st.clause(from, depth, "WHERE"))
 		b.propagate()
@@ -181,7 +183,8 @@ func (w *conditionWalk) underLimit(n *ast.SelectStmt, query span, depth int) boo
 
 // enter resolves the tables of a query that sees the names of the one around.
 func (w *conditionWalk) enter(refs *ast.TableRefsClause, up *scope) *chosenFrom {
-	b := &chosenFrom{scope: scope{up: up, equal: make(map[chosenColumn]conjunct)}, firstOnly: true}
+	b := &chosenFrom{scope: scope{up: up, equal: make(map[chosenColumn]conjunct)},
+		natural: make(map[*chosenSource]bool), firstOnly: true}
 	if refs != nil && refs.TableRefs != nil {
 		b.join(w, refs.TableRefs, true)
 	}

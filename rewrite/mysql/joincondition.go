@@ -17,6 +17,7 @@ type chosenFrom struct {
 	parts   map[*chosenSource]bool // those of which the query names partitions or versions
 	nested  bool                   // joins stand in parentheses
 	follows []equality
+	natural map[*chosenSource]bool // those on the inner side of outer joins that have no ON
 	// where is the condition of WHERE in the text, if it has one.
 	where *conjunct
 	// firstOnly says that the tables but the first are joined by LEFT JOIN, so that each of its rows is there.
@@ -28,6 +29,10 @@ type chosenFrom struct {
 type onCondition struct {
 	expr ast.ExprNode
 	of   []*chosenSource
+	// all are the join's tables, and optional those on its inner side, if it is an outer join: rows of the others are
+	// there without one of theirs.
+	all, optional []*chosenSource
+	simplified    bool // it was an outer join
 }
 
 // An equality says that a column, where it counts, is equal to another one.
@@ -80,12 +85,73 @@ func (b *chosenFrom) joined(w *conditionWalk, n *ast.Join, leftmost bool) []*cho
 	}
 	if n.On != nil {
 		of := slices.DeleteFunc(slices.Clone(chosen), func(s *chosenSource) bool { return s.outer })
-		b.ons = append(b.ons, onCondition{n.On.Expr, of})
+		b.ons = append(b.ons, onCondition{expr: n.On.Expr, of: of, all: all, optional: inner})
 	}
 	for _, s := range inner {
 		s.outer = true
+		if n.On == nil {
+			b.natural[s] = true
+		}
 	}
 	return all
+}
+
+// simplify makes inner joins of outer ones that another condition wants a row of their optional side for: WHERE, or
+// that of a join which is inner itself. So does the server.
+func (b *chosenFrom) simplify(st *statement, where ast.ExprNode) {
+	required := make(map[*chosenSource]bool)
+	b.require(st, where, required)
+	for found := true; found; {
+		found = false
+		for i := range b.ons {
+			on := &b.ons[i]
+			if b.within(*on) || len(on.optional) > 0 &&
+				!slices.ContainsFunc(on.optional, func(s *chosenSource) bool { return required[s] }) {
+				continue
+			}
+			found = b.require(st, on.expr, required) || found || len(on.optional) > 0
+			if len(on.optional) > 0 {
+				on.optional, on.simplified = nil, true
+			}
+		}
+	}
+	for _, s := range b.sources {
+		s.outer = s.outer && b.optional(s)
+	}
+	for i, on := range b.ons {
+		if on.simplified {
+			b.ons[i].of = slices.DeleteFunc(slices.Clone(on.all), func(s *chosenSource) bool { return s.outer })
+		}
+	}
+}
+
+// within reports whether a join is on the optional side of another one.
+func (b *chosenFrom) within(on onCondition) bool {
+	return !slices.ContainsFunc(on.all, func(s *chosenSource) bool { return !b.optional(s) })
+}
+
+// optional reports whether a table is on the optional side of an outer join.
+func (b *chosenFrom) optional(s *chosenSource) bool {
+	return b.natural[s] || slices.ContainsFunc(b.ons, func(on onCondition) bool { return slices.Contains(on.optional, s) })
+}
+
+// require takes note of the tables that a condition is true for no NULL of. It reports whether there are new ones.
+func (b *chosenFrom) require(st *statement, condition ast.ExprNode, required map[*chosenSource]bool) (found bool) {
+	if condition == nil {
+		return false
+	}
+	for _, l := range st.leaves(condition, span{}) {
+		n, ok := l.expr.(*ast.BinaryOperationExpr)
+		if !ok || !rejectsNull(n) {
+			continue
+		}
+		for _, side := range []ast.ExprNode{n.L, n.R} {
+			if s := b.plain(side).source; s != nil && slices.Contains(b.sources, s) && !required[s] {
+				required[s], found = true, true
+			}
+		}
+	}
+	return found
 }
 
 // filterOn gives the tables their parts of the conditions behind ON, which stand in a stretch of the text.

@@ -31,6 +31,7 @@ type selection struct {
 	unknown []string // names of what else is in the FROM clause
 	facts   []fact
 	equal   []equality
+	outer   []optionalJoin
 	order   ordering
 }
 
@@ -167,6 +168,7 @@ func (c *conditions) choice(s *selection, items []ast.Node, where ast.Node, show
 		c.from(s, item)
 	}
 	c.learn(s, where, s.tables)
+	s.simplify()
 	if s.compared != nil && len(shown) == 1 {
 		if t, ok := shown[0].(*ast.ResTarget); ok {
 			if column, ok := s.resolve(t.Val); ok {
@@ -255,6 +257,7 @@ func (c *conditions) joined(s *selection, n *ast.JoinExpr) []*chosen {
 	case ast.JOIN_FULL:
 		about = nil
 	}
+	join := optionalJoin{optional: about, facts: len(s.facts), equal: len(s.equal)}
 	for _, item := range nodes(n.UsingClause) {
 		if name, ok := item.(*ast.String); ok {
 			s.equate(columnIn(left, name.SVal), columnIn(right, name.SVal), about)
@@ -264,9 +267,15 @@ func (c *conditions) joined(s *selection, n *ast.JoinExpr) []*chosen {
 		c.learn(s, n.Quals, about)
 		c.subqueries(s, n.Quals)
 	}
-	for _, t := range all {
-		t.optional = t.optional || n.Jointype == ast.JOIN_FULL || n.Jointype != ast.JOIN_INNER &&
-			slices.Contains(about, t)
+	if n.Jointype == ast.JOIN_FULL {
+		join.optional, join.full = all, true
+	}
+	if n.Jointype != ast.JOIN_INNER {
+		join.factsEnd, join.equalEnd = len(s.facts), len(s.equal)
+		s.outer = append(s.outer, join)
+		for _, t := range join.optional {
+			t.optional = true
+		}
 	}
 	return all
 }

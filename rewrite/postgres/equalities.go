@@ -58,6 +58,51 @@ func (c *conditions) learn(s *selection, condition ast.Node, about []*chosen) {
 	s.facts = append(s.facts, f)
 }
 
+// An optionalJoin is a join with an optional side.
+type optionalJoin struct {
+	optional []*chosen // the tables on it
+	full     bool      // both sides are
+	// What its condition says are the facts and equalities of the block from these on, and up to these.
+	facts, equal       int
+	factsEnd, equalEnd int
+}
+
+// simplify makes inner joins of outer ones that another condition wants a row of their optional side for, as the server
+// does: what their own conditions say holds for all rows then.
+func (s *selection) simplify() {
+	for {
+		i := slices.IndexFunc(s.outer, func(j optionalJoin) bool { return !j.full && slices.ContainsFunc(j.optional, s.requires) })
+		if i < 0 {
+			break
+		}
+		j := s.outer[i]
+		for i := j.facts; i < j.factsEnd; i++ {
+			s.facts[i].about = s.tables
+		}
+		for i := j.equal; i < j.equalEnd; i++ {
+			s.equal[i].about = s.tables
+		}
+		s.outer = slices.Delete(s.outer, i, i+1)
+	}
+	for _, t := range s.tables {
+		t.optional = slices.ContainsFunc(s.outer, func(j optionalJoin) bool { return slices.Contains(j.optional, t) })
+	}
+}
+
+// requires reports whether a condition on all rows of a block is true of no NULL of a table.
+func (s *selection) requires(t *chosen) bool {
+	return slices.ContainsFunc(s.facts, func(f fact) bool { return f.of == t && rejectsNull(f.node) && s.holds(f.about) }) ||
+		slices.ContainsFunc(s.equal, func(e equality) bool { return (e.a.of == t || e.b.of == t) && s.holds(e.about) })
+}
+
+// holds reports whether what is said of rows of some tables is true of all rows of the block: it is not where these are
+// optional.
+func (s *selection) holds(about []*chosen) bool {
+	return !slices.ContainsFunc(s.outer, func(j optionalJoin) bool {
+		return !slices.ContainsFunc(about, func(t *chosen) bool { return !slices.Contains(j.optional, t) })
+	})
+}
+
 // rejectsNull reports whether a condition does not hold where a column in it is NULL.
 func rejectsNull(condition ast.Node) bool {
 	e, ok := condition.(*ast.A_Expr)
