@@ -27,7 +27,14 @@ func (t *explainer) lost() (sentence string, slight bool, err error) {
 	}
 	switch t.f.Anomaly {
 	case LostUpdate:
-		return t.lostUpdate()
+		if sentence, slight, err = t.lostUpdate(); err != nil || !slight {
+			return sentence, slight, err
+		}
+		more, err := t.besides()
+		if more == "" || err != nil {
+			return sentence, slight, err
+		}
+		return more + " Besides, " + sentence, false, nil
 	case WriteSkew, PhantomSkew:
 		return t.skewed(), false, nil
 	}
@@ -128,8 +135,9 @@ func (t *explainer) lockedAgain(e *Edge) bool {
 
 // names reports whether a shape has a table's name.
 func (t *explainer) names(shape, table string) bool {
-	name, _, _ := strings.Cut(table[strings.LastIndexByte(table, '.')+1:], "@")
-	return slices.ContainsFunc(wordsOf(t.family, shape), func(w word) bool { return w.name && strings.EqualFold(w.text, name) })
+	return slices.ContainsFunc(wordsOf(t.family, shape), func(w word) bool {
+		return w.name && strings.EqualFold(w.text, plainName(table))
+	})
 }
 
 // party is what reads and writes.

@@ -199,3 +199,37 @@ T6 committed RR | r z 0 | u z 0`)
 		t.Errorf("findings %q", names(r))
 	}
 }
+
+// A lost update that harms nobody hides no double insert of the same two transactions.
+func TestALostUpdateTellsWhatWasMissedBeside(t *testing.T) {
+	const slight = "orders where id = 1: of what two transactions set, only updated_at collides."
+	for name, c := range map[string]struct {
+		first, second string // what each did beside it
+		says          string
+		slight        bool
+	}{
+		"each inserts what the other looked for": {"m p.y 0 | i p.z 0", "m p.z 0 | i p.y 0",
+			"p: each of two transactions looked for rows there, did not find what the other one wrote, and wrote its own. Besides, " + slight,
+			false},
+		"one inserts what the other looked for": {"m p.y 0 | i p.z 0", "i p.y 0", slight, true},
+		"each in another table":                 {"m p.y 0 | i q.z 0", "m q.z 0 | i p.y 0", slight, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := script(t, "T1 committed RR | r x 0 | u x T2.2 | "+c.first+"\nT2 committed RR | r x 0 | u x 0 | "+c.second)
+			for i := range h {
+				s := &h[i].Stmts[1]
+				s.Shape, s.Args = "UPDATE orders SET state = ?, updated_at = ? WHERE id = ?", []string{"'paid'", "'now'", "1"}
+				if i == 1 {
+					s.Shape, s.Args = "UPDATE orders SET total = ?, updated_at = ? WHERE id = ?", []string{"7", "'now'", "1"}
+				}
+			}
+			r := analyze(t, scriptInfo(), h)
+			if len(r.Findings) != 1 || r.Findings[0].Anomaly != LostUpdate {
+				t.Fatalf("findings %q, want a lost update", names(r))
+			}
+			if f := r.Findings[0]; f.Lost != c.says || f.Slight != c.slight {
+				t.Errorf("says  %s (slight %t)\nwants %s (slight %t)", f.Lost, f.Slight, c.says, c.slight)
+			}
+		})
+	}
+}
