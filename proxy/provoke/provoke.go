@@ -45,6 +45,7 @@ type Provoker struct {
 	sites   map[string]*site
 	waiting map[*Hold]struct{}
 	about   [2]sighting // of the two sessions that sent a statement last
+	lonely  uint64      // how many have waited, since one last did otherwise, while nobody sent anything
 	stats   Stats
 }
 
@@ -85,6 +86,7 @@ type Hold struct {
 	site     *site
 	keys     map[key]struct{}
 	began    time.Time
+	company  bool // another session sent something meanwhile
 	released atomic.Bool
 }
 
@@ -100,6 +102,10 @@ func (h *Hold) End() {
 	took := p.now().Sub(h.began)
 	h.by.used += took
 	p.stats.Held, p.stats.For = p.stats.Held+1, p.stats.For+took
+	p.lonely++
+	if h.company {
+		p.lonely = 0
+	}
 	if h.Released() {
 		p.stats.Met++
 	} else {
@@ -122,7 +128,7 @@ func (p *Provoker) hold(s *Session, shape string) *Hold {
 		return nil
 	}
 	now := p.now()
-	chosen, length := at.draw(p.opts)
+	chosen, length := at.draw(p.opts, p.lonely)
 	if length = min(length, p.opts.Max-s.used); !chosen || length < p.opts.Max/10 || !p.others(s, now) {
 		return nil
 	}
@@ -170,6 +176,9 @@ func (p *Provoker) seen(s *Session, writes string) {
 		p.about[1] = p.about[0]
 	}
 	p.about[0] = sighting{s, p.now()}
+	for h := range p.waiting {
+		h.company = h.company || h.by != s
+	}
 }
 
 // others reports whether a session beside s was there lately.

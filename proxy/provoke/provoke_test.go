@@ -245,7 +245,7 @@ func TestTheSeedChooses(t *testing.T) {
 	drawn := func(seed uint64) (lengths []time.Duration) {
 		at := &site{shape: "UPDATE stock"}
 		for range 200 {
-			held, length := at.draw(Options{Max: time.Second, Seed: seed})
+			held, length := at.draw(Options{Max: time.Second, Seed: seed}, 0)
 			if !held {
 				length = 0
 			}
@@ -268,19 +268,53 @@ func TestTheSeedChooses(t *testing.T) {
 
 func TestWhereNobodyComesFewAreHeld(t *testing.T) {
 	at := &site{shape: "UPDATE stock"}
-	held := 0
+	held := uint64(0)
 	for range 10_000 {
-		if now, _ := at.draw(Options{Max: time.Second, Seed: 1}); now {
+		if now, _ := at.draw(Options{Max: time.Second, Seed: 1}, 0); now {
 			held++
 			at.missed()
 		}
 	}
-	if held < patience || held > 1000 {
+	if held < patience || held > 600 {
 		t.Errorf("%d of 10000 are held back", held)
 	}
 	at.met()
-	if at.chance() != often {
-		t.Errorf("behind a meeting with probability %v", at.chance())
+	if at.chance(0) != often {
+		t.Errorf("behind a meeting with probability %v", at.chance(0))
+	}
+}
+
+func TestClientsThatTakeTurnsAreSeldomHeld(t *testing.T) {
+	r := newRig(Options{})
+	sessions := []*Session{r.session(), r.session()}
+	held := 0
+	turns := func(n int, with bool) {
+		for turn := range n {
+			s := sessions[turn%2]
+			begin(s)
+			do(s, reads("1"), "", true)
+			write := update
+			write.Shape = "UPDATE " + string(rune('a'+turn%26)) // as many programs
+			if h := do(s, write, "shop.stock", true); h != nil {
+				held++
+				if with {
+					begin(sessions[1-turn%2])
+				}
+				h.End()
+				s.Done(&write, true)
+			}
+			do(s, history.Stmt{Kind: history.Commit, Shape: "COMMIT"}, "", false)
+			sessions[1-turn%2].forget()
+		}
+	}
+	turns(1000, false)
+	if held < alone || held > 100 {
+		t.Errorf("%d of 1000 are held back", held)
+	}
+	held = 0
+	turns(1000, true)
+	if held < 500 {
+		t.Errorf("of clients that are there at once %d of 1000 are held back", held)
 	}
 }
 
