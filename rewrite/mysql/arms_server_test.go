@@ -124,6 +124,9 @@ func drawCondition(t *rapid.T) operand {
 	case kind < 6:
 		return operand{text: not + "(d.boss " + one("<", ">=", "<>") + " (SELECT " + one("MAX(x.pay)", "COUNT(*)", "SUM(x.id)", "MIN(x.dep)") +
 			" FROM e x WHERE x.dep = d.id AND " + where + "))", rows: rows}
+	case kind == 6 && not == "" && rapid.IntRange(0, 2).Draw(t, "row") == 0:
+		return operand{text: "(d.id, d.boss) IN (SELECT x.dep, x.pay FROM e x WHERE " + where + ")",
+			rows: []string{of + "x.dep = d.id AND x.pay = (SELECT w.boss FROM d w WHERE w.id = d.id) AND " + where}}
 	case kind == 6 && not == "":
 		return operand{text: "d.id IN (SELECT x.dep FROM e x WHERE " + where + ")", rows: rows}
 	}

@@ -9,26 +9,43 @@ import (
 
 // A row that hangs on `x IN (SELECT y ...)` hangs on the rows with an equal y alone, so a copy asks for these.
 
-// equalTo returns the condition that the column of a subquery behind IN is equal to what stands before that: the
-// subquery then means EXISTS, and the server may read no other rows.
+// equalTo returns the condition that what a subquery behind IN shows is equal to what stands before that, a column or a
+// row of columns: the subquery then means EXISTS, and the server may read no other rows.
 func (pl *planner) equalTo(at *link, own, around sources) (string, bool) {
 	n := at.query
-	if !asksForEqual(n) || n.Limit != nil || len(n.Fields.Fields) != 1 {
+	outer := []ast.ExprNode{at.equal}
+	if row, ok := at.equal.(*ast.RowExpr); ok {
+		outer = row.Values
+	}
+	if !asksForEqual(n) || n.Limit != nil || len(n.Fields.Fields) != len(outer) {
 		return "", false
 	}
-	inner, ok1 := n.Fields.Fields[0].Expr.(*ast.ColumnNameExpr)
-	outer, ok2 := at.equal.(*ast.ColumnNameExpr)
+	var tests []string
+	for i, e := range outer {
+		test, ok := pl.equalPair(e, n.Fields.Fields[i].Expr, own, around)
+		if !ok {
+			return "", false
+		}
+		tests = append(tests, test)
+	}
+	return strings.Join(tests, " AND "), true
+}
+
+// equalPair returns the condition that a column of the sources around is equal to one of a subquery's own.
+func (pl *planner) equalPair(around, own ast.ExprNode, of, outside sources) (string, bool) {
+	inner, ok1 := own.(*ast.ColumnNameExpr)
+	outer, ok2 := around.(*ast.ColumnNameExpr)
 	if !ok1 || !ok2 {
 		return "", false
 	}
-	left, spelled, as, ok1 := pl.columnAround(outer.Name, around)
-	right, of, ok2 := own.owner(inner.Name)
-	l := listener{srcs: append(own[:len(own):len(own)], around...), bodies: pl.nesting.bodies}
-	if !ok1 || !ok2 || own.named(as) != nil || kindOf(left.Type) == anyKind || kindOf(left.Type) != kindOf(right.Type) ||
+	left, spelled, as, ok1 := pl.columnAround(outer.Name, outside)
+	right, name, ok2 := of.owner(inner.Name)
+	l := listener{srcs: append(of[:len(of):len(of)], outside...), bodies: pl.nesting.bodies}
+	if !ok1 || !ok2 || of.named(as) != nil || kindOf(left.Type) == anyKind || kindOf(left.Type) != kindOf(right.Type) ||
 		l.kind(inner) == noisy || l.kind(outer) == noisy {
 		return "", false
 	}
-	return spelled + " = " + quoted(of) + "." + quoted(right.Name), true
+	return spelled + " = " + quoted(name) + "." + quoted(right.Name), true
 }
 
 // asksForEqual reports whether behind IN a subquery's rows with an equal value are read alone: each has a value of its

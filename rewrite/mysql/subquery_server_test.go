@@ -21,6 +21,7 @@ func TestSubqueriesTellTheirRows(t *testing.T) {
 		"SELECT name FROM d WHERE id IN (SELECT dep FROM e)":                                                                                                                    "d1 d2 " + dep1 + " e3 e4",
 		"SELECT name FROM d WHERE id IN (SELECT dep FROM e WHERE pay > 20)":                                                                                                     "d2 e3 e4",
 		"SELECT name FROM d WHERE d.id NOT IN (SELECT dep FROM e WHERE note = 'a')":                                                                                             "d2 d3 e1",
+		"SELECT name FROM d WHERE (boss, d.id) IN (SELECT e.id, dep FROM e WHERE pay > 20)":                                                                                     "d2 e4",
 		"SELECT name FROM d WHERE id IN (SELECT x.boss FROM d x)":                                                                                                               "d1 d2",
 		"SELECT x.id FROM (SELECT id, boss FROM d) x WHERE x.id IN (SELECT dep FROM e WHERE pay > 20)":                                                                          "d2 e3 e4",
 		"SELECT x.k FROM (SELECT y.k FROM (SELECT d.id AS k FROM d) y) x WHERE k IN (SELECT dep FROM e WHERE pay > 20)":                                                         "d2 e3 e4",
