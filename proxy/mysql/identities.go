@@ -197,7 +197,9 @@ type arrayIdentities struct {
 // under ROLLUP and a join repeats them.
 func (s *rowIdentities) addArray(source int, of *sqlmysql.Source, array []byte) {
 	if of.Beside {
-		s.beside |= 1 << source
+		if array != nil || !of.Apart {
+			s.beside |= 1 << source
+		}
 		if s.cut = s.cut || string(array) == sqlmysql.Lacking; array == nil || string(array) == sqlmysql.Lacking {
 			return
 		}

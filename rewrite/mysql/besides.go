@@ -50,6 +50,8 @@ type besides struct {
 	gathers bool
 	// none says that it has read nothing where there is a row.
 	none bool
+	// apart says that it stands beside the rows of one of several queries.
+	apart bool
 }
 
 // spell returns the column's expression. The server runs a whole one once. A query in FROM reads no more rows than it
@@ -77,6 +79,8 @@ func (c *besides) spell(d Dialect) []Piece {
 	case c.whole && c.gated:
 		return slices.Concat([]Piece{text(cast + "IF("), {Hole: ShownHole}, text(", " + head)}, c.query,
 			[]Piece{text(tail + ", _latin1'" + Lacking + "')" + end)})
+	case c.whole && c.apart:
+		return slices.Concat([]Piece{text("COALESCE(" + cast + head)}, c.query, []Piece{text(tail + end + ", _binary'[]')")})
 	case c.whole:
 		return slices.Concat([]Piece{text(cast + head)}, c.query, []Piece{text(tail + end)})
 	case d == MariaDB && !c.first && !c.all:
@@ -98,7 +102,7 @@ func (c *besides) spell(d Dialect) []Piece {
 
 // source says what the column carries.
 func (c *besides) source() Source {
-	return Source{Table: c.of.table.Name, Array: true, Limit: c.most(), Beside: true, Whole: c.whole}
+	return Source{Table: c.of.table.Name, Array: true, Limit: c.most(), Beside: true, Whole: c.whole, Apart: c.whole && c.apart}
 }
 
 // most returns how many identities the column shows at most.
@@ -113,6 +117,7 @@ func (c *besides) most() int {
 func (pl *planner) appendBesides(b *block) error {
 	var items []Piece
 	for _, c := range pl.besides {
+		c.apart = pl.oneOf
 		if err := pl.checkSpelling(c.of.name); err != nil {
 			return err
 		}

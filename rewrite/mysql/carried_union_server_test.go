@@ -38,7 +38,7 @@ func TestUnionAllTellsWhatSubqueriesRead(t *testing.T) {
 			return
 		}
 		text := literal(p, Values{})
-		if proxied := s.see(text, p.HiddenColumns(), false); proxied.full() {
+		if proxied := s.see(text, p.HiddenColumns(), false); proxied.full() || proxied.lacks(p.Result.Sources) {
 			return // inexact
 		}
 		if exact++; strings.Contains(query, "LIMIT") && len(s.exec(query).Values) == 50 {
@@ -52,4 +52,16 @@ func TestUnionAllTellsWhatSubqueriesRead(t *testing.T) {
 	if t.Logf("%d are exact", exact); exact == 0 {
 		t.Error("none was exact")
 	}
+}
+
+// lacks reports whether no row tells what a subquery read that is the same for all rows of its query.
+func (p sight) lacks(sources []Source) bool {
+	at := 0
+	for _, s := range sources {
+		if s.Whole && s.Apart && !slices.ContainsFunc(p.hidden, func(row []string) bool { return row[at] != "NULL" }) {
+			return true
+		}
+		at += s.Columns()
+	}
+	return false
 }

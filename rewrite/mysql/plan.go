@@ -185,6 +185,9 @@ type Source struct {
 	// Beside says that the array is of the rows that a subquery read beside a row of the result, NULL where there were
 	// none. Whole says, too, that it is the same beside all of them: without a row it is not known.
 	Beside, Whole bool
+	// Apart says that other rows of the result are none of those beside which it stands, and have NULL; these have an
+	// array in any case.
+	Apart bool
 	// Returned says that a row is one that an INSERT returns, and carries its id and the number that the server gave it
 	// (AUTO_INCREMENT): no identity of a row that was read.
 	Returned bool
@@ -465,6 +468,7 @@ type planner struct {
 	// subqueries read.
 	alone   *ast.SelectStmt
 	united  bool // it is a set operation, each of whose queries may show what its subqueries read
+	oneOf   bool // it is for one of these queries
 	besides []*besides
 	// parameters are those of the client's that they repeat.
 	parameters []Copy

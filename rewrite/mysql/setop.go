@@ -130,6 +130,7 @@ func (pl *planner) armRows(arms []arm) error {
 		}
 		planned[i], total = p, total+p.plan.HiddenColumns()
 		pl.plan.Upstream.MayHideLocks = pl.plan.Upstream.MayHideLocks || p.plan.Upstream.MayHideLocks
+		pl.plan.Upstream.Copies = append(pl.plan.Upstream.Copies, p.plan.Upstream.Copies...)
 		pl.plan.Upstream.Repeats, pl.literal = pl.plan.Upstream.Repeats || p.plan.Upstream.Repeats, pl.literal || p.literal
 		if p.plan.Observation == history.Inexact {
 			pl.downgrade(p.plan.Reason)
@@ -163,17 +164,17 @@ func (pl *planner) armRows(arms []arm) error {
 	return nil
 }
 
-// planArm plans one of the queries of a set operation, with columns that show what its subqueries read, if they hang on
-// its rows: whether one that hangs on none ran is not told by rows of another query.
+// planArm plans one of the queries of a set operation, with columns that show what its subqueries read. Whether one ran
+// that hangs on no row is told by rows of that query alone.
 func (pl *planner) planArm(a arm) (*planner, error) {
 	plan := func(alone *ast.SelectStmt) (*planner, error) {
-		p := &planner{rewriter: pl.rewriter, session: pl.session, st: pl.st.part(a.from, a.to), alone: alone,
+		p := &planner{rewriter: pl.rewriter, session: pl.session, st: pl.st.part(a.from, a.to), alone: alone, oneOf: true,
 			plan: &Plan{Statement: rewrite.Statement{Observation: history.Exact}}}
 		return p, p.selectRows(a.node)
 	}
-	if pl.united && hasSubquery(a.node) && pl.st.Placeholders == 0 && pl.st.executable() < 0 {
+	if pl.united && hasSubquery(a.node) && pl.st.executable() < 0 {
 		p, err := plan(a.node)
-		if err == nil && !slices.ContainsFunc(p.plan.Result.Sources, func(s Source) bool { return s.Whole || s.Array && !s.Beside }) {
+		if err == nil && !slices.ContainsFunc(p.plan.Result.Sources, func(s Source) bool { return s.Array && !s.Beside }) {
 			return p, nil
 		}
 	}
@@ -182,7 +183,7 @@ func (pl *planner) planArm(a arm) (*planner, error) {
 
 // part is a stretch of the statement's tokens as a statement of its own, over the same text.
 func (st *statement) part(from, to int) *statement {
-	return &statement{mysqltoken.Text{SQL: st.SQL, Tokens: st.Tokens[from:to], Open: -1}}
+	return &statement{Text: mysqltoken.Text{SQL: st.SQL, Tokens: st.Tokens[from:to], Open: -1}, before: st.params(from)}
 }
 
 // positionAfter reports whether ORDER BY might name the position of a column behind the first columns.

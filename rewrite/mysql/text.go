@@ -19,7 +19,10 @@ import (
 
 // A statement is a text as the rewriter reads it: the tokens, and what they say. The text may hold several statements,
 // or none.
-type statement struct{ mysqltoken.Text }
+type statement struct {
+	mysqltoken.Text
+	before int // parameters of the text before it
+}
 
 const (
 	// maxTokens is how many tokens of a text are kept. TiDB's parser needs some 500 bytes for each.
@@ -30,7 +33,7 @@ const (
 
 // scan cuts a text under the settings of a session.
 func scan(text string, ansiQuotes, noBackslash bool) *statement {
-	return &statement{mysqltoken.Scan(text, mysqltoken.Mode{ANSIQuotes: ansiQuotes, NoBackslashEscapes: noBackslash,
+	return &statement{Text: mysqltoken.Scan(text, mysqltoken.Mode{ANSIQuotes: ansiQuotes, NoBackslashEscapes: noBackslash,
 		MaxTokens: maxTokens, MaxComments: maxComments})}
 }
 

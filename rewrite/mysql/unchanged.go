@@ -250,10 +250,13 @@ func (j *judge) columnAt(i, to int) (c *Column, n int) {
 }
 
 // param returns the number of parameters before token i.
-func (pl *planner) param(i int) int {
-	n := 0
+func (pl *planner) param(i int) int { return pl.st.params(i) }
+
+// params returns how many parameters of the text stand before token i.
+func (st *statement) params(i int) int {
+	n := st.before
 	for j := range i {
-		if pl.st.Tokens[j].Kind == mysqltoken.Placeholder {
+		if st.Tokens[j].Kind == mysqltoken.Placeholder {
 			n++
 		}
 	}
