@@ -6,6 +6,7 @@ import (
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
+	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
@@ -26,7 +27,7 @@ type carried struct {
 // whether that is so for all of them.
 func (pl *planner) lookOutwards(b *block) bool {
 	n, top := b.n, pl.alone
-	if top == nil || n == top || top.LockInfo != nil || n.LockInfo != nil || pl.nesting.optional || !pl.readsAgain(top) {
+	if top == nil || n == top || top.LockInfo != nil || n.LockInfo != nil || !pl.readsAgain(top) {
 		return false
 	}
 	rest := &usage{}
@@ -59,8 +60,33 @@ func (pl *planner) lookOutwards(b *block) bool {
 	for _, c := range found {
 		c.rowsOf = n
 	}
+	if pl.nesting.optional && !names.whereThere(found) {
+		return false
+	}
 	b.carries = slices.DeleteFunc(names.columns, func(c carried) bool { return !c.used })
 	pl.besides, pl.literal = append(pl.besides, found...), true
+	return true
+}
+
+// whereThere has columns show something only where there is a row of the block, which may be missing in a row of the
+// statement. It reports whether that is so for all: what hangs on no row may have run without one.
+func (f *namesAround) whereThere(found []*besides) bool {
+	at := slices.IndexFunc(f.b.srcs, func(s *source) bool { return s.table != nil && !s.outer })
+	if len(found) == 0 {
+		return true
+	}
+	if at < 0 || slices.ContainsFunc(found, func(c *besides) bool { return c.whole }) || f.pl.checkSpelling(f.b.srcs[at].name) != nil {
+		return false
+	}
+	there := carried{name: f.pl.columnName(), value: quoted(f.b.srcs[at].name) + "." + rewrite.RowIDColumn, of: f.b.n, used: true}
+	f.columns = append(f.columns, there)
+	for _, c := range found {
+		missing := []Piece{text(there.name + " IS NULL")}
+		if c.decided != nil {
+			missing = slices.Concat([]Piece{text("(")}, c.decided, []Piece{text(") OR ")}, missing)
+		}
+		c.decided = missing
+	}
 	return true
 }
 

@@ -119,6 +119,7 @@ func (s *readServer) readBy(query string, joined bool, all []fromQuery) []string
 			want[s.identity("e", z)] = true
 		}
 	}
+	delete(of, 0) // there is none
 	for id := range of {
 		want[s.identity("d", id)] = true
 		for _, q := range all {
@@ -167,7 +168,7 @@ func drawFrom(r *rapid.T) (query, form string, joined bool, all []fromQuery) {
 	order := one("", "", " ORDER BY x.id", " ORDER BY x.boss, x.id DESC", " ORDER BY x.id LIMIT 2")
 	total := one("", " ORDER BY x.id, z.id", " ORDER BY z.pay DESC, z.id, x.id LIMIT 3")
 	list := one("x.id, x.boss", "x.*", "*", "x.id, x.boss + 1")
-	switch form = one("derived", "limit", "with", "nested", "join", "left", "two", "outer", "columns", "plain"); form {
+	switch form = one("derived", "limit", "with", "nested", "join", "left", "optional", "two", "outer", "columns", "plain"); form {
 	case "plain":
 		query = strings.Replace(first.text, "d.*", "d.id, d.boss, d.name", 1)
 	case "limit":
@@ -186,6 +187,10 @@ func drawFrom(r *rapid.T) (query, form string, joined bool, all []fromQuery) {
 	case "left":
 		joined = true
 		query = "SELECT x.id, x.boss, z.id, z.pay FROM (" + first.text + ") AS x LEFT JOIN e z ON z.dep = x.id AND z.pay > 12" + where + total
+	case "optional":
+		joined = true
+		query = "SELECT x.id, x.boss, z.id, z.pay FROM e z LEFT JOIN (" + first.text + ") AS x ON x.id = z.dep" +
+			one("", " AND z.pay > 12", " AND x.boss < 5") + one("", " WHERE z.pay < 20", " WHERE x.id IS NULL OR x.boss > 1") + total
 	case "two":
 		second := drawFromQuery(r)
 		all = append(all, second)
