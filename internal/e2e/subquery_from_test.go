@@ -19,11 +19,16 @@ func TestSubqueriesOfQueriesInFromAreObserved(t *testing.T) {
 		{"SELECT d.* FROM (SELECT id, (SELECT COUNT(*) FROM note n WHERE n.doc = doc.id AND n.id < 5) AS n FROM doc ORDER BY id DESC LIMIT 1) d", "exact, 5 reads"},
 		{"SELECT d.id FROM (SELECT id, (SELECT COUNT(*) FROM note n WHERE n.doc = doc.id AND n.id < 5) AS n FROM doc) d", "inexact (subquery), 2 reads"},
 		{"SELECT d.k FROM (SELECT k FROM doc WHERE k > (SELECT MAX(n.doc) FROM note n WHERE n.id < 3)) d WHERE d.k > 99", "inexact (subquery), 0 reads"},
-		{"SELECT e.k, d.k FROM doc e LEFT JOIN (SELECT id, k FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id)) d ON d.id = e.id", "inexact (subquery), 4 reads"},
+		{"SELECT e.k, d.k FROM doc e LEFT JOIN (SELECT id, k FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id)) d ON d.id = e.id", "inexact (subquery), 69 reads"}, // too many
+		{"SELECT e.k, d.k FROM doc e LEFT JOIN (SELECT id, k FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id AND n.id < 3)) d ON d.id = e.id AND d.id = 1", "exact, 4 reads"},
+		{"SELECT e.k, d.k FROM doc e LEFT JOIN (SELECT id, k FROM doc WHERE k > (SELECT MAX(n.doc) FROM note n WHERE n.id < 3)) d ON d.id = e.id", "inexact (subquery), 4 reads"},
 		{"SELECT d.k, COUNT(*) FROM (SELECT k FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id)) d GROUP BY d.k", "inexact (subquery), 2 reads"},
 		{"SELECT d.k FROM (SELECT id, k FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id)) d", "inexact (subquery), 67 reads"}, // too many
 		{"SELECT k FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id AND n.id < 2) UNION ALL SELECT k FROM doc WHERE id = 1", "exact, 5 reads"},
-		{"SELECT k FROM doc WHERE id = 9 UNION ALL SELECT k FROM doc WHERE k > (SELECT MAX(n.doc) FROM note n WHERE n.id < 3)", "inexact (subquery), 2 reads"},
+		{"SELECT k FROM doc WHERE id = 9 UNION ALL SELECT k FROM doc WHERE k > (SELECT MAX(n.doc) FROM note n WHERE n.id < 3)", "exact, 5 reads"},
+		{"SELECT k FROM doc WHERE id = 1 UNION ALL SELECT k FROM doc WHERE k > 99 AND k > (SELECT MAX(n.doc) FROM note n WHERE n.id < 3)", "inexact (subquery), 1 reads"},
+		{"SELECT k FROM doc WHERE (id, k) IN (SELECT n.doc, n.doc * 10 FROM note n)", "inexact (subquery), 2 reads"},
+		{"SELECT k FROM doc WHERE (id, id) IN (SELECT n.doc, n.id FROM note n)", "exact, 2 reads"},
 		{"SELECT COUNT(*) FROM (SELECT DISTINCT k FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id AND n.id < 2)) d", "exact, 4 reads"},
 		{"SELECT DISTINCT k FROM doc WHERE k > (SELECT MAX(n.doc) FROM note n WHERE n.id < 3)", "exact, 5 reads"},
 		{"SELECT DISTINCT k FROM doc WHERE k > 99 + (SELECT MAX(n.doc) FROM note n WHERE n.id < 3)", "opaque (distinct), 0 reads"},
@@ -40,6 +45,10 @@ func TestSubqueriesOfQueriesInFromAreObserved(t *testing.T) {
 	if err := c.QueryRowContext(t.Context(), parameters.sql, 7, 5, 3, 2).Scan(&k, &first); err != nil || k != 10 || first != 7 {
 		t.Errorf("%s: %d, %d, %v", parameters.sql, k, first, err)
 	}
+	united := subqueryCase{"SELECT k FROM doc WHERE id < ? AND EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id AND n.id < ?) UNION ALL SELECT k FROM doc WHERE k > (SELECT MAX(n.doc) FROM note n WHERE n.id < ?) AND id = ?", "exact, 7 reads"}
+	if want, got := answer(t.Context(), direct, united.sql, 2, 3, 4, 2), answer(t.Context(), c, united.sql, 2, 3, 4, 2); got != want {
+		t.Errorf("%s: through the proxy %s, want %s", united.sql, got, want)
+	}
 	c.Close()
-	holdSubqueries(t, b.txns(), append(cases, parameters))
+	holdSubqueries(t, b.txns(), append(cases, parameters, united))
 }
