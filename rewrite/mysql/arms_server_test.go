@@ -124,6 +124,11 @@ func drawCondition(t *rapid.T) operand {
 	case kind < 6:
 		return operand{text: not + "(d.boss " + one("<", ">=", "<>") + " (SELECT " + one("MAX(x.pay)", "COUNT(*)", "SUM(x.id)", "MIN(x.dep)") +
 			" FROM e x WHERE x.dep = d.id AND " + where + "))", rows: rows}
+	case kind == 7 && rapid.IntRange(0, 2).Draw(t, "using") == 0:
+		const joined = " FROM e x JOIN d w USING (id) WHERE x.dep = d.id AND "
+		return operand{text: not + "EXISTS (SELECT 1" + joined + where + ")", rows: []string{
+			"SELECT CONCAT_WS('=', x.isotap_rowid, NULLIF(x.isotap_wlist, '0'))" + joined + where,
+			"SELECT CONCAT_WS('=', w.isotap_rowid, NULLIF(w.isotap_wlist, '0'))" + joined + where}}
 	case kind == 6 && not == "" && rapid.IntRange(0, 2).Draw(t, "row") == 0:
 		return operand{text: "(d.id, d.boss) IN (SELECT x.dep, x.pay FROM e x WHERE " + where + ")",
 			rows: []string{of + "x.dep = d.id AND x.pay = (SELECT w.boss FROM d w WHERE w.id = d.id) AND " + where}}

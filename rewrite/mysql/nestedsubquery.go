@@ -46,7 +46,7 @@ func (pl *planner) lookWithin(n *ast.SelectStmt, links []link, srcs sources, que
 // nested returns the text of a subquery within one that has these tables, and its own tables.
 func (pl *planner) nested(at *link, around sources, b *block) (c clauses, own sources, ok bool) {
 	m := at.query
-	if m == nil || !plainQuery(at) || m.GroupBy != nil || m.Having != nil {
+	if m == nil || !plainQuery(at) || merges(m.From.TableRefs) || m.GroupBy != nil || m.Having != nil {
 		return c, nil, false
 	}
 	own = flatten(m.From.TableRefs)

@@ -300,3 +300,37 @@ func merges(n ast.ResultSetNode) bool {
 	}
 	return false
 }
+
+// mergesQuietly reports whether the tables of a FROM clause are merged by USING alone, of columns that the server
+// compares without a conversion of which it may warn.
+func mergesQuietly(n ast.ResultSetNode, srcs sources) bool {
+	switch n := n.(type) {
+	case *ast.Join:
+		if n == nil {
+			return true
+		}
+		return !n.NaturalJoin && mergesQuietly(n.Left, srcs) && mergesQuietly(n.Right, srcs) &&
+			!slices.ContainsFunc(n.Using, func(c *ast.ColumnName) bool { return !srcs.alike(c.Name.O) })
+	case *ast.TableSource:
+		if inner, ok := n.Source.(*ast.Join); ok {
+			return mergesQuietly(inner, srcs)
+		}
+	}
+	return true
+}
+
+// alike reports whether a name is that of columns of one kind, which hold what they are given.
+func (ss sources) alike(name string) bool {
+	kind := anyKind
+	for _, s := range ss {
+		c := s.table.ColumnInAnyCase(name)
+		if c == nil {
+			continue
+		}
+		if of := kindOf(c.Type); c.Generated || of == anyKind || kind != anyKind && of != kind {
+			return false
+		}
+		kind = kindOf(c.Type)
+	}
+	return kind != anyKind
+}

@@ -105,7 +105,7 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 	}
 	query, ok := pl.cutOut(n)
 	within, silent := pl.harmlessBut(n, append(slices.Clone(srcs), b.srcs...))
-	if !ok || !silent {
+	if !ok || !silent || merges(n.From.TableRefs) && (len(within) > 0 || pl.renamed != nil || !mergesQuietly(n.From.TableRefs, srcs)) {
 		return nil, false
 	}
 	whole := !refersTo(n, srcs, b.srcs)
@@ -147,7 +147,7 @@ func plainQuery(at *link) bool {
 	n := at.query
 	return n.Kind == ast.SelectStmtKindSelect && n.From != nil && n.With == nil && n.LockInfo == nil && n.TableHints == nil &&
 		n.SelectIntoOpt == nil && (n.Limit == nil || at.exists && plainLimit(n.Limit) || at.picksOne()) &&
-		!merges(n.From.TableRefs) && !hasSubquery(n.Fields) && innerJoins(n.From.TableRefs)
+		!hasSubquery(n.Fields) && innerJoins(n.From.TableRefs)
 }
 
 // baseSources finds the tables of a FROM clause. It reports whether there is nothing else, under names of their own.

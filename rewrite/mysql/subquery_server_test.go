@@ -21,6 +21,8 @@ func TestSubqueriesTellTheirRows(t *testing.T) {
 		"SELECT name FROM d WHERE id IN (SELECT dep FROM e)":                                                                                                                    "d1 d2 " + dep1 + " e3 e4",
 		"SELECT name FROM d WHERE id IN (SELECT dep FROM e WHERE pay > 20)":                                                                                                     "d2 e3 e4",
 		"SELECT name FROM d WHERE d.id NOT IN (SELECT dep FROM e WHERE note = 'a')":                                                                                             "d2 d3 e1",
+		"SELECT name FROM d WHERE EXISTS (SELECT 1 FROM e JOIN d y USING (id) WHERE e.dep = d.id AND y.boss > 1)":                                                               "d1 d2 " + dep1,
+		"SELECT d.id, (SELECT COUNT(*) FROM e y JOIN e z USING (dep, note) WHERE y.dep = d.id AND y.id > z.id) AS n FROM d WHERE d.id = 1":                                      "d1",
 		"SELECT name FROM d WHERE (boss, d.id) IN (SELECT e.id, dep FROM e WHERE pay > 20)":                                                                                     "d2 e4",
 		"SELECT name FROM d WHERE id IN (SELECT x.boss FROM d x)":                                                                                                               "d1 d2",
 		"SELECT x.id FROM (SELECT id, boss FROM d) x WHERE x.id IN (SELECT dep FROM e WHERE pay > 20)":                                                                          "d2 e3 e4",
