@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/proxyserver"
@@ -21,24 +22,39 @@ import (
 	"github.com/isotap/isotap/workload"
 )
 
-// provokable are databases of either family with a counter and accounts.
-func provokable(t *testing.T) map[string]dsn.Target {
+// provokable make databases of either family, with a counter and accounts.
+var provokable = map[string]func(t *testing.T) dsn.Target{
+	"MySQL's family": func(t *testing.T) dsn.Target {
+		t.Helper()
+		database := testdb.NewDatabase(t)
+		testdb.Exec(t, testdb.Open(t, database), counterTable, counterRow,
+			"CREATE TABLE account (id INT AUTO_INCREMENT PRIMARY KEY, email VARCHAR(50))")
+		return instrument(t, database)
+	},
+	"PostgreSQL": func(t *testing.T) dsn.Target {
+		t.Helper()
+		database := testdb.NewPostgreSQLDatabase(t)
+		testdb.Exec(t, testdb.OpenPostgreSQL(t, database), counterTable, counterRow,
+			"CREATE TABLE account (id SERIAL PRIMARY KEY, email VARCHAR(50))")
+		target, err := dsn.Parse(testdb.PostgreSQL(t).DSN(database))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return target
+	},
+}
+
+const (
+	counterTable = "CREATE TABLE counter (id INT PRIMARY KEY, n INT NOT NULL)"
+	counterRow   = "INSERT INTO counter VALUES (1, 0)"
+)
+
+// onBoth runs a test on either family.
+func onBoth(t *testing.T, test func(t *testing.T, target dsn.Target)) {
 	t.Helper()
-	tables := []string{"CREATE TABLE counter (id INT PRIMARY KEY, n INT NOT NULL)", "INSERT INTO counter VALUES (1, 0), (2, 0)"}
-	targets := make(map[string]dsn.Target)
-	maria := testdb.NewDatabase(t)
-	testdb.Exec(t, testdb.Open(t, maria), append(tables,
-		"CREATE TABLE account (id INT AUTO_INCREMENT PRIMARY KEY, email VARCHAR(50))")...)
-	targets[testdb.EngineName()] = instrument(t, maria)
-	elephant := testdb.NewPostgreSQLDatabase(t)
-	testdb.Exec(t, testdb.OpenPostgreSQL(t, elephant), append(tables,
-		"CREATE TABLE account (id SERIAL PRIMARY KEY, email VARCHAR(50))")...)
-	target, err := dsn.Parse(testdb.PostgreSQL(t).DSN(elephant))
-	if err != nil {
-		t.Fatal(err)
+	for family, database := range provokable {
+		t.Run(family, func(t *testing.T) { test(t, database(t)) })
 	}
-	targets["PostgreSQL"] = target
-	return targets
 }
 
 // provokes starts isotap that holds statements back; nil: it does not.
@@ -75,6 +91,9 @@ func clientsOf(t *testing.T, srv *proxyserver.Server, database string, inline bo
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { c.Close() })
+		if _, err := c.ExecContext(t.Context(), dialect.SetLevel(history.ReadCommitted)); err != nil { // MariaDB 11.8 refuses more
+			t.Fatal(err)
+		}
 		clients = append(clients, &workload.Client{Number: i + 1, Conn: c, Dialect: dialect})
 	}
 	return clients
@@ -140,7 +159,7 @@ func seldom(t *testing.T, clients []*workload.Client, r request, pause time.Dura
 }
 
 func TestSeldomRacesShowWhenProvoked(t *testing.T) {
-	for family, target := range provokable(t) {
+	onBoth(t, func(t *testing.T, target dsn.Target) {
 		for _, r := range []struct {
 			does   request
 			finds  analyzer.Anomaly
@@ -148,7 +167,7 @@ func TestSeldomRacesShowWhenProvoked(t *testing.T) {
 		}{{count, analyzer.LostUpdate, false}, {count, analyzer.LostUpdate, true}, {register, analyzer.DoubleInsert, false},
 			{register, analyzer.DoubleInsert, true}} {
 			for _, provoked := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s: %s, inline %t, provoked %t", family, r.finds, r.inline, provoked), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s, inline %t, provoked %t", r.finds, r.inline, provoked), func(t *testing.T) {
 					var how *provoke.Options
 					if provoked {
 						how = &provoke.Options{Max: 4 * time.Second, Seed: 1}
@@ -165,7 +184,7 @@ func TestSeldomRacesShowWhenProvoked(t *testing.T) {
 				})
 			}
 		}
-	}
+	})
 }
 
 // holdFound sees whether an anomaly was recorded, and no violation.
@@ -207,22 +226,21 @@ func held(t *testing.T, srv *proxyserver.Server, database string) (gaveUp contex
 }
 
 func TestWhatIsHeldGoesOnWhenItsClientLeaves(t *testing.T) {
-	for family, target := range provokable(t) {
+	onBoth(t, func(t *testing.T, target dsn.Target) {
 		srv, _ := provokes(t, target, &provoke.Options{Max: 8 * time.Second, Seed: 1})
 		gaveUp, done := held(t, srv, target.Database)
 		gaveUp()
 		<-done
 		for began := time.Now(); srv.Provoked().Held == 0; time.Sleep(10 * time.Millisecond) {
 			if time.Since(began) > 2*time.Second {
-				t.Errorf("%s: it is held back although its client has gone", family)
-				break
+				t.Fatal("it is held back although its client has gone")
 			}
 		}
-	}
+	})
 }
 
 func TestWhatIsHeldGoesOnInADrain(t *testing.T) {
-	for family, target := range provokable(t) {
+	onBoth(t, func(t *testing.T, target dsn.Target) {
 		srv, _ := provokes(t, target, &provoke.Options{Max: 8 * time.Second, Seed: 1})
 		_, done := held(t, srv, target.Database)
 		began := time.Now()
@@ -230,10 +248,10 @@ func TestWhatIsHeldGoesOnInADrain(t *testing.T) {
 			t.Error(err)
 		}
 		if took := time.Since(began); took > 3*time.Second {
-			t.Errorf("%s: the drain took %v", family, took)
+			t.Errorf("the drain took %v", took)
 		}
 		if err := <-done; err != nil {
-			t.Errorf("%s: a transaction that was open had time to end: %v", family, err)
+			t.Errorf("a transaction that was open had time to end: %v", err)
 		}
-	}
+	})
 }
