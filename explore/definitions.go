@@ -84,9 +84,7 @@ func (p *pass) define(in *instance) error {
 			return fmt.Errorf("make foreign keys: %w", err)
 		}
 	}
-	var err error
-	p.schema, err = readSchema(p.control, p.server.Family)
-	return err
+	return p.learn()
 }
 
 // runAll runs the statements of a definition that begin with one of some verbs. One that the server refuses, as for a

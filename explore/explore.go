@@ -122,7 +122,7 @@ func Explore(ctx context.Context, r *recorder.Reader, o Options) (*Result, error
 			return nil, err
 		}
 		x := &explorer{instances: g.instances, definitions: definitions, fresh: g.fresh, copy: o.Copy, ends: ends,
-			creates: createdBy(g.instances), calls: make(map[string][]*instance), backs: backs, result: result}
+			creates: createdBy(g.instances), journals: journalsOf(g.instances), calls: make(map[string][]*instance), backs: backs, result: result}
 		if err := x.passes(ctx); err != nil {
 			return nil, err
 		}

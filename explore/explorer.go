@@ -41,6 +41,7 @@ type explorer struct {
 	// definitions are those of tables that the run used, by their names in lower case.
 	definitions map[string]history.Definition
 	creates     map[string]bool // tables that instances make
+	journals    map[string]bool // tables in which programs note what they do, in lower case
 	backs       writeBacks
 	result      *Result
 }
@@ -213,8 +214,18 @@ func (p *pass) enter(ctx context.Context) (err error) {
 	if p.control, err = p.runner.Connect(ctx); err != nil {
 		return err
 	}
-	p.schema, err = readSchema(p.control, p.server.Family)
-	return err
+	return p.learn()
+}
+
+// learn asks the copy for its tables.
+func (p *pass) learn() error {
+	s, err := readSchema(p.control, p.server.Family)
+	if err != nil {
+		return err
+	}
+	s.journals = p.journals
+	p.schema = s
+	return nil
 }
 
 // leaveCopy ends all connections to the copy, if there are any.
@@ -344,11 +355,11 @@ func (r *Result) count(in *instance, why func(*instance) Reason) {
 }
 
 // redefined asks for the tables anew behind a definition.
-func (p *pass) redefined(in *instance) (err error) {
+func (p *pass) redefined(in *instance) error {
 	if slices.ContainsFunc(in.statements, func(s statement) bool { return s.recorded.Kind == history.DDL }) {
-		p.schema, err = readSchema(p.control, p.server.Family)
+		return p.learn()
 	}
-	return err
+	return nil
 }
 
 // alone plays an instance without a twin, on a connection that those before it left.

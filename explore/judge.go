@@ -26,8 +26,11 @@ const (
 
 var kinds = []Kind{DoubleInsert, LostUpdate, WriteSkew, StaleChoice, SameAgain, OtherColumns}
 
-// Idle reports whether nothing may be lost by races of the kind: they are told last.
-func (k Kind) Idle() bool { return k == SameAgain || k == OtherColumns }
+// Idle reports whether nothing may be lost by the race, or it is not known whether a client comes to it: it is told
+// last. What is written besides by a stale read hangs on what a client makes of its answers before.
+func (r *Race) Idle() bool {
+	return r.Kind == SameAgain || r.Kind == OtherColumns || r.Kind == StaleChoice && !r.Proved
+}
 
 // A Race is what two calls at once do, as the server has shown it.
 type Race struct {
@@ -96,10 +99,10 @@ func judge(s *schema, in *instance, racing, serial []difference, apart bool) ver
 		again := in.setsAgain(&d, end)
 		for at := d.at + 1; at < end; at++ {
 			w := &in.statements[at]
-			if w.notes() && again {
+			if w.notes(s) && again {
 				continue // that both did the same is told by what they set
 			}
-			if w.writes() && !w.void && !w.stamps(s) && !d.readAnew(in, racing, at) && !foundNothing(racing, at) {
+			if w.writes() && !w.void && !w.missed(racing, at) && !w.stamps(s) && !d.readAnew(in, racing, at) && !foundNothing(racing, at) {
 				v.races = append(v.races, races(s, in, d, at, at <= faithful, apart)...)
 			}
 		}
@@ -111,8 +114,45 @@ func judge(s *schema, in *instance, racing, serial []difference, apart bool) ver
 // logged are names of tables in which programs note what they do.
 var logged = regexp.MustCompile(`(?i)(^|_)(logs?|audit|trail|activity|activities|history|revisions?)(_|$)`)
 
-// notes reports whether a statement adds to a table of what was done.
-func (s *statement) notes() bool { return s.inserts() && logged.MatchString(s.target) }
+// notes reports whether a statement adds to a table of what was done: it has the name of one, or many programs that
+// write something else add to it.
+func (s *statement) notes(of *schema) bool {
+	return s.inserts() && (logged.MatchString(s.target) || of.journals[strings.ToLower(s.target)])
+}
+
+// manyNote is how many different programs add to a table where programs note what they do.
+const manyNote = 4
+
+// journalsOf returns the tables, in lower case, that many programs add to beside what else they write.
+func journalsOf(instances []*instance) map[string]bool {
+	by := make(map[string]map[string]bool)
+	for _, in := range instances {
+		for i := range in.statements {
+			s := &in.statements[i]
+			table := strings.ToLower(s.target)
+			if !s.inserts() || !slices.ContainsFunc(in.statements, func(o statement) bool {
+				return o.writes() && !strings.EqualFold(o.target, table)
+			}) {
+				continue
+			}
+			if by[table] == nil {
+				by[table] = make(map[string]bool)
+			}
+			by[table][in.writings()] = true
+		}
+	}
+	journals := make(map[string]bool)
+	for table, programs := range by {
+		journals[table] = len(programs) >= manyNote
+	}
+	return journals
+}
+
+// missed reports whether a write changed no row, neither when it was recorded nor at the racing twin's.
+func (s *statement) missed(racing []difference, at int) bool {
+	return (s.recorded.Kind == history.Update || s.recorded.Kind == history.Delete) && s.changed() == 0 &&
+		!slices.ContainsFunc(racing, func(r difference) bool { return r.at == at })
+}
 
 // setsAgain reports whether a write, of those up to end, sets a column that a read shows otherwise.
 func (in *instance) setsAgain(d *difference, end int) bool {

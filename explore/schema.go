@@ -27,6 +27,7 @@ type schema struct {
 	counts    map[string]string    // MySQL's family: the AUTO_INCREMENT column of a table
 	places    map[[2]uint32]column // PostgreSQL: by the table's OID and the number of the column
 	moments   map[column]bool      // those of moments
+	journals  map[string]bool      // tables in which programs note what they do, in lower case
 }
 
 // The questions of each family: columns (table, column, OID, number, whether it counts, whether it is of moments),

@@ -92,7 +92,7 @@ func (r *Result) pairs() (found [][]*Race, idle []*Race) {
 		switch {
 		case at >= 0:
 			found[at] = append(found[at], race)
-		case race.Kind.Idle():
+		case race.Idle():
 			idle = append(idle, race)
 		default:
 			found = append(found, []*Race{race})
@@ -156,7 +156,9 @@ func (r *Result) idle(b *strings.Builder, races []*Race) {
 
 // idleWords begin the lists of these kinds.
 var idleWords = map[Kind]string{
-	SameAgain:    "Both set the same, so that nothing is lost unless they set different values (then FOR UPDATE, or a version):",
+	SameAgain: "Both set the same, so that nothing is lost unless they set different values (then FOR UPDATE, or a version):",
+	StaleChoice: "A write hangs on what the other's commit changes; but its client was answered otherwise before it, and may " +
+		"have gone another way.",
 	OtherColumns: "Both write one row, each other columns of it: nothing is lost unless one goes by what the other sets.",
 }
 

@@ -95,7 +95,7 @@ func (o *exploring) run(c *cobra.Command) error {
 	if err := print(c.OutOrStdout()); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(result.Races, func(r explore.Race) bool { return !r.Kind.Idle() }) {
+	if slices.ContainsFunc(result.Races, func(r explore.Race) bool { return !r.Idle() }) {
 		return exitStatus(statusFound)
 	}
 	return nil
