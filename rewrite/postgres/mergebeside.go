@@ -29,7 +29,7 @@ func (at mergeLink) names(q *subquery) bool {
 // lookIntoMerge has a MERGE show, beside each row that it writes, what its subqueries read. It reports whether that is
 // so for all that read tables.
 func (w *write) lookIntoMerge(sc *scope, n *ast.MergeStmt) (bool, error) {
-	if !w.runsSubqueriesAgain() || w.part != nil || len(w.parts) > 0 || len(w.silent) > 0 || w.target.tagged || hasSubquery(n.JoinCondition) {
+	if !w.runsSubqueriesAgain() || w.part != nil || len(w.parts) > 0 || len(w.silent) > 0 || w.target.tagged {
 		return false, nil
 	}
 	if sc == nil {
@@ -40,7 +40,7 @@ func (w *write) lookIntoMerge(sc *scope, n *ast.MergeStmt) (bool, error) {
 		return false, nil
 	}
 	b := w.beside()
-	links, ok := w.linksOfMerge(b, clauses)
+	links, ok := w.linksOfMerge(b, n.JoinCondition, clauses)
 	if !ok {
 		return false, nil
 	}
@@ -96,7 +96,7 @@ func mergeClauses(n *ast.MergeStmt) (clauses []*ast.MergeWhenClause, ok bool) {
 }
 
 // linksOfMerge collects the subqueries of a MERGE. It reports whether it is known of all when they are evaluated.
-func (w *write) linksOfMerge(b *block, clauses []*ast.MergeWhenClause) (links []mergeLink, ok bool) {
+func (w *write) linksOfMerge(b *block, on ast.Node, clauses []*ast.MergeWhenClause) (links []mergeLink, ok bool) {
 	s := seeker{planner: w.planner, fails: true}
 	all := span{0, len(w.st.toks)}
 	add := func(at written, hidden []*relation) {
@@ -104,6 +104,13 @@ func (w *write) linksOfMerge(b *block, clauses []*ast.MergeWhenClause) (links []
 			links = append(links, mergeLink{writtenLink{link, at}, hidden})
 		}
 		s.links = nil
+	}
+	if hasSubquery(on) { // it is true of each row that a clause for matched ones wrote
+		tests, acting := actionsOf(clauses, func(j int) bool { return clauses[j].MatchKind == ast.MERGE_WHEN_MATCHED })
+		if acting == 0 || !s.seek(on, all, ofAll, tests) {
+			return nil, false
+		}
+		add(inCondition, nil)
 	}
 	for k, c := range clauses {
 		if hasSubquery(c.Condition) {

@@ -39,6 +39,10 @@ func TestSubqueriesOfMergeTellTheirRows(t *testing.T) {
 			rows{"orders": "id = 1"}},
 		{"MERGE INTO item i USING (VALUES (1)) s(x) ON s.x = i.id WHEN NOT MATCHED BY SOURCE AND i.id > (SELECT count(*) FROM loose WHERE b = 'x') THEN DELETE WHEN MATCHED THEN DO NOTHING",
 			rows{"loose": "b = 'x'"}},
+		{"MERGE INTO item i USING orders o ON o.item_id = i.id AND o.qty > (SELECT count(*) FROM loose WHERE b = 'x') AND o.id <> 2 WHEN MATCHED THEN UPDATE SET stock = 0 WHEN NOT MATCHED THEN DO NOTHING",
+			rows{"orders": "id = 3", "loose": "b = 'x'"}},
+		{"MERGE INTO item i USING orders o ON o.item_id = i.id AND o.id <> 2 AND i.id IN (SELECT l.a FROM loose l WHERE l.b >= 'y') WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, stock) VALUES (o.id + 100, 1)",
+			rows{"orders": "id <> 99", "loose": "a = 2"}},
 	} {
 		tw.tellsReads(c.text, c.read, history.Exact)
 	}
@@ -77,7 +81,7 @@ func TestMergeThatWritesNothingDoesNotTellItsSubqueries(t *testing.T) {
 var mergesWithSubqueries = grammar{
 	"write":     {"MERGE INTO item i USING <source> s(x, y) ON s.x = i.id<on> <when><when><returning>", "MERGE INTO kv USING <source> s(x, y) ON s.x = length(k)<on> <when kv><when kv><returning>"},
 	"source":    {"(VALUES (1, 2), (77, 3))", "(SELECT id, max(qty) FROM orders GROUP BY id)", "(SELECT id, a FROM part)", "part"},
-	"on":        {"", "", " AND y > (SELECT min(o.qty) FROM orders o)", " AND s.x < 3"},
+	"on":        {"", "", " AND y > (SELECT min(o.qty) FROM orders o)", " AND s.x < 3", " AND EXISTS (SELECT FROM orders o WHERE o.item_id = s.x)", " AND s.x IN (SELECT a FROM loose)", " AND (SELECT nope FROM loose) = 1"},
 	"when":      {"WHEN MATCHED<and> THEN UPDATE SET stock = <value> ", "WHEN MATCHED<and> THEN DELETE ", "WHEN MATCHED<and> THEN DO NOTHING ", "WHEN NOT MATCHED<and s> THEN INSERT (id, stock) VALUES (s.x + 100, <value s>) ", "WHEN NOT MATCHED BY SOURCE<and> THEN DELETE ", "WHEN NOT MATCHED BY SOURCE<and> THEN UPDATE SET price = <value> "},
 	"when kv":   {"WHEN MATCHED<and s> THEN UPDATE SET v = 'q' || <value s> ", "WHEN NOT MATCHED<and s> THEN INSERT VALUES ('q' || s.x, <value s>) ", "WHEN NOT MATCHED<and s> THEN DO NOTHING "},
 	"and":       {"", " AND EXISTS (SELECT FROM orders o WHERE o.item_id = i.id)", " AND i.stock > (SELECT min(o.qty) FROM orders o)", " AND i.id NOT IN (SELECT a FROM loose)", " AND (stock = 3 OR EXISTS (SELECT FROM part p WHERE p.id = i.stock))", " AND 6 / (i.id - 2) > (SELECT count(*) FROM kv)", "<and s>"},
