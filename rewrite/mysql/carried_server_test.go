@@ -168,7 +168,7 @@ func drawFrom(r *rapid.T) (query, form string, joined bool, all []fromQuery) {
 	order := one("", "", " ORDER BY x.id", " ORDER BY x.boss, x.id DESC", " ORDER BY x.id LIMIT 2")
 	total := one("", " ORDER BY x.id, z.id", " ORDER BY z.pay DESC, z.id, x.id LIMIT 3")
 	list := one("x.id, x.boss", "x.*", "*", "x.id, x.boss + 1")
-	switch form = one("derived", "limit", "with", "nested", "join", "left", "optional", "two", "outer", "columns", "plain"); form {
+	switch form = one("derived", "limit", "with", "nested", "join", "left", "optional", "on", "two", "outer", "columns", "plain"); form {
 	case "plain":
 		query = strings.Replace(first.text, "d.*", "d.id, d.boss, d.name", 1)
 	case "limit":
@@ -195,6 +195,12 @@ func drawFrom(r *rapid.T) (query, form string, joined bool, all []fromQuery) {
 		second := drawFromQuery(r)
 		all = append(all, second)
 		query = "SELECT x.id, x.boss, y.boss FROM (" + first.text + ") AS x JOIN (" + second.text + ") AS y ON y.id = x.id" + where + order
+	case "on":
+		joined = true
+		own := drawCondition(r)
+		all = []fromQuery{{ors: [][]operand{{own}}}}
+		query = "SELECT d.id, d.boss, z.id, z.pay FROM d JOIN e z ON z.dep = d.id AND " + own.text +
+			one("", " WHERE d.boss > 2", " WHERE z.pay > 9") + one("", " ORDER BY d.id, z.id")
 	case "outer":
 		own := drawCondition(r)
 		all = append(all, fromQuery{ors: [][]operand{{own}}})

@@ -137,3 +137,53 @@ func compared(e ast.ExprNode, links *[]link) bool {
 	}
 	return !hasSubquery(e)
 }
+
+// joinLinks returns the subqueries in the conditions of inner joins, which each row meets as it meets those of WHERE. It
+// reports whether the row hangs on all that there are in conditions of joins.
+func joinLinks(n ast.ResultSetNode) (links []link, ok bool) {
+	switch n := n.(type) {
+	case *ast.Join:
+		if n == nil {
+			return nil, true
+		}
+		left, ok1 := joinLinks(n.Left)
+		right, ok2 := joinLinks(n.Right)
+		links = append(left, right...)
+		optional := n.Tp == ast.LeftJoin && len(right) > 0 || n.Tp == ast.RightJoin && len(left) > 0
+		if !ok1 || !ok2 || optional {
+			return nil, false
+		}
+		if n.On == nil || !hasSubquery(n.On.Expr) {
+			return links, true
+		}
+		return links, n.Tp != ast.LeftJoin && n.Tp != ast.RightJoin && conjuncts(n.On.Expr, &links)
+	case *ast.TableSource:
+		if inner, is := n.Source.(*ast.Join); is {
+			return joinLinks(inner)
+		}
+	}
+	return nil, true
+}
+
+// nameAlike reports whether names in subqueries of joins mean the same in the block's select list, which sees more
+// tables.
+func (pl *planner) nameAlike(b *block, links []link) bool {
+	for _, at := range links {
+		if at.query == nil || at.query.From == nil {
+			return false
+		}
+		own := flatten(at.query.From.TableRefs)
+		if !pl.baseSources(own) {
+			return false
+		}
+		var c argumentTables
+		at.query.Accept(&c)
+		for _, name := range c.unqualified {
+			inside := slices.ContainsFunc(own, func(s *source) bool { return s.table.ColumnInAnyCase(name) != nil })
+			if _, _, one := b.srcs.owner(&ast.ColumnName{Name: ast.NewCIStr(name)}); !inside && !one {
+				return false
+			}
+		}
+	}
+	return true
+}

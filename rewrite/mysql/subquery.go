@@ -28,7 +28,7 @@ func (pl *planner) lookInto(b *block) bool {
 		return false
 	}
 	rest := &usage{}
-	for _, part := range []ast.Node{n.GroupBy, n.Having, n.OrderBy, n.From} {
+	for _, part := range []ast.Node{n.GroupBy, n.Having, n.OrderBy} {
 		if !missing(part) {
 			part.Accept(rest)
 		}
@@ -39,6 +39,13 @@ func (pl *planner) lookInto(b *block) bool {
 	links, arms, ok := pl.listed(b)
 	if !ok || len(links)+len(arms) > 0 && b.grouped {
 		return false
+	}
+	if n.From != nil {
+		joins, ok := joinLinks(n.From.TableRefs)
+		if !ok || !pl.nameAlike(b, joins) {
+			return false
+		}
+		links = append(links, joins...)
 	}
 	if n.Where != nil {
 		where, behindOr, ok := pl.hanging(n.Where, pl.conditionOf(n, b), b)
