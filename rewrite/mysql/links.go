@@ -138,8 +138,8 @@ func compared(e ast.ExprNode, links *[]link) bool {
 	return !hasSubquery(e)
 }
 
-// joinLinks returns the subqueries in the conditions of inner joins, which each row meets as it meets those of WHERE. It
-// reports whether the row hangs on all that there are in conditions of joins.
+// joinLinks returns the subqueries in the conditions of inner joins, which each row meets as it meets those of WHERE.
+// It reports whether the row hangs on all that there are in conditions of joins.
 func joinLinks(n ast.ResultSetNode) (links []link, ok bool) {
 	switch n := n.(type) {
 	case *ast.Join:
