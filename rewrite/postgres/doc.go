@@ -15,24 +15,25 @@
 //
 //   - Known already? cache.go finds the script by its text, or makes it of one whose literals differ;
 //     condition_template.go has their conditions.
-//   - Reading: package pgtoken cuts the text into tokens, text.go these into statements, and tells what each is; it
-//     has the grammar's side as well, finds the queries in the text, and puts pieces into it; splice.go knows where
-//     these stand, so that what the server says of a place is said of the client's. transaction.go tells what a
-//     statement does to the transaction and the session's settings, ddl.go which tables a definition changes;
+//   - Reading: package pgtoken cuts the text into tokens, text.go these into statements, and verb.go tells what each
+//     is. places.go finds the queries in the text, edits.go has the grammar's side and puts pieces into it; splice.go
+//     knows where these stand, so that what the server says of a place is said of the client's. transaction.go tells
+//     what a statement does to the transaction and the session's settings, ddl.go which tables a definition changes;
 //     shape.go leaves the literals out. proof.go asks the grammar whether a RETURNING clause is all that was added.
 //   - plan.go has what comes out of all this, a plan for each statement and the script that holds them, and what all
 //     of them share: the plan in the making, refusals (the reason for being opaque), and what they know of tables;
 //     session.go what they know of the session. rewriter.go decides, calls.go knows who calls functions, or may show
 //     the client the text that runs. On tables with isotap's columns mask.go, star.go and columnlist.go keep these out
 //     of what the client's statement means.
-//   - from.go finds the tables that names mean, and those of a FROM clause; identity.go spells what identifies
+//   - tables.go finds the tables that names mean, from.go those of a FROM clause; identity.go spells what identifies
 //     their rows, usage.go looks for what else a statement holds.
-//   - Reads: reading.go tries and proves, goes down into queries, counts their columns and adds to them; from.go goes
-//     into what stands in FROM and beside views, with.go into common table expressions; aggregate.go and union.go see
-//     to rows that stand for several, subquery.go, subqueryfrom.go (queries and views in them), limited.go (LIMIT) and
-//     besides.go to queries in WHERE and in the select list (writes have these, too), shortcut.go to what the server
-//     might not have read, and to errors of indexes; priced.go to what it reads by a column's price; aside.go,
-//     flattened.go and flat.go to what shows less than it reads, spelledstar.go to stars.
+//   - Reads: reading.go tries and proves, and goes down into queries, each of which is a block (block.go); seen.go
+//     says what is seen of it, and shown.go adds what shows it. from.go goes into what stands in FROM and beside
+//     views, with.go into common table expressions; aggregate.go and union.go see to rows that stand for several,
+//     subquery.go, subqueryfrom.go (queries and views in them), limited.go (LIMIT) and besides.go to queries in WHERE
+//     and in the select list (writes have these, too), shortcut.go to what the server might not have read, and to
+//     errors of indexes; priced.go to what it reads by a column's price; aside.go, flattened.go and flat.go to what
+//     shows less than it reads, spelledstar.go to stars.
 //   - Cursors: cursor.go, whose queries are reads. What SQL prepares: prepared.go.
 //   - Writes: write.go has what they share; insert.go, insertwith.go, update.go; writingfrom.go looks into what they
 //     join, and locksitself.go knows subqueries that lock what is written, mergebeside.go those of MERGE. returning.go
