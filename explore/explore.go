@@ -84,7 +84,7 @@ type Reason string
 // The reasons.
 const (
 	CutValues      Reason = "the recording does not have all of its values"
-	Serializable   Reason = "SERIALIZABLE: only its commit would tell"
+	Serializable   Reason = "SERIALIZABLE: only its commit would tell, and max_prepared_transactions is 0"
 	NotAlone       Reason = "it ran beside others"
 	LeavesTraces   Reason = "no ROLLBACK takes all of it back"
 	ReachesOut     Reason = "it is not played at all: it reaches out of the database, or its texts are not all of it"
@@ -111,9 +111,9 @@ func Explore(ctx context.Context, r *recorder.Reader, o Options) (*Result, error
 			}
 			continue
 		}
-		if !slices.ContainsFunc(g.instances, func(in *instance) bool { return in.mayHaveTwin(o.Was.Family) }) {
+		if !slices.ContainsFunc(g.instances, func(in *instance) bool { return in.mayHaveTwin(host{family: o.Was.Family, prepares: true}) }) {
 			for _, in := range g.instances {
-				result.count(in, func(part *instance) Reason { return part.refusal(o.Was.Family, nil) })
+				result.count(in, func(part *instance) Reason { return part.refusal(host{family: o.Was.Family, prepares: true}) })
 			}
 			continue
 		}

@@ -161,7 +161,7 @@ func (x *explorer) pass(ctx context.Context, fresh func(context.Context) (dsn.Ta
 func (p *pass) all(ctx context.Context, instances []*instance) error {
 	last := -1
 	for i, in := range instances {
-		if in.mayHaveTwin(p.schema.family) {
+		if in.mayHaveTwin(p.schema.host()) {
 			last = i
 		}
 	}
@@ -230,6 +230,7 @@ func (p *pass) learn() error {
 
 // leaveCopy ends all connections to the copy, if there are any.
 func (p *pass) leaveCopy() error {
+	err := p.giveUpPrepared()
 	for _, c := range []**replay.Connection{&p.forward, &p.control} {
 		if *c != nil {
 			(*c).Close()
@@ -237,11 +238,27 @@ func (p *pass) leaveCopy() error {
 		}
 	}
 	if p.runner == nil {
-		return nil
+		return err
 	}
-	err := p.runner.Close()
+	err = errors.Join(err, p.runner.Close())
 	p.runner = nil
 	return err
+}
+
+// giveUpPrepared rolls back what a play left prepared that was broken off: a database with such a transaction cannot be
+// dropped.
+func (p *pass) giveUpPrepared() error {
+	if p.control == nil || p.schema == nil || p.schema.gid == "" {
+		return nil
+	}
+	left, err := ask(p.control, "SELECT gid FROM pg_prepared_xacts WHERE gid = '"+p.schema.gid+"'")
+	if err == nil && len(left.Rows) > 0 {
+		_, err = ask(p.control, "ROLLBACK PREPARED '"+p.schema.gid+"'")
+	}
+	if err != nil {
+		return fmt.Errorf("look for what is left prepared: %w", err)
+	}
+	return nil
 }
 
 // branch plays what a test wrapped in a transaction, each part as if it had been by itself, on a copy of the copy: the
@@ -431,35 +448,7 @@ func (p *pass) neighbourOf(in *instance) (twin *instance, why Reason) {
 }
 
 // refuses returns why an instance has no twin; empty where it may have one.
-func (p *pass) refuses(in *instance) Reason { return in.refusal(p.schema.family, p.schema.databases) }
-
-// refusal returns why the instance has no twin on a server with some databases; empty where it may have one. Of what a
-// test wrapped in it nothing is said.
-func (in *instance) refusal(family dbms.Family, databases map[string]bool) Reason {
-	switch {
-	case !in.whole:
-		return CutValues
-	case in.reach() == beyond, in.namesDatabase(databases):
-		return ReachesOut
-	case in.failed:
-		return Failed
-	case in.reach() != withinRows:
-		return LeavesTraces
-	case !in.writes():
-		return NothingChanged
-	case !in.alone:
-		return NotAlone
-	case in.level == history.Serializable && family == dbms.PostgreSQLFamily:
-		return Serializable
-	}
-	return ""
-}
-
-// mayHaveTwin reports whether the instance, or one that a test wrapped in it, may have a twin.
-func (in *instance) mayHaveTwin(family dbms.Family) bool {
-	return in.leaves() && in.refusal(family, nil) == "" ||
-		slices.ContainsFunc(in.inner, func(part *instance) bool { return part.mayHaveTwin(family) })
-}
+func (p *pass) refuses(in *instance) Reason { return in.refusal(p.schema.host()) }
 
 // judge takes what a play told.
 func (p *pass) judge(play *play) {
@@ -479,6 +468,10 @@ func (p *pass) judge(play *play) {
 		play.in.read = play.replies[own]
 	}
 	if play.twin == nil || play.twin != play.in && !(play.asRecorded(before) && play.readsAsRecorded()) {
+		return
+	}
+	if play.refused() {
+		p.result.Refused++
 		return
 	}
 	v := judge(p.schema, play.twin, play.differences(racing), play.differences(serial), play.twin != play.in && !play.waited())

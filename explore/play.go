@@ -34,8 +34,11 @@ type step struct {
 	sql  string
 }
 
-// ends is the At of what begins and ends a block.
-const ends = -1
+// ends is the At of what begins and ends a block, and tries the At of what tries its COMMIT.
+const (
+	ends  = -1
+	tries = -2
+)
 
 // A play is one of an instance: by itself, or with a twin, which is an instance of the same program or of another one.
 type play struct {
@@ -46,6 +49,7 @@ type play struct {
 	mapped  [roles]*mapping
 	replies [roles][]*replay.Result
 	drawn   counts          // where the counters stood when the transaction had drawn its keys, and no twin had
+	tried   *replay.Result  // of the racing twin's COMMIT; nil: it was not tried
 	seen    map[string]bool // values that instances so far brought
 	beginning
 }
@@ -97,7 +101,7 @@ func newPlay(s *schema, in, twin *instance, from beginning, seen map[string]bool
 		p.end(own, "ROLLBACK")
 	}
 	if twin != nil {
-		p.end(racing, "ROLLBACK")
+		p.giveUp()
 		p.drawsNow()
 		p.statements(serial)
 		p.end(serial, "ROLLBACK")
@@ -144,6 +148,20 @@ func (p *play) statements(r role) {
 	}
 }
 
+// giveUp ends the racing twin. What PostgreSQL refuses a serializable one for shows with its COMMIT: it is prepared,
+// which checks all that COMMIT does, and then rolled back.
+func (p *play) giveUp() {
+	if !p.twin.serializable(p.schema.family) {
+		p.end(racing, "ROLLBACK")
+		return
+	}
+	p.steps = append(p.steps, step{racing, tries, "PREPARE TRANSACTION '" + p.schema.gid + "'"})
+	p.end(racing, "ROLLBACK PREPARED '"+p.schema.gid+"'")
+}
+
+// refused reports whether the server would not have let the racing twin commit, or it is not known.
+func (p *play) refused() bool { return p.tried != nil && p.tried.Status != replay.OK }
+
 func (p *play) end(r role, sql string) { p.steps = append(p.steps, step{r, ends, sql}) }
 
 // scenario returns the play for package replay.
@@ -163,7 +181,7 @@ func (p *play) scenario() *scenario.Scenario {
 // fill returns the text of a step, with a twin's own values.
 func (p *play) fill(n int, so []replay.Result) string {
 	st := &p.steps[n-1]
-	if st.at == ends || st.role != racing && st.role != serial {
+	if st.at < 0 || st.role != racing && st.role != serial {
 		return st.sql
 	}
 	p.learn(so)
@@ -178,7 +196,7 @@ func (p *play) fill(n int, so []replay.Result) string {
 func (p *play) learn(so []replay.Result) {
 	p.take(so)
 	for i, st := range p.steps {
-		if (st.role == racing || st.role == serial) && st.at != ends && so[i].Status == replay.OK {
+		if (st.role == racing || st.role == serial) && st.at >= 0 && so[i].Status == replay.OK {
 			if base := p.replies[p.base()][st.at]; base != nil {
 				p.mapped[st.role].learn(p.schema, &p.twin.statements[st.at], base, &so[i])
 			}
@@ -193,7 +211,9 @@ func (p *play) take(so []replay.Result) {
 		case so[i].Status == replay.NotRun:
 		case st.role == counting && len(so[i].Columns) == 2:
 			p.drawn = countsOf(&so[i])
-		case st.at != ends:
+		case st.at == tries:
+			p.tried = &so[i]
+		case st.at >= 0:
 			p.replies[st.role][st.at] = &so[i]
 		}
 	}

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"crypto/rand"
 	"fmt"
 	"slices"
 	"strconv"
@@ -28,6 +29,9 @@ type schema struct {
 	places    map[[2]uint32]column // PostgreSQL: by the table's OID and the number of the column
 	moments   map[column]bool      // those of moments
 	journals  map[string]bool      // tables in which programs note what they do, in lower case
+	// gid is by which name PostgreSQL prepares what is then rolled back, to learn whether it would commit; empty: it
+	// prepares nothing (max_prepared_transactions).
+	gid string
 }
 
 // The questions of each family: columns (table, column, OID, number, whether it counts, whether it is of moments),
@@ -76,6 +80,15 @@ func readSchema(c *replay.Connection, family dbms.Family) (*schema, error) {
 		}
 		for _, row := range r.Rows {
 			s.databases[strings.ToLower(row[0].Text)] = true
+		}
+	}
+	if family == dbms.PostgreSQLFamily {
+		r, err := ask(c, "SHOW max_prepared_transactions")
+		if err != nil {
+			return nil, fmt.Errorf("ask for prepared transactions: %w", err)
+		}
+		if r.Rows[0][0].Text != "0" {
+			s.gid = "isotap_" + rand.Text()
 		}
 	}
 	if err := s.staysWithin(c); err != nil {
@@ -157,6 +170,11 @@ type ElsewhereError struct{ Name string }
 // Error says what it is.
 func (e *ElsewhereError) Error() string {
 	return "the trigger, function, view or foreign table " + e.Name + " leads out of the database, so nothing is played again"
+}
+
+// host is the server as a place for twins.
+func (s *schema) host() host {
+	return host{family: s.family, databases: s.databases, prepares: s.gid != ""}
 }
 
 // staysWithin returns an error where something in the database leads out of it.
