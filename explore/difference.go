@@ -14,6 +14,7 @@ type difference struct {
 	code    string
 	rows    bool     // others came, or others were changed
 	none    bool     // it changed no row, where the transaction's did
+	fewer   bool     // it changed fewer
 	found   int      // how many came the first time
 	tables  []string // that the rows are of
 	changed []change // where as many rows came
@@ -52,7 +53,8 @@ func compare(s *schema, st *statement, a, b *replay.Result, m *mapping) (d diffe
 		d.tables = st.named
 	}
 	if st.writes() && affected(a) != affected(b) || len(a.Columns) != len(b.Columns) {
-		d.rows, d.none = true, st.writes() && affected(b) == 0 && affected(a) > 0
+		d.rows, d.fewer = true, st.writes() && affected(b) < affected(a)
+		d.none = d.fewer && affected(b) == 0
 		return d, true
 	}
 	left, right := apart(s, a, b, m)

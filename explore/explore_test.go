@@ -45,6 +45,7 @@ var tables = []string{
 	"INSERT INTO project (name) VALUES ('old')",
 	"CREATE TABLE teams (id %s PRIMARY KEY, name varchar(20))",
 	"CREATE TABLE team_roles (team_id int, role int, PRIMARY KEY (team_id, role))",
+	"CREATE TABLE likes (liked_id int, liked_type varchar(20), PRIMARY KEY (liked_id, liked_type))",
 }
 
 // A toldRace is what a test expects of a race.
@@ -196,6 +197,12 @@ var programs = []struct {
 	{"both set the same, and note it", []string{"BEGIN", "SELECT name FROM profile WHERE id = 1",
 		"UPDATE profile SET name = 'new' WHERE id = 1", "INSERT INTO audit (n) VALUES (1)", "COMMIT"},
 		[]toldRace{{SameAgain, "profile", "name", false}}},
+	{"what others have added is moved before one is added", []string{"BEGIN", "SELECT id FROM project WHERE name = 'new' LIMIT 1",
+		"SELECT id FROM project ORDER BY id FOR UPDATE", "UPDATE project SET name = 'moved' WHERE name = 'new'",
+		"INSERT INTO project (name) VALUES ('new')", "COMMIT"}, []toldRace{{DoubleInsert, "project", "", true}}},
+	{"what is added is referred to by a name that tells no table", []string{"BEGIN", "SELECT id FROM teams WHERE name = 'a'",
+		"INSERT INTO teams (name) VALUES ('a')/* RETURNING id */", "INSERT INTO likes (liked_id, liked_type) VALUES (1, 'team')", "COMMIT"},
+		[]toldRace{{DoubleInsert, "teams", "", false}}},
 	{"both set the same, and note it as all do", []string{"BEGIN", "SELECT name FROM profile WHERE id = 1",
 		"UPDATE profile SET name = 'new' WHERE id = 1", "INSERT INTO mail (n) VALUES (1)", "COMMIT",
 		"BEGIN", "UPDATE account SET balance = balance + 1 WHERE id = 1", "INSERT INTO mail (n) VALUES (2)", "COMMIT",

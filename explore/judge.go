@@ -88,8 +88,8 @@ func judge(s *schema, in *instance, racing, serial []difference, apart bool) ver
 			if in.block && d.at >= in.before && !in.savepoints() {
 				return v // what it wrote before is rolled back with it
 			}
-		} else if in.statements[d.at].recorded.Kind == history.Update && d.rows {
-			end = min(end, d.at) // fewer rows: a client sees that, as with a version column
+		} else if in.statements[d.at].recorded.Kind == history.Update && d.fewer {
+			end = min(end, d.at) // a client sees that, as with a version column
 		}
 	}
 	for _, d := range serial {

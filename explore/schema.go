@@ -123,11 +123,8 @@ func (s *schema) referByNames() {
 			if _, known := s.refers[c]; known {
 				continue
 			}
-			name, ok := strings.CutSuffix(c.name, "_id")
-			if !ok {
-				name, ok = strings.CutSuffix(c.name, "Id")
-			}
-			if to, one := s.namedAfter(strings.ToLower(name)); ok && name != "" && one && to != c {
+			name := refersTo(c.name)
+			if to, one := s.namedAfter(strings.ToLower(name)); name != "" && one && to != c {
 				s.refers[c] = to
 			}
 		}
@@ -202,6 +199,10 @@ func ask(c *replay.Connection, sql string) (*replay.Result, error) {
 	return r, err
 }
 
+// anyKey is the domain of a column whose name says that it refers to a row, and not of which table: owner_id of an
+// owner who may be a user or a team.
+var anyKey = column{name: "*"}
+
 // domain returns the column that a column's values come from: the key that they refer to, by foreign keys or names.
 func (s *schema) domain(c column) column {
 	for range 8 { // longer chains of keys there are none
@@ -211,7 +212,25 @@ func (s *schema) domain(c column) column {
 		}
 		c = to
 	}
+	if _, refers := s.refers[c]; !refers && !s.counted(c) && refersTo(c.name) != "" {
+		return anyKey
+	}
 	return c
+}
+
+// counted reports whether a column is the one that a table is numbered by.
+func (s *schema) counted(c column) bool {
+	return s.counts[c.table] == c.name || strings.EqualFold(c.name, "id")
+}
+
+// refersTo returns what a column refers to by its name: "owner" of owner_id and ownerId; empty where that is nothing.
+func refersTo(name string) string {
+	for _, end := range []string{"_id", "Id"} {
+		if to, ok := strings.CutSuffix(name, end); ok {
+			return to
+		}
+	}
+	return ""
 }
 
 // of returns the column of a literal: false where the statement does not say.

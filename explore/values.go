@@ -34,8 +34,25 @@ func (m *mapping) other(domain column, known bool, value string) (string, bool) 
 	if !known {
 		return "", false
 	}
+	if domain == anyKey {
+		return m.made(value)
+	}
 	to, ok := m.keys[key{domain, value}]
 	return to, ok
+}
+
+// made returns the twin's key for one that the server made for the transaction, if there is one of that value alone.
+func (m *mapping) made(value string) (twins string, one bool) {
+	for k, to := range m.keys {
+		if k.value != value {
+			continue
+		}
+		if one && to != twins {
+			return "", false
+		}
+		twins, one = to, true
+	}
+	return twins, one
 }
 
 // same reports whether the twin's value is what it has in place of the transaction's.
@@ -61,7 +78,7 @@ func (m *mapping) learn(s *schema, st *statement, own, twins *replay.Result) {
 	for i, row := range own.Rows {
 		for j, value := range row {
 			of, known := s.shown(&own.Columns[j])
-			if known && value != twins.Rows[i][j] && !value.Null && !isTime(s.family, own.Columns[j].Type) {
+			if known && s.domain(of) != anyKey && value != twins.Rows[i][j] && !value.Null && !isTime(s.family, own.Columns[j].Type) {
 				m.keys[key{s.domain(of), value.Text}] = twins.Rows[i][j].Text
 			}
 		}
