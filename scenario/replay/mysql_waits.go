@@ -35,6 +35,7 @@ type monitor struct {
 	asked   time.Time // when the poll that found waiting was sent
 	waiting []uint32  // connection ids
 	tidb    bool      // the server is TiDB, which has a list of its own
+	mysql   bool      // it is MySQL
 }
 
 // newMonitor takes over the connection and prepares it. The monitor holds a transaction open so that
@@ -54,7 +55,7 @@ func newMonitor(conn *client.Conn) (*monitor, error) {
 			return nil, fmt.Errorf("preparing to watch for lock waits (%s): %w", sql, err)
 		}
 	}
-	return &monitor{conn: conn}, nil
+	return &monitor{conn: conn, mysql: !strings.Contains(conn.GetServerVersion(), "MariaDB")}, nil
 }
 
 // waits asks for InnoDB's report, which is of the moment. Only where that has left something out it reads INNODB_TRX:
@@ -64,7 +65,7 @@ func (m *monitor) waits(ctx context.Context, connection uint32, _ []uint32,
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.asked.After(after) {
-		known, err := m.report()
+		known, err := m.report(connection)
 		if err == nil && !known {
 			err = m.inTurn(func() error { return m.refresh(ctx, after) })
 		}
@@ -75,9 +76,9 @@ func (m *monitor) waits(ctx context.Context, connection uint32, _ []uint32,
 	return slices.Contains(m.waiting, connection), m.asked.After(after), nil
 }
 
-// report learns who waits by InnoDB's report and the process list. It is false where the report is not whole, and for
-// TiDB, whose own list is as quick.
-func (m *monitor) report() (known bool, err error) {
+// report learns who waits by InnoDB's report and the process list. It is false where the report is not whole, or may
+// lack the connection's transaction, and for TiDB, whose own list is as quick.
+func (m *monitor) report(connection uint32) (known bool, err error) {
 	if m.tidb {
 		return false, nil
 	}
@@ -90,8 +91,8 @@ func (m *monitor) report() (known bool, err error) {
 	if len(r.Values) != 1 || len(r.Values[0]) <= status {
 		return false, nil
 	}
-	waiting, known := lockWaiters(string(r.Values[0][status].AsString()))
-	if !known {
+	waiting, listed, known := lockWaiters(string(r.Values[0][status].AsString()))
+	if !known || m.mysql && !slices.Contains(listed, connection) { // MySQL leaves out transactions that only read
 		return false, nil
 	}
 	others, err := m.waitersInProcessList()
@@ -102,14 +103,14 @@ func (m *monitor) report() (known bool, err error) {
 	return true, nil
 }
 
-// lockWaiters returns the connections whose transactions wait for a lock, by InnoDB's report. It is false where the
-// report has left out transactions, as it does beyond a size. Of a transaction's lines those up to its thread's are
-// InnoDB's own; what the client sent comes behind.
-func lockWaiters(report string) (waiting []uint32, whole bool) {
+// lockWaiters returns the connections whose transactions wait for a lock, by InnoDB's report, and all that it lists. It
+// is false where the report has left out transactions, as it does beyond a size. Of a transaction's lines those up to
+// its thread's are InnoDB's own; what the client sent comes behind.
+func lockWaiters(report string) (waiting, listed []uint32, whole bool) {
 	const omission = "... truncated..."
 	_, list, ok := strings.Cut(report, "\nLIST OF TRANSACTIONS FOR EACH SESSION:\n")
 	if !ok || strings.Contains(report, omission) {
-		return nil, false
+		return nil, nil, false
 	}
 	own, waits := false, false
 	for line := range strings.Lines(list) {
@@ -123,14 +124,15 @@ func lockWaiters(report string) (waiting []uint32, whole bool) {
 			number, _, _ := strings.Cut(thread, ",")
 			id, err := strconv.ParseUint(number, 10, 32)
 			if err != nil {
-				return nil, false
+				return nil, nil, false
 			}
+			listed = append(listed, uint32(id))
 			if own = false; waits {
 				waiting = append(waiting, uint32(id))
 			}
 		}
 	}
-	return waiting, true
+	return waiting, listed, true
 }
 
 // waitersInProcessList returns the connections that wait for metadata, tables and named locks: row locks are InnoDB's.

@@ -19,7 +19,9 @@ import (
 	"github.com/isotap/isotap/scenario"
 )
 
-func TestMain(m *testing.M) { testdb.Main(m, testdb.PostgreSQLs...) }
+func TestMain(m *testing.M) {
+	testdb.Main(m, append([]testdb.Engine{testdb.MySQL}, testdb.PostgreSQLs...)...)
+}
 
 func newRunner(t *testing.T, f dbms.Family) (*Runner, Server) {
 	t.Helper()
@@ -409,9 +411,31 @@ func TestLockWaitersAreThoseOfTheReport(t *testing.T) {
 		"the report was cut":    {head + works + "... truncated...\n" + waits, nil, false},
 		"there is another form": {head + strings.Replace(waits, "1996", "x", 1), nil, false},
 	} {
-		if got, whole := lockWaiters(c.report); !slices.Equal(got, c.want) || whole != c.whole {
+		got, listed, whole := lockWaiters(c.report)
+		if !slices.Equal(got, c.want) || whole != c.whole {
 			t.Errorf("%s: %v, %v", what, got, whole)
 		}
+		if whole && !slices.Contains(listed, 7) {
+			t.Errorf("%s: 7 is not among %v", what, listed)
+		}
+	}
+}
+
+// TestTransactionsThatOnlyReadAreSeenToWait has one that MySQL's report lacks.
+func TestTransactionsThatOnlyReadAreSeenToWait(t *testing.T) {
+	server := Server{Family: dbms.MySQLFamily, User: "root", Addr: testdb.Current(t).Addr()}
+	r, err := NewRunner(t.Context(), server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	trace, err := r.Run(t.Context(), server, script("A: BEGIN", "A: UPDATE t SET v = 11 WHERE id = 1", "B: START TRANSACTION READ ONLY",
+		"B: SELECT v FROM t WHERE id = 1 LOCK IN SHARE MODE", "A: COMMIT", "B: COMMIT"), history.Serializable, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := outline(trace), "ok ok ok ok+blocked(A)@5 ok ok"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
