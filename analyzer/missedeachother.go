@@ -6,7 +6,7 @@ import (
 )
 
 // besides tells what else went wrong between the two transactions of a lost update that harms nobody by itself: in some
-// table each looked for rows that the other one wrote, and found them not. It is empty where there is nothing.
+// table each looked for rows that the other one wrote, and did not find them. It is empty where there is nothing.
 //
 // The mishap of two transactions has one name, that of the row (see the package comment, Minimal explanations). What
 // they did beside it may be the worse part: each changes an order's time, and each inserts a payment of it.

@@ -84,7 +84,7 @@ type Reason string
 // The reasons.
 const (
 	CutValues      Reason = "the recording does not have all of its values"
-	Serializable   Reason = "SERIALIZABLE: only its commit would tell, and max_prepared_transactions is 0"
+	Serializable   Reason = "SERIALIZABLE: only its commit would tell, and it cannot be prepared"
 	NotAlone       Reason = "it ran beside others"
 	LeavesTraces   Reason = "no ROLLBACK takes all of it back"
 	ReachesOut     Reason = "it is not played at all: it reaches out of the database, or its texts are not all of it"

@@ -45,6 +45,8 @@ var tables = []string{
 	"INSERT INTO project (name) VALUES ('old')",
 	"CREATE TABLE teams (id %s PRIMARY KEY, name varchar(20))",
 	"CREATE TABLE team_roles (team_id int, role int, PRIMARY KEY (team_id, role))",
+	"CREATE TABLE parcels (parcel_id %s PRIMARY KEY, code varchar(20))",
+	"CREATE TABLE labels (parcel_id int PRIMARY KEY, note varchar(20), FOREIGN KEY (parcel_id) REFERENCES parcels (parcel_id))",
 	"CREATE TABLE likes (liked_id int, liked_type varchar(20), PRIMARY KEY (liked_id, liked_type))",
 }
 
@@ -203,6 +205,9 @@ var programs = []struct {
 	{"what is added is referred to by a name that tells no table", []string{"BEGIN", "SELECT id FROM teams WHERE name = 'a'",
 		"INSERT INTO teams (name) VALUES ('a')/* RETURNING id */", "INSERT INTO likes (liked_id, liked_type) VALUES (1, 'team')", "COMMIT"},
 		[]toldRace{{DoubleInsert, "teams", "", false}}},
+	{"a key has its table's name, and is referred to by it", []string{"BEGIN", "SELECT parcel_id FROM parcels WHERE code = 'a'",
+		"INSERT INTO parcels (code) VALUES ('a')/* RETURNING parcel_id */", "INSERT INTO labels (parcel_id, note) VALUES (1, 'x')", "COMMIT"},
+		[]toldRace{{DoubleInsert, "parcels", "", false}}},
 	{"both set the same, and note it as all do", []string{"BEGIN", "SELECT name FROM profile WHERE id = 1",
 		"UPDATE profile SET name = 'new' WHERE id = 1", "INSERT INTO mail (n) VALUES (1)", "COMMIT",
 		"BEGIN", "UPDATE account SET balance = balance + 1 WHERE id = 1", "INSERT INTO mail (n) VALUES (2)", "COMMIT",

@@ -470,8 +470,12 @@ func (p *pass) judge(play *play) {
 	if play.twin == nil || play.twin != play.in && !(play.asRecorded(before) && play.readsAsRecorded()) {
 		return
 	}
-	if play.refused() {
+	switch refused, known := play.refused(); {
+	case refused:
 		p.result.Refused++
+		return
+	case !known:
+		p.result.NotPlayed[Serializable]++
 		return
 	}
 	v := judge(p.schema, play.twin, play.differences(racing), play.differences(serial), play.twin != play.in && !play.waited())

@@ -79,7 +79,7 @@ Both set the same, so that nothing is lost unless they set different values (the
 The server refused 2 racing twins: it protects these programs.
 
 Without a twin:
-      2  SERIALIZABLE: only its commit would tell, and max_prepared_transactions is 0
+      2  SERIALIZABLE: only its commit would tell, and it cannot be prepared
       1  it failed when it ran, or was rolled back
 
 1 transaction was rolled back, as tests do. What was in them was played as if each savepoint had been a transaction, and

@@ -159,8 +159,16 @@ func (p *play) giveUp() {
 	p.end(racing, "ROLLBACK PREPARED '"+p.schema.gid+"'")
 }
 
-// refused reports whether the server would not have let the racing twin commit, or it is not known.
-func (p *play) refused() bool { return p.tried != nil && p.tried.Status != replay.OK }
+// refused reports whether the server would not have let the racing twin commit, and whether that is known: what has
+// used temporary tables, for one, it prepares not.
+func (p *play) refused() (refused, known bool) {
+	if p.tried == nil || p.tried.Status == replay.OK {
+		return false, true
+	}
+	code := p.tried.ErrorCode()
+	known = strings.HasPrefix(code, "40") || strings.HasPrefix(code, "23") // rolled back for others, or for a constraint
+	return known, known
+}
 
 func (p *play) end(r role, sql string) { p.steps = append(p.steps, step{r, ends, sql}) }
 
@@ -188,7 +196,7 @@ func (p *play) fill(n int, so []replay.Result) string {
 	m, s := p.mapped[st.role], &p.twin.statements[st.at]
 	return s.filled(func(l *literal) (string, bool) {
 		of, known := p.schema.of(l)
-		return m.other(p.schema.domain(of), known, l.value)
+		return m.other(p.schema, of, known, l.value)
 	})
 }
 

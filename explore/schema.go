@@ -133,9 +133,8 @@ func (s *schema) referByNames() {
 
 // namedAfter returns the id of the only table that is called so, or as the plural of it is, perhaps behind a prefix.
 func (s *schema) namedAfter(thing string) (id column, one bool) {
-	names := []string{thing, thing + "s", thing + "es", strings.TrimSuffix(thing, "y") + "ies"}
 	for table, all := range s.columns {
-		if !slices.ContainsFunc(names, func(n string) bool { return table == n || strings.HasSuffix(table, "_"+n) }) {
+		if !isNamed(table, thing) {
 			continue
 		}
 		i := slices.IndexFunc(all, func(c column) bool { return strings.EqualFold(c.name, "id") && s.unique[c] })
@@ -199,10 +198,6 @@ func ask(c *replay.Connection, sql string) (*replay.Result, error) {
 	return r, err
 }
 
-// anyKey is the domain of a column whose name says that it refers to a row, and not of which table: owner_id of an
-// owner who may be a user or a team.
-var anyKey = column{name: "*"}
-
 // domain returns the column that a column's values come from: the key that they refer to, by foreign keys or names.
 func (s *schema) domain(c column) column {
 	for range 8 { // longer chains of keys there are none
@@ -212,15 +207,28 @@ func (s *schema) domain(c column) column {
 		}
 		c = to
 	}
-	if _, refers := s.refers[c]; !refers && !s.counted(c) && refersTo(c.name) != "" {
-		return anyKey
-	}
 	return c
 }
 
-// counted reports whether a column is the one that a table is numbered by.
-func (s *schema) counted(c column) bool {
-	return s.counts[c.table] == c.name || strings.EqualFold(c.name, "id")
+// namesNoTable reports whether a column's name says that it refers to a row, and not of which table: owner_id of an
+// owner who may be a user or a team.
+func (s *schema) namesNoTable(c column) bool {
+	thing := refersTo(c.name)
+	if _, refers := s.refers[c]; refers || thing == "" || isNamed(strings.ToLower(c.table), strings.ToLower(thing)) {
+		return false // the last is its table's own key
+	}
+	for _, to := range s.refers {
+		if to == c {
+			return false
+		}
+	}
+	return s.counts[c.table] != c.name
+}
+
+// isNamed reports whether a table, in lower case, is named after a thing: project, projects or app_projects.
+func isNamed(table, thing string) bool {
+	return slices.ContainsFunc([]string{thing, thing + "s", thing + "es", strings.TrimSuffix(thing, "y") + "ies"},
+		func(name string) bool { return table == name || strings.HasSuffix(table, "_"+name) })
 }
 
 // refersTo returns what a column refers to by its name: "owner" of owner_id and ownerId; empty where that is nothing.

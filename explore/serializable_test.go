@@ -79,3 +79,13 @@ func TestWhatABrokenOffPlayPreparedIsGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestWhatCannotBePreparedIsNotRefused has refusals for others, and another error of PREPARE TRANSACTION.
+func TestWhatCannotBePreparedIsNotRefused(t *testing.T) {
+	for state, want := range map[string][2]bool{"40001": {true, true}, "23505": {true, true}, "0A000": {false, false}} {
+		p := &play{tried: &replay.Result{Status: replay.Failed, State: state}}
+		if refused, known := p.refused(); refused != want[0] || known != want[1] {
+			t.Errorf("%s: refused %t, known %t", state, refused, known)
+		}
+	}
+}

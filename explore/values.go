@@ -27,18 +27,20 @@ func newMapping() *mapping {
 }
 
 // other returns the twin's value for one of the transaction's. Where the column is not known, no key is looked for.
-func (m *mapping) other(domain column, known bool, value string) (string, bool) {
+func (m *mapping) other(s *schema, of column, known bool, value string) (string, bool) {
 	if to, ok := m.fresh[value]; ok {
 		return to, true
 	}
 	if !known {
 		return "", false
 	}
-	if domain == anyKey {
+	if to, ok := m.keys[key{s.domain(of), value}]; ok {
+		return to, true
+	}
+	if s.namesNoTable(of) {
 		return m.made(value)
 	}
-	to, ok := m.keys[key{domain, value}]
-	return to, ok
+	return "", false
 }
 
 // made returns the twin's key for one that the server made for the transaction, if there is one of that value alone.
@@ -56,11 +58,11 @@ func (m *mapping) made(value string) (twins string, one bool) {
 }
 
 // same reports whether the twin's value is what it has in place of the transaction's.
-func (m *mapping) same(domain column, known bool, value, twins replay.Value) bool {
+func (m *mapping) same(s *schema, of column, known bool, value, twins replay.Value) bool {
 	if value == twins {
 		return true
 	}
-	to, ok := m.other(domain, known, value.Text)
+	to, ok := m.other(s, of, known, value.Text)
 	return ok && !value.Null && !twins.Null && to == twins.Text
 }
 
@@ -78,7 +80,7 @@ func (m *mapping) learn(s *schema, st *statement, own, twins *replay.Result) {
 	for i, row := range own.Rows {
 		for j, value := range row {
 			of, known := s.shown(&own.Columns[j])
-			if known && s.domain(of) != anyKey && value != twins.Rows[i][j] && !value.Null && !isTime(s.family, own.Columns[j].Type) {
+			if known && value != twins.Rows[i][j] && !value.Null && !isTime(s.family, own.Columns[j].Type) {
 				m.keys[key{s.domain(of), value.Text}] = twins.Rows[i][j].Text
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/isotap/isotap/proxy/provoke"
 )
 
-// provoking says whether statements are held back, so that transactions cross which would miss each other by chance.
+// provoking has the flags of --provoke, which holds statements back so that transactions meet.
 type provoking struct {
 	on   bool
 	max  time.Duration
@@ -33,7 +33,8 @@ const (
 	mostProvoke  = 5 * time.Second
 )
 
-// options returns what is asked for; nil: nothing is held back. Off says that the proxy does not look at statements.
+// options returns what the flags ask for, nil where nothing is to be held back. Off reports that the proxy does not
+// look at statements, so that it cannot.
 func (p *provoking) options(c *cobra.Command, off bool) (*provoke.Options, error) {
 	for _, name := range []string{"provoke-max", "provoke-seed"} {
 		if c.Flags().Changed(name) && !p.on {

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { testdb.Main(m) }
 // required is set where each library has to be there, as "make hooks" does; without it those that are not are skipped.
 var required = os.Getenv("ISOTAP_HOOKS") == "require"
 
-// action is what a program says that it is doing.
+// action is the name that a program gives to what it does.
 const action = "accounts:deposit"
 
 // A hook is a file that adds comments, and a program that makes one deposit with it: it reads a row in the line that
@@ -170,7 +170,7 @@ func stage(t *testing.T) string {
 	return dir
 }
 
-// copyFiles copies a directory's files, but for tests.
+// copyFiles copies the files of a directory, except for its tests.
 func copyFiles(t *testing.T, from, to string) {
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		t.Fatal(err)

@@ -302,8 +302,8 @@ func (s *Session) run(plan *sqlmysql.Plan, payload []byte) {
 	s.sendFor(x, payload, asked)
 }
 
-// mayBeHeld says that a statement is about to be sent, which may be held back: not one of a text of several, whose
-// client has not seen what those before it read, nor under LOCK TABLES.
+// mayBeHeld tells the provoker which statement is about to be sent. It does not for a text of several statements, whose
+// client has not seen what the earlier ones read, nor under LOCK TABLES: these are not held back.
 func (s *Session) mayBeHeld(o *pendingStatement) {
 	if s.cfg.Provoke == nil || s.multi != nil || s.settings.tablesLocked {
 		return

@@ -241,8 +241,8 @@ func (s *Session) sendQuery(m message, x pendingReply) {
 	s.toServer = endMessage(append(b, 0), start)
 }
 
-// mayBeHeld says that a text is about to be run, which may be held back: not one that is sent before those before it
-// are answered, whose client has not seen what they read, nor one of a client that waits for notifications.
+// mayBeHeld tells the provoker which text is about to be run. It does not where earlier texts are not answered yet,
+// since the client has not seen what they read, nor for a client that listens: these are not held back.
 func (s *Session) mayBeHeld(f *form) {
 	if s.cfg.Provoke == nil || s.listens || f.plan(0) == nil || s.pipeline.runs() {
 		return

@@ -1,4 +1,4 @@
-// Program goprogram makes one deposit with the library that LIBRARY names: gorm, or pgx.
+// Command goprogram makes one deposit with the library that LIBRARY names: gorm, or pgx.
 package main
 
 import (
