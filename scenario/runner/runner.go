@@ -166,7 +166,8 @@ func (s *Runner) Witness(ctx context.Context, sc *scenario.Scenario, level histo
 	return &Result{Scenario: sc, Server: s.Server, Level: level, Settings: s.options.Settings, Trace: t}, nil
 }
 
-// Record plays a scenario at a level through isotap, and returns what was recorded: see [analysis.Resolved].
+// Record plays a scenario at a level through isotap, and returns what was recorded: see [analysis.Resolved]. The
+// server's own log is left out: replies tell who wrote what, and of a row's writers that the log adds no order is known.
 func (s *Runner) Record(ctx context.Context, sc *scenario.Scenario, level history.Level) (t replay.Trace,
 	txns []*history.Txn, err error) {
 	dir, err := os.MkdirTemp("", "isotap-replay-")
@@ -175,8 +176,9 @@ func (s *Runner) Record(ctx context.Context, sc *scenario.Scenario, level histor
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	p := &Result{Scenario: sc, Server: s.Server, Level: level, Settings: s.options.Settings}
-	recording := filepath.Join(dir, "recording")
-	if _, err := s.record(ctx, p, recording); err != nil {
+	recording, without := filepath.Join(dir, "recording"), *s
+	without.options.ServerLog = serverlog.Off
+	if _, err := without.record(ctx, p, recording); err != nil {
 		return t, nil, err
 	}
 	_, txns, err = analysis.Resolved(ctx, recording)
