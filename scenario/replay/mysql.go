@@ -46,7 +46,11 @@ func (mysqlDialect) watch(ctx context.Context, s Server) (watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := newMonitor(c.(*mysqlConn).Conn)
+	own := c.(*mysqlConn).Conn
+	if strings.Contains(own.GetServerVersion(), "TiDB") {
+		return &tidbWatcher{conn: own}, nil
+	}
+	m, err := newMonitor(own)
 	if err != nil {
 		return nil, errors.Join(err, c.quit())
 	}

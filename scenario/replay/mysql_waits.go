@@ -34,7 +34,6 @@ type monitor struct {
 	last    time.Time // when it was last read
 	asked   time.Time // when the poll that found waiting was sent
 	waiting []uint32  // connection ids
-	tidb    bool      // the server is TiDB, which has a list of its own
 	mysql   bool      // it is MySQL
 }
 
@@ -43,9 +42,6 @@ type monitor struct {
 // UNCOMMITTED gives it no read view: an open view would keep the purge from running, and with it
 // delete-marked rows that the sessions' statements would lock.
 func newMonitor(conn *client.Conn) (*monitor, error) {
-	if strings.Contains(conn.GetServerVersion(), "TiDB") {
-		return &monitor{conn: conn, tidb: true}, nil
-	}
 	for _, sql := range []string{
 		"SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED",
 		"BEGIN",
@@ -77,11 +73,8 @@ func (m *monitor) waits(ctx context.Context, connection uint32, _ []uint32,
 }
 
 // report learns who waits by InnoDB's report and the process list. It is false where the report is not whole, or may
-// lack the connection's transaction, and for TiDB, whose own list is as quick.
+// lack the connection's transaction.
 func (m *monitor) report(connection uint32) (known bool, err error) {
-	if m.tidb {
-		return false, nil
-	}
 	asked := time.Now()
 	r, err := m.conn.Execute("SHOW ENGINE INNODB STATUS")
 	if err != nil {
@@ -162,11 +155,8 @@ func (m *monitor) refresh(ctx context.Context, after time.Time) error {
 	return nil
 }
 
-// inTurn calls a function while no other monitor on the server reads INNODB_TRX. TiDB's list needs no turns.
+// inTurn calls a function while no other monitor on the server reads INNODB_TRX.
 func (m *monitor) inTurn(do func() error) error {
-	if m.tidb {
-		return do()
-	}
 	r, err := m.conn.Execute(fmt.Sprintf("SELECT GET_LOCK('%s', %d)", turn, int(turnPatience.Seconds())))
 	if err != nil {
 		return err
@@ -193,9 +183,6 @@ func (m *monitor) pause(ctx context.Context) error {
 // poll reads the list of waiting connections and keeps it if it is fresh.
 func (m *monitor) poll() error {
 	asked := time.Now()
-	if m.tidb {
-		return m.pollTiDB(asked)
-	}
 	m.polls++
 	mark := fmt.Sprintf("/* isotap poll %d */", m.polls)
 	transactions, err := m.conn.Execute("SELECT " + mark +
@@ -230,10 +217,7 @@ const (
 	lockWaits = `SELECT r.TRX_MYSQL_THREAD_ID, b.TRX_MYSQL_THREAD_ID FROM information_schema.INNODB_LOCK_WAITS w
 		JOIN information_schema.INNODB_TRX r ON r.TRX_ID = w.REQUESTING_TRX_ID
 		JOIN information_schema.INNODB_TRX b ON b.TRX_ID = w.BLOCKING_TRX_ID`
-	sysLockWaits  = "SELECT waiting_pid, blocking_pid FROM sys.innodb_lock_waits"
-	tidbLockWaits = `SELECT r.SESSION_ID, b.SESSION_ID FROM information_schema.DATA_LOCK_WAITS w
-		JOIN information_schema.TIDB_TRX r ON r.ID = w.TRX_ID
-		JOIN information_schema.TIDB_TRX b ON b.ID = w.CURRENT_HOLDING_TRX_ID`
+	sysLockWaits = "SELECT waiting_pid, blocking_pid FROM sys.innodb_lock_waits"
 )
 
 // blockers knows of row locks only.
@@ -241,10 +225,7 @@ func (m *monitor) blockers(ctx context.Context, connection uint32) ([]uint32, er
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	query, version := lockWaits, m.conn.GetServerVersion()
-	switch {
-	case m.tidb:
-		query = tidbLockWaits
-	case !strings.Contains(version, "MariaDB") && !strings.HasPrefix(version, "5."):
+	if !strings.Contains(version, "MariaDB") && !strings.HasPrefix(version, "5.") {
 		query = sysLockWaits
 	}
 	var r *mysql.Result
@@ -261,26 +242,17 @@ func (m *monitor) blockers(ctx context.Context, connection uint32) ([]uint32, er
 	if err != nil {
 		return nil, fmt.Errorf("ask the server who waits for whom: %w", err)
 	}
-	var blockers []uint32
+	return blockersOf(connection, r), nil
+}
+
+// blockersOf returns those for whom a connection waits, of a list of pairs.
+func blockersOf(connection uint32, r *mysql.Result) (blockers []uint32) {
 	for _, row := range r.Values {
 		if connectionID(row[0]) == connection {
 			blockers = append(blockers, connectionID(row[1]))
 		}
 	}
-	return blockers, nil
-}
-
-// pollTiDB reads TiDB's list, which is never an old one.
-func (m *monitor) pollTiDB(asked time.Time) error {
-	r, err := m.conn.Execute("SELECT SESSION_ID FROM information_schema.TIDB_TRX WHERE STATE = 'LockWaiting'")
-	if err != nil {
-		return err
-	}
-	m.last, m.asked, m.waiting = time.Now(), asked, nil
-	for _, row := range r.Values {
-		m.waiting = append(m.waiting, connectionID(row[0]))
-	}
-	return nil
+	return blockers
 }
 
 func connectionID(v mysql.FieldValue) uint32 {

@@ -439,6 +439,42 @@ func TestTransactionsThatOnlyReadAreSeenToWait(t *testing.T) {
 	}
 }
 
+// A statement in autocommit takes no locks on TiDB, and waits for those of others where it commits: its state is not
+// that of one that waits.
+func TestCommitsAreSeenToWait(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow, as TiDB's start is: make check runs it")
+	}
+	tidb := testdb.TiDB(t)
+	if tidb == nil {
+		t.Skip(testdb.NoTiDB)
+	}
+	server := Server{Family: dbms.MySQLFamily, User: "root", Addr: tidb.Addr()}
+	r, err := NewRunner(t.Context(), server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for name, c := range map[string]struct {
+		steps []string
+		want  string
+	}{
+		"an open transaction has the row": {[]string{"A: BEGIN PESSIMISTIC", "A: UPDATE t SET v = 11 WHERE id = 1",
+			"B: UPDATE t SET v = 12 WHERE id = 1", "A: SELECT v FROM t WHERE id = 2", "A: COMMIT"}, "ok ok ok+blocked(A)@5 ok ok"},
+		"it has another row": {[]string{"A: BEGIN PESSIMISTIC", "A: UPDATE t SET v = 11 WHERE id = 1",
+			"B: UPDATE t SET v = 12 WHERE id = 2", "A: COMMIT"}, "ok ok ok ok"},
+	} {
+		trace, err := r.Run(t.Context(), server, script(c.steps...), history.RepeatableRead, Options{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := outline(trace); got != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+	}
+}
+
 // The report has waits for InnoDB's own locks, and no others.
 func TestWaitsForOtherThanRowsAreSeen(t *testing.T) {
 	r, server := newRunner(t, dbms.MySQLFamily)

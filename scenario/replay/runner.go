@@ -8,7 +8,8 @@
 //
 // play.go sends the steps, order.go has what a scenario says of their order; isolationtester.go writes a trace as
 // PostgreSQL's isolationtester would. What a run needs of a server is in server.go; mysql.go and postgresql.go have it
-// for the two families, mysql_waits.go and postgresql_waits.go how each tells who waits for a lock.
+// for the two families, mysql_waits.go, tidb_waits.go and postgresql_waits.go how each server tells who waits for a
+// lock.
 package replay
 
 import (

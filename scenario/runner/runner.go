@@ -167,7 +167,7 @@ func (s *Runner) Witness(ctx context.Context, sc *scenario.Scenario, level histo
 }
 
 // Record plays a scenario at a level through isotap, and returns what was recorded: see [analysis.Resolved]. The
-// server's own log is left out: replies tell who wrote what, and of a row's writers that the log adds no order is known.
+// server's own log is left out: replies tell who wrote what, and no order is known of the writers that the log adds.
 func (s *Runner) Record(ctx context.Context, sc *scenario.Scenario, level history.Level) (t replay.Trace,
 	txns []*history.Txn, err error) {
 	dir, err := os.MkdirTemp("", "isotap-replay-")
