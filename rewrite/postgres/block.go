@@ -27,6 +27,8 @@ type sight struct {
 	within    *ast.SelectStmt
 	spelled   spelling
 	unbounded bool
+	// lifted is what is shown in the statement's own list, of columns that the query passes outwards for it.
+	lifted *lifted
 }
 
 // A block is one SELECT without set operators.

@@ -329,6 +329,11 @@ func (w *walker) take(rel *relation, shows []*sight, nullable bool) {
 	}
 	w.wide = append(w.wide, wideName{rel, rel.node})
 	for _, s := range shows {
+		if s.lifted != nil {
+			rel.sights = append(rel.sights, s.above(rel.ref, w.st))
+			rel.added += len(s.names)
+			continue
+		}
 		here := *s
 		here.exprs, here.spelled, here.nullable = nil, nil, s.nullable || nullable
 		for _, name := range s.names {

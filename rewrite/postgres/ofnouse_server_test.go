@@ -45,10 +45,16 @@ func TestARowThatIsNotToldIsOfNoUse(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
+	holdsOfNoUse(t, besideGroups)
+}
+
+// holdsOfNoUse does so for statements of a grammar.
+func holdsOfNoUse(t *testing.T, of grammar) {
+	t.Helper()
 	tw := newTwins(t)
 	exact := 0
 	rapid.Check(t, func(r *rapid.T) {
-		text := besideGroups.draw(r, "<read>")
+		text := of.draw(r, "<read>")
 		if d := tw.difference(text); d != "" {
 			r.Fatalf("%.2000s", d)
 		}

@@ -24,6 +24,7 @@ const (
 	aloneInFrom          // there is nothing else
 	aloneByName          // its name is all there is, in whose place the server puts it
 	oneWithIt            // it is joined, or grouped: the server makes it one with the statement
+	optional             // it is on the optional side of an outer join
 	apart                // the server computes it by itself: it has a LIMIT, or is a query of WITH that stays one
 )
 
@@ -41,7 +42,9 @@ func (w *walker) stands(n *ast.RangeSubselect, query *ast.SelectStmt, nullable b
 		return apart
 	case w.onlyItem() && !w.collects():
 		return aloneInFrom
-	case w.inStatement() && !nullable:
+	case w.inStatement() && nullable:
+		return optional
+	case w.inStatement():
 		return oneWithIt
 	}
 	return notAlone
@@ -65,7 +68,9 @@ func (w *walker) standsByName(c *common, nullable bool) standing {
 	case c.recursive:
 	case w.staysApart(c):
 		return apart
-	case !c.once || c.def.Ctematerialized == ast.CTEMaterializeAlways || !w.inStatement() || nullable:
+	case !c.once || c.def.Ctematerialized == ast.CTEMaterializeAlways || !w.inStatement():
+	case nullable:
+		return optional
 	case w.onlyItem() && !w.collects():
 		return aloneByName
 	default:
@@ -128,6 +133,9 @@ func (r *reading) lookWithin(b *block, u *usage, sc *scope) bool {
 	if slices.ContainsFunc(l.found, func(c *besides) bool { return c.unless != nil }) {
 		return false
 	}
+	if at == optional {
+		return r.lift(b, l.found, s.links)
+	}
 	for _, c := range l.found {
 		s := &sight{source: c.source(b), exprs: []string{""}, types: []string{"pg_catalog.text[]"}, within: n,
 			spelled: c.spell(r, b)}
@@ -175,7 +183,7 @@ func (r *reading) plansAlike(b *block, u *usage, at standing) bool {
 	case apart:
 		return !u.window && ofEachRow(n.TargetList) && n.WithClause == nil &&
 			(!computes || n.LimitCount == nil && n.LimitOffset == nil)
-	case aloneByName, oneWithIt:
+	case aloneByName, oneWithIt, optional:
 		return n.SortClause == nil && n.LimitCount == nil && n.LimitOffset == nil && n.WithClause == nil &&
 			!u.window && ofEachRow(n.TargetList) && (!computes || r.showsValues(n))
 	}
@@ -303,8 +311,13 @@ func (b *block) passes() error {
 		if s.within == nil {
 			continue
 		}
-		if s.source.Marked {
+		switch {
+		case s.source.Marked:
 			s.text = s.exprs[0]
+			continue
+		case s.spelled != nil && (b.grouped || b.unique):
+			return &queryRefusal{s.within, history.ReasonSubquery}
+		case s.spelled != nil:
 			continue
 		}
 		if b.grouped || b.unique {

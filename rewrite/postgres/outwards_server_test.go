@@ -9,19 +9,25 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
+// manyRows make the tables large enough for plans to differ.
+const manyRows = `INSERT INTO item SELECT i, 'i' || i, i % 700, i % 90 FROM generate_series(4, 5000) i;
+	INSERT INTO orders SELECT i, i % 4000, i % 30, 'o' FROM generate_series(5, 5000) i;
+	INSERT INTO loose SELECT i, 'l' FROM generate_series(1, 900) i; CREATE INDEX of_item ON orders (item_id); ANALYZE`
+
 // TestQueriesInFromKeepTheirPlans has the columns that show what subqueries of queries in FROM, and of the WITH clause,
 // read add no node to a plan but their own.
 func TestQueriesInFromKeepTheirPlans(t *testing.T) {
 	tw := newTwins(t)
-	run(t, tw.proxied, `INSERT INTO item SELECT i, 'i' || i, i % 700, i % 90 FROM generate_series(4, 5000) i;
-		INSERT INTO orders SELECT i, i % 4000, i % 30, 'o' FROM generate_series(5, 5000) i;
-		INSERT INTO loose SELECT i, 'l' FROM generate_series(1, 900) i; CREATE INDEX of_item ON orders (item_id); ANALYZE`)
+	run(t, tw.proxied, manyRows)
 	for _, of := range []string{
 		"SELECT d.id FROM (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d JOIN loose ON a = d.id + 0",
 		"SELECT d.id FROM (SELECT id FROM item WHERE id IN (SELECT o.item_id FROM orders o WHERE o.qty > 7)) d, loose WHERE a = d.id AND b = 'l' ORDER BY b, d.id LIMIT 9",
 		"SELECT d.id, x.qty FROM (SELECT id, stock FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d LEFT JOIN orders x ON x.item_id = d.stock WHERE d.id < 40",
 		"SELECT count(*) FROM (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d WHERE d.id < 800",
 		"SELECT l.b, d.id FROM loose l LEFT JOIN (SELECT i.id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = i.id) ORDER BY i.stock, i.id LIMIT 20) d ON d.id = l.a",
+		"SELECT l.b, d.name FROM loose l LEFT JOIN (SELECT id, name FROM item i WHERE EXISTS (SELECT 1 FROM orders o WHERE o.item_id = i.id)) d ON d.id = l.a",
+		"SELECT l.b, d.id, d.n FROM loose l LEFT JOIN (SELECT i.id, (SELECT max(o.qty) FROM orders o WHERE o.item_id = i.id) AS n FROM item i WHERE i.stock > (SELECT min(qty) FROM orders)) d ON d.id = l.a WHERE l.a < 20",
+		"WITH d AS (SELECT id, name FROM item i WHERE stock = 3 OR id IN (SELECT item_id FROM orders)) SELECT d.name, l.b FROM d RIGHT JOIN loose l ON l.a = d.id ORDER BY l.b LIMIT 9",
 		"WITH w AS (SELECT id, stock FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) SELECT w.id, a FROM w JOIN loose ON a = w.stock WHERE w.id = 7",
 		"WITH w AS (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) SELECT a.id FROM w a JOIN w b ON b.id = a.id + 1 WHERE a.id < 90",
 		"WITH w AS MATERIALIZED (SELECT id, (SELECT max(o.qty) FROM orders o WHERE o.item_id = item.id) AS m FROM item WHERE stock = 3) SELECT * FROM w WHERE m > 2",

@@ -92,7 +92,7 @@ var reads = grammar{
 		" JOIN orders b ON b.item_id = a.id AND <condition>", " LEFT JOIN item b ON <condition> AND b.id >= a.id",
 		" RIGHT JOIN orders b ON b.item_id = a.id AND <condition>", " JOIN (item b CROSS JOIN kv) ON b.id = a.id AND <condition>",
 		" LEFT JOIN part b ON b.id = (SELECT max(y.id) FROM <inner>)",
-		" JOIN w b USING (id)", " LEFT JOIN item b ON b.id = a.id AND 1 / (b.stock - 3) > 5"},
+		" JOIN w b USING (id)", " LEFT JOIN (SELECT a.id, a.stock FROM item a WHERE <condition>) b ON b.id = a.id", " FULL JOIN (SELECT a.item_id AS id, <computed> AS n FROM orders a WHERE <condition>) b ON b.id = a.id", " LEFT JOIN item b ON b.id = a.id AND 1 / (b.stock - 3) > 5"},
 	"join c": {" JOIN kv c ON true", " LEFT JOIN loose c ON c.a = a.id", ", (VALUES (1), (2)) c(n)",
 		" CROSS JOIN (SELECT k FROM kv UNION ALL SELECT sku FROM line) c"},
 	"computed": {"(SELECT count(*) FROM <inner>)", "(SELECT max(y.id) FROM <inner>)", "EXISTS (SELECT FROM <inner>)", "COALESCE((SELECT max(y.id) FROM <inner>), 1)", "(SELECT y.id FROM <inner>)", "CASE WHEN <test> THEN (SELECT min(y.id) FROM <inner>) END"},

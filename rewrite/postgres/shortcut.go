@@ -138,7 +138,7 @@ func (r *reading) removable(b *block) error {
 		}
 	}
 	for _, rel := range b.rels {
-		if !fails && !rel.looksUp() || len(rel.sights) == 0 || !rel.sights[0].nullable || rel.used(shown) {
+		if !fails && !rel.looksUp() && !rel.lifts() || len(rel.sights) == 0 || !rel.sights[0].nullable || rel.used(shown) {
 			continue
 		}
 		if rel.base == nil {
