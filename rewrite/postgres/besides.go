@@ -267,7 +267,11 @@ func (r *reading) appendBesides(b *block) error {
 		} else {
 			all.text(" ")
 		}
-		all = append(all, c.spell(r, b)...)
+		column := c.spell(r, b)
+		if i == 0 {
+			column = r.rehearsed(b, column)
+		}
+		all = append(all, column...)
 		r.hidden++
 		all.text(" AS " + rewrite.NamePrefix + strconv.Itoa(r.hidden))
 		r.plan.Result.Sources = append(r.plan.Result.Sources, c.source(b))

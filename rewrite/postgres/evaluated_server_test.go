@@ -98,13 +98,10 @@ func TestSubqueriesOfWhichNoCopyTellsWhereTheyAreEvaluated(t *testing.T) {
 			t.Errorf("%s is exact", text)
 		}
 	}
-	for _, text := range []string{ // parameters get their types where the server meets them first
-		"SELECT i.id FROM item i WHERE i.id = $1 OR i.stock = $1 OR EXISTS (SELECT FROM orders o WHERE o.item_id = i.id)",
-		"SELECT COALESCE($1, (SELECT max(o.qty) FROM orders o WHERE o.item_id = i.id)) FROM item i",
-	} {
-		if plan := tw.rewriter.Plan(text, tw.session).Statements[0]; plan.Observation == history.Exact {
-			t.Errorf("%s is exact", text)
-		}
+	// parameters get their types where the server meets them first
+	text := "SELECT i.id FROM item i WHERE i.stock = $1" + by[len(" FROM item i"):len(by)-1] + " AND o.id = $1)"
+	if plan := tw.rewriter.Plan(text, tw.session).Statements[0]; plan.Observation == history.Exact {
+		t.Errorf("%s is exact", text)
 	}
 }
 

@@ -122,25 +122,28 @@ func (r *reading) lookWithin(b *block, u *usage, sc *scope) bool {
 	}
 	others, err := r.inspect(n.FromClause, n.WindowClause, n.SortClause, n.LimitCount, n.LimitOffset)
 	s, here := seeker{planner: r.planner}, r.places.queries[n]
-	if err != nil || others.subquery || !s.list(n.TargetList, span{here.from + 1, here.listEnd + 1}) ||
+	if err != nil || others.subquery || !r.rehearses(b) || !s.list(n.TargetList, span{here.from + 1, here.listEnd + 1}) ||
 		!s.seek(n.WhereClause, r.places.whereClause(here.listEnd+1, here.to), ofAll, nil) {
 		return false
 	}
 	l := looker{reading: r, sc: sc, block: b}
-	if !l.lookAt(s.links) || l.bar != nil {
+	if !l.lookAt(s.links) || l.bar != nil || at != optional && !l.namedAgain() {
 		return false
 	}
 	if slices.ContainsFunc(l.found, func(c *besides) bool { return c.unless != nil }) {
 		return false
 	}
-	if at == optional {
+	if at == optional { // all of it stands in FROM
 		return r.lift(b, l.found, s.links)
 	}
-	for _, c := range l.found {
+	for i, c := range l.found {
 		s := &sight{source: c.source(b), exprs: []string{""}, types: []string{"pg_catalog.text[]"}, within: n,
 			spelled: c.spell(r, b)}
 		if (at == aloneByName || at == oneWithIt) && !s.source.Whole { // what is volatile stays where it stands
 			s.spelled, s.unbounded = c.array(r.st), true
+		}
+		if i == 0 {
+			s.spelled = r.rehearsed(b, s.spelled)
 		}
 		b.sights = append(b.sights, s)
 	}

@@ -164,6 +164,52 @@ func (tw *twins) difference(text string) string {
 	return fmt.Sprintf("%s\nas %s\ngives %v, %v\nnot   %v, %v", text, script.Append(nil), got, gotErr, want, wantErr)
 }
 
+// TestTheFirstErrorIsTheClients has several mistakes in a condition, some of them in what is copied.
+func TestTheFirstErrorIsTheClients(t *testing.T) {
+	tw := newTwins(t)
+	for _, text := range []string{
+		"SELECT * FROM item a WHERE EXISTS (SELECT FROM (SELECT a AS id, nope FROM loose) y) AND (b.id = 2 OR a.id IN (SELECT y.id FROM item y WHERE y.id = a.id))",
+		"SELECT * FROM item a WHERE a.nope = 1 AND (b.id = 2 OR a.id IN (SELECT y.id FROM item y WHERE y.id = a.id))",
+		"SELECT * FROM item a WHERE a.id = 'x' AND EXISTS (SELECT FROM orders y WHERE y.id = a.name)",
+		"SELECT count(*) FROM item a WHERE a.id = 'x' AND EXISTS (SELECT FROM orders y WHERE y.id = a.name)",
+		"SELECT stock, max(id) FROM item a WHERE a.stock > a.name AND (b.id = 2 OR a.id IN (SELECT y.id FROM item y WHERE y.id = a.id)) GROUP BY 1",
+		"SELECT DISTINCT stock FROM item a WHERE a.stock > a.name AND (b.id = 2 OR a.id IN (SELECT y.id FROM item y WHERE y.id = a.id))",
+		"SELECT * FROM (SELECT * FROM item a WHERE a.id = 'x' AND EXISTS (SELECT FROM orders y WHERE y.id = a.name)) d",
+		"SELECT d.id FROM (SELECT id FROM item a WHERE a.id = 'x' AND EXISTS (SELECT FROM orders y WHERE y.id = a.name)) d, loose WHERE a = d.id",
+		"SELECT l.a, d.id FROM loose l LEFT JOIN (SELECT id FROM item a WHERE a.id = 'x' AND EXISTS (SELECT FROM orders y WHERE y.id = a.name)) d ON l.a = d.id",
+		"SELECT id FROM item a WHERE a.id AND EXISTS (SELECT FROM orders y WHERE y.id = a.name)",
+		"SELECT id FROM item a WHERE a.id + (SELECT max(y.id) FROM orders y WHERE y.id = a.id)",
+	} {
+		if d := tw.difference(text); d != "" {
+			t.Error(d)
+		}
+	}
+}
+
+// mistaken are statements with several mistakes, most of them in conditions with subqueries.
+var mistaken = grammar{
+	"read": {"SELECT <list> FROM item a WHERE <wrong> AND <wrong>", "SELECT <list> FROM item a WHERE <wrong> OR <wrong> AND <right>", "SELECT <list> FROM item a JOIN loose b ON <wrong> WHERE <right> AND <wrong>",
+		"SELECT stock, count(*) FROM item a WHERE <wrong> AND <wrong> GROUP BY stock", "SELECT DISTINCT stock FROM item a WHERE <right> AND <wrong> AND <wrong>", "SELECT count(*) FROM item a WHERE <wrong> AND <wrong> HAVING <wrong>", "SELECT (SELECT max(y.qty) FROM orders y WHERE <wrong>) AS m, count(*) FROM item a WHERE <wrong> GROUP BY (SELECT max(y.qty) FROM orders y WHERE <wrong>), 1 HAVING <wrong>",
+		"SELECT d.* FROM (SELECT id FROM item a WHERE <wrong> AND <wrong>) d", "SELECT d.id FROM (SELECT id FROM item a WHERE <wrong> AND <right>) d JOIN loose ON <wrong> WHERE <wrong>", "WITH d AS (SELECT id FROM item a WHERE <wrong> AND <wrong>) SELECT d.id FROM d",
+		"SELECT l.a, d.id FROM loose l LEFT JOIN (SELECT id FROM item a WHERE <wrong> AND <right>) d ON l.a = d.id AND <wrong> WHERE <wrong>", "SELECT <list>, id AS n FROM item a WHERE <wrong> ORDER BY n, nope, (SELECT max(y.qty) FROM orders y WHERE y.item_id = a.id)", "SELECT <list>, id AS n FROM item a WHERE <wrong> ORDER BY n, a.id DESC, (SELECT max(y.qty) FROM orders y WHERE y.item_id = a.id), (SELECT max(y.nope) FROM orders y WHERE <wrong>)", "SELECT <list> FROM item a WHERE <wrong> ORDER BY (SELECT max(y.id) FROM orders y WHERE <wrong>), (SELECT max(y.qty) FROM orders y WHERE y.item_id = a.id)"},
+	"list":  {"a.id", "*", "a.nope", "a.id, (SELECT max(y.qty) FROM orders y WHERE <wrong>)", "CASE WHEN <wrong> THEN (SELECT y.id FROM orders y WHERE <right>) END", "a.id, count(*) OVER ()"},
+	"right": {"a.id > 1", "EXISTS (SELECT FROM orders y WHERE y.item_id = a.id)", "a.id IN (SELECT item_id FROM orders)", "(a.id = 1 OR EXISTS (SELECT FROM loose y WHERE y.a = a.id))"},
+	"wrong": {"<right>", "a.nope = 1", "q.id = 1", "a.id", "a.id > a.name", "a.id = 'x'", "max(a.id) > 1", "rank() OVER () > 1", "nope(a.id) = 1", "EXISTS (SELECT FROM orders y WHERE <inner wrong>)", "EXISTS (SELECT FROM nowhere y WHERE <inner wrong>)", "a.id IN (SELECT y.id FROM orders y WHERE <inner wrong>)",
+		"(<wrong> OR EXISTS (SELECT FROM orders y WHERE <inner wrong>))", "a.id > (SELECT max(y.id) FROM orders y WHERE <inner wrong>)", "a.id + (SELECT max(y.id) FROM orders y WHERE y.item_id = a.id)", "CASE WHEN <wrong> THEN EXISTS (SELECT FROM orders y WHERE <inner wrong>) ELSE <wrong> END",
+		"(SELECT y.id FROM orders y WHERE <inner wrong>) = 'x'", "a.id IN (SELECT y.note FROM orders y)", "EXISTS (SELECT y.nope FROM orders y WHERE y.item_id = a.id)", "a.name = (SELECT y.note FROM orders y WHERE y.item_id = a.id LIMIT 'x')"},
+	"inner wrong": {"y.item_id = a.id", "y.id = a.nope", "y.nope = a.id", "y.id = a.name", "y.id = 'x'", "q.id = y.id", "max(y.id) > 1", "max(a.id) > 1", "nope(y.id) > 1", "y.id"},
+}
+
+// TestRandomMistakesAreToldAsTheClients has statements with several mistakes.
+func TestRandomMistakesAreToldAsTheClients(t *testing.T) {
+	tw := newTwins(t)
+	rapid.Check(t, func(r *rapid.T) {
+		if d := tw.difference(mistaken.draw(r, "<read>")); d != "" {
+			r.Fatal(d)
+		}
+	})
+}
+
 // TestRandomReadsLookTheSame runs random queries on twins.
 func TestRandomReadsLookTheSame(t *testing.T) {
 	if testing.Short() {

@@ -71,17 +71,18 @@ func (r *reading) lookInto(b *block, u *usage, sc *scope) (bool, error) {
 		return false, nil
 	}
 	others, err := r.inspect(n.DistinctClause, n.HavingClause, n.WindowClause, n.LimitCount, n.LimitOffset)
-	if err != nil || others.subquery {
+	if err != nil || others.subquery || !r.rehearses(b) {
 		return false, nil
 	}
-	s := seeker{planner: r.planner, fails: true}
+	behind := !hasSubquery(n.SortClause) && !hasSubquery(n.GroupClause) // which the server looks at last
+	s := seeker{planner: r.planner, fails: true, behind: behind}
 	at := r.places.queries[n]
 	if !s.list(n.TargetList, span{at.from + 1, at.listEnd + 1}) || !s.groups(b, span{at.listEnd + 1, at.to}) ||
 		!s.order(n, at) || !s.joins(b, span{at.listEnd + 1, at.to}) || !s.seek(n.WhereClause, r.places.whereClause(at.listEnd+1, at.to), ofAll, nil) {
 		return false, nil
 	}
-	l := looker{reading: r, sc: sc, block: b}
-	if !l.lookAt(s.links) {
+	l := looker{reading: r, sc: sc, block: b, behind: behind}
+	if !l.lookAt(s.links) || !l.namedAgain() {
 		return false, l.bar
 	}
 	r.besides = l.found
