@@ -223,7 +223,7 @@ func (p *pass) learn() error {
 	if err != nil {
 		return err
 	}
-	s.journals = p.journals
+	s.journals, s.versions = p.journals, s.versionsOf(p.instances)
 	p.schema = s
 	return nil
 }

@@ -232,15 +232,23 @@ func (p *play) differences(r role) []difference {
 	return differences(p.schema, p.twin.statements, p.replies[p.base()], p.replies[r], p.mapped[r])
 }
 
-// turned reports whether the transaction would have been answered otherwise behind the twin: then neither order of the
-// two explains that both read the old.
+// turned reports whether the transaction would have been answered otherwise behind the twin, before something that it
+// wrote: then neither order of the two explains what both wrote by the old.
 func (p *play) turned() bool {
 	for _, d := range differences(p.schema, p.in.statements, p.replies[own], p.replies[reverse], p.mapped[reverse]) {
-		if !d.failed && !p.in.statements[d.at].writes() {
+		if !d.failed && !p.in.statements[d.at].writes() && p.in.changesBehind(p.schema, d.at) {
 			return true
 		}
 	}
 	return false
+}
+
+// changesBehind reports whether the instance changes rows behind a statement: more than that it notes what it does, or
+// when.
+func (in *instance) changesBehind(s *schema, at int) bool {
+	return slices.ContainsFunc(in.statements[at+1:], func(w statement) bool {
+		return w.writes() && !w.void && w.changed() > 0 && !w.notes(s) && !w.stamps(s)
+	})
 }
 
 // waited reports whether a write of the racing twin waited for the transaction, and the transaction writes the same

@@ -28,6 +28,7 @@ type schema struct {
 	counts    map[string]string    // MySQL's family: the AUTO_INCREMENT column of a table
 	places    map[[2]uint32]column // PostgreSQL: by the table's OID and the number of the column
 	moments   map[column]bool      // those of moments
+	versions  map[column]bool      // see versionsOf
 	journals  map[string]bool      // tables in which programs note what they do, in lower case
 	// gid is by which name PostgreSQL prepares what is then rolled back, to learn whether it would commit; empty: it
 	// prepares nothing (max_prepared_transactions).
