@@ -2,6 +2,7 @@ package explore
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/scenario/replay"
@@ -16,6 +17,7 @@ type difference struct {
 	none    bool     // it changed no row, where the transaction's did
 	fewer   bool     // it changed fewer
 	found   int      // how many came the first time
+	whole   bool     // they have all columns of each table that a change is of
 	tables  []string // that the rows are of
 	changed []change // where as many rows came
 }
@@ -74,7 +76,19 @@ func compare(s *schema, st *statement, a, b *replay.Result, m *mapping) (d diffe
 			d.changed = append(d.changed, change{of, s.unique[of], left[i][j], right[i][j]})
 		}
 	}
+	d.whole = !slices.ContainsFunc(d.changed, func(c change) bool { return !s.showsAll(a.Columns, c.of.table) })
 	return d, len(d.changed) > 0
+}
+
+// showsAll reports whether a result has all columns of a table.
+func (s *schema) showsAll(shown []replay.Column, table string) bool {
+	all := s.columns[strings.ToLower(table)]
+	return len(all) > 0 && !slices.ContainsFunc(all, func(of column) bool {
+		return !slices.ContainsFunc(shown, func(c replay.Column) bool {
+			is, known := s.shown(&c)
+			return known && is == of
+		})
+	})
 }
 
 // affected returns how many rows a write changed: of one that shows them, as many as it showed.

@@ -293,6 +293,29 @@ func TestALockOfAllRowsIsNoLook(t *testing.T) {
 	}
 }
 
+// TestWhoLoadsAnObjectRarelyGoesByItsNumbers has two requests that each read what the other writes: one inserts what
+// belongs to a row that it has loaded.
+func TestWhoLoadsAnObjectRarelyGoesByItsNumbers(t *testing.T) {
+	for _, f := range families {
+		for _, c := range []struct {
+			read, write string
+			idle        bool
+		}{
+			{"SELECT * FROM account WHERE id = 1", "UPDATE account SET balance = 90 WHERE id = 1", true},
+			{"SELECT id, balance FROM account WHERE id = 1", "UPDATE account SET balance = 90 WHERE id = 1", false},
+			{"SELECT sum(balance) FROM account", "UPDATE account SET balance = 90 WHERE id = 1", false},
+			{"SELECT * FROM profile WHERE id = 1", "UPDATE profile SET name = 'closed' WHERE id = 1", false},
+		} {
+			result := exploreSerial(t, f.family, f.counts, []string{"BEGIN", "SELECT cart_id FROM line", c.write, "COMMIT",
+				"UPDATE account SET balance = 100", "UPDATE profile SET name = 'old'", "BEGIN", c.read, "INSERT INTO line (cart_id) VALUES (1)", "COMMIT"})
+			at := slices.IndexFunc(result.Races, func(r Race) bool { return r.Read == c.read })
+			if at < 0 || result.Races[at].Kind != WriteSkew || result.Races[at].Idle() != c.idle {
+				t.Errorf("%s, %s: told is %+v, want a write skew, idle %v", f.name, c.read, result.Races, c.idle)
+			}
+		}
+	}
+}
+
 // exploreSerial has one client run statements through isotap, and plays them on a copy of the database as it was
 // before.
 func exploreSerial(t *testing.T, family dbms.Family, counts string, statements []string) *Result {

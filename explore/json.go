@@ -43,6 +43,7 @@ type raceDocument struct {
 	Sentence string   `json:"sentence"`
 	Txn      string   `json:"txn"`
 	Times    int      `json:"times"`
+	Idle     bool     `json:"idle"`
 }
 
 // JSON writes the result for programs.
@@ -54,7 +55,7 @@ func (r *Result) JSON(w io.Writer) error {
 		x := &r.Races[i]
 		d.Races[i] = raceDocument{x.Kind, x.Proved, x.Program, x.Beside, x.Table, x.Column, x.Row, x.Racing, x.Serial, x.Wrote,
 			x.UndoneBy, append([]string{}, x.Likewise...), x.Other, x.Read,
-			x.Write, x.Sentence(), x.Txn, x.Times}
+			x.Write, x.Sentence(), x.Txn, x.Times, x.Idle()}
 	}
 	return jsondoc.Write(w, "the exploration", d)
 }

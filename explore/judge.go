@@ -27,9 +27,11 @@ const (
 var kinds = []Kind{DoubleInsert, LostUpdate, WriteSkew, StaleChoice, SameAgain, OtherColumns}
 
 // Idle reports whether nothing may be lost by the race, or it is not known whether a client comes to it: it is told
-// last. What is written besides by a stale read hangs on what a client makes of its answers before.
+// last. What is written besides by a stale read hangs on what a client makes of its answers before; and who loads an
+// object to insert what belongs to it rarely goes by a number in that, which another sets.
 func (r *Race) Idle() bool {
-	return r.Kind == SameAgain || r.Kind == OtherColumns || r.Kind == StaleChoice && !r.Proved
+	return r.Kind == SameAgain || r.Kind == OtherColumns || r.Kind == StaleChoice && !r.Proved ||
+		r.Kind == WriteSkew && r.loaded
 }
 
 // A Race is what two calls at once do, as the server has shown it.
@@ -65,6 +67,7 @@ type Race struct {
 	alike   bool      // the other call writes the same, or begins with what has the shape of Write
 	beside  string    // the shapes of all statements of Beside that write
 	some    bool      // Read found rows, though not those that the other makes
+	loaded  bool      // Read is of one row, with all columns; of these numbers changed, and Write inserts elsewhere
 }
 
 // A verdict is what one play of a program tells.
@@ -240,13 +243,21 @@ func races(s *schema, in *instance, d difference, at int, proved, apart bool) []
 	if len(all) > 0 || !apart && write.looksAgain(d) {
 		return all
 	}
-	race.Kind = StaleChoice
+	race.Kind, race.loaded = StaleChoice, write.inserts() && d.loads(write.target)
 	if race.Table = write.target; len(d.changed) > 0 {
 		c := d.changed[0]
 		race.Row = s.soughtBy(read, c.of.table)
 		race.Table, race.Column, race.Racing, race.Serial = c.of.table, c.of.name, c.was.String(), c.now.String()
 	}
 	return []Race{race}
+}
+
+// loads reports whether one row came, with all columns, of which others than a table's own changed, and these are
+// numbers.
+func (d *difference) loads(table string) bool {
+	return d.found == 1 && d.whole && !slices.ContainsFunc(d.changed, func(c change) bool {
+		return !isNumber(c) || strings.EqualFold(c.of.table, table)
+	})
 }
 
 // absent reports whether the twin found rows of a table that were not there before, or not so many: of an outer join,
@@ -373,19 +384,21 @@ func (r *Race) covers(other *Race) bool {
 	return other.Kind == StaleChoice || r.Table == other.Table && r.Column == other.Column
 }
 
-// rank sorts races, the surest first: by kind, and of one kind those whose path is proved.
+// rank sorts races, the surest first: by kind, and of one kind those whose path is proved; idle ones last.
 func rank(all []Race) {
 	slices.SortStableFunc(all, func(a, b Race) int {
-		if c := cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)); c != 0 {
-			return c
-		}
-		return cmp.Compare(b.proof(), a.proof())
+		return cmp.Or(compare01(a.Idle(), b.Idle()), cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)),
+			compare01(b.Proved, a.Proved))
 	})
 }
 
-func (r *Race) proof() int {
-	if r.Proved {
-		return 1
+// compare01 compares two truths, false first.
+func compare01(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
 	}
-	return 0
+	return 1
 }

@@ -156,6 +156,7 @@ func (r *Result) idle(b *strings.Builder, races []*Race) {
 
 // idleWords begin the lists of these kinds.
 var idleWords = map[Kind]string{
+	WriteSkew: "One loads a row, in which the other sets a number, and inserts what belongs to it: a race if it goes by that number.",
 	SameAgain: "Both set the same, so that nothing is lost unless they set different values (then FOR UPDATE, or a version):",
 	StaleChoice: "A write hangs on what the other's commit changes; but its client was answered otherwise before it, and may " +
 		"have gone another way.",
