@@ -84,7 +84,7 @@ func (o *observation) history() (*sdg.History, error) {
 		txn := &h.Txns[number[of]]
 		if !reduce.Bounds(o.script.Steps[i].SQL) {
 			s, err := o.statement(i, number[of])
-			if err != nil && txn.Committed {
+			if err != nil && (txn.Committed || o.level == history.ReadUncommitted) { // others may have read what it wrote
 				out = append(out, i)
 			}
 			h.Statements = append(h.Statements, s)
@@ -170,6 +170,9 @@ func (o *observation) rows(step int, when moment, tables []string) (sdg.Rows, er
 			row := history.Row{Table: rowTable(a.Row), ID: a.Row.ID}
 			if _, twice := rows[row]; twice || a.Row.ID == "" {
 				return nil, fmt.Errorf("step %d: rows of %s are not told apart", step+1, table)
+			}
+			if a.Version.Txn.Run() == history.Unrecorded {
+				return nil, fmt.Errorf("step %d: it is not known which version of a row of %s it saw", step+1, table)
 			}
 			rows[row] = sdg.Version(a.Version.String())
 			seen++

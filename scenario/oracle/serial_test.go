@@ -102,6 +102,8 @@ func TestWhatIsNotJudgedIsSaid(t *testing.T) {
 			"b: UPDATE t SET v = 5 WHERE v >= 10", "a: COMMIT"}, history.ReadUncommitted, 1, "committed versions"},
 		{"dirty read", []string{"a: BEGIN", "a: UPDATE t SET v = 5 WHERE id = 1", "b: SELECT * FROM t", "a: ROLLBACK"},
 			history.ReadUncommitted, 0, "what was undone"},
+		{"dirty read of what was not seen", []string{"a: BEGIN", "a: UPDATE t SET v = (SELECT 9 FROM t x WHERE x.id = 1)",
+			"b: SELECT * FROM t"}, history.ReadUncommitted, 1, "was not seen"},
 		{"deadlock", []string{"a: BEGIN", "b: BEGIN", "a: UPDATE t SET v = 5 WHERE id = 1", "b: UPDATE t SET v = 5 WHERE id = 2",
 			"a: UPDATE t SET v = 6 WHERE id = 2", "b: UPDATE t SET v = 6 WHERE id = 1", "a: COMMIT", "b: COMMIT"},
 			history.ReadCommitted, 2, "ended their transactions"},
