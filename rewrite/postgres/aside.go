@@ -44,14 +44,17 @@ func (pl *planner) readAside(refused error) error {
 	}
 	tree, err := parse(pl.readable(pl.st.source()))
 	n, ok := tree.(*ast.SelectStmt)
-	if !pl.runsSubqueriesAgain() || pl.session.Serializable || len(pl.parts) > 0 || pl.st.reserved() != nil ||
+	if !pl.runsSubqueriesAgain() || len(pl.parts) > 0 || pl.st.reserved() != nil ||
 		err != nil || !ok {
 		return refused
 	}
-	for _, tell := range []func(*planner, *ast.SelectStmt) error{(*planner).aside, (*planner).tellFlattened} {
+	for i, tell := range []func(*planner, *ast.SelectStmt) error{(*planner).aside, (*planner).tellFlattened} {
 		plan, q := *pl.plan, *pl
 		plan.Observation, plan.Reason, plan.Result = history.Exact, history.Reason{}, Result{}
 		q.plan, q.edits = &plan, nil
+		if i > 0 && pl.session.Serializable {
+			break
+		}
 		if tell(&q, n) == nil && plan.Observation == history.Exact {
 			*pl.plan, pl.edits, pl.whole = plan, q.edits, q.whole
 			return nil
@@ -244,6 +247,9 @@ func (l *looker) within(q *subquery, u *usage, grouped bool) bool {
 			return false // it may have not been run
 		}
 		q.within = append(q.within, all...)
+	}
+	if l.session.Serializable && (!l.scansAll(q) || !q.ofOneTable()) {
+		return false
 	}
 	l.asideColumns(q)
 	return true

@@ -63,6 +63,8 @@ func TestReadsTakeTheSamePredicateLocks(t *testing.T) {
 // TestSubqueriesRunAgainTakeTheSamePredicateLocks has those that are, and others that must not be.
 func TestSubqueriesRunAgainTakeTheSamePredicateLocks(t *testing.T) {
 	tw := newTwins(t)
+	tw.both("INSERT INTO loose SELECT g, 'x' FROM generate_series(3, 9) g")
+	tw.both("ANALYZE")
 	tw.session.Serializable = true
 	for _, c := range []struct {
 		text  string
@@ -71,6 +73,14 @@ func TestSubqueriesRunAgainTakeTheSamePredicateLocks(t *testing.T) {
 		{"SELECT id, name FROM item WHERE id = 1 AND EXISTS (SELECT FROM loose WHERE a = item.id)", true},
 		{"SELECT id, name FROM item WHERE id IN (SELECT a FROM loose WHERE b = 'x')", true},
 		{"SELECT id, name, (SELECT count(*) FROM loose l, loose m WHERE l.a = m.a AND l.a = item.id) FROM item WHERE id < 3", true},
+		{"SELECT id, name FROM item i WHERE id < 4 AND NOT EXISTS (SELECT FROM loose l JOIN void v ON v.a = l.a WHERE l.a <> i.id)", false},
+		{"SELECT id, name FROM item i WHERE id < 4 AND NOT EXISTS (SELECT FROM loose l WHERE l.a <> i.id AND EXISTS (SELECT FROM void v WHERE v.a = l.a))", false},
+		{"SELECT a FROM loose UNION SELECT a FROM void ORDER BY 1", true},
+		{"SELECT a, count(*) FROM loose WHERE b <> 'y' GROUP BY 1 HAVING count(*) > 1", true},
+		{"SELECT count(*) FROM (SELECT DISTINCT b FROM loose) d", true},
+		{"SELECT l.a FROM loose l JOIN void v ON v.a > l.a UNION SELECT 1", false},
+		{"SELECT a FROM loose WHERE a IN (SELECT a FROM void) UNION SELECT a FROM void", false},
+		{"SELECT name FROM item UNION SELECT b FROM loose", false},
 		{"SELECT id, name FROM item WHERE id NOT IN (SELECT a FROM loose) AND id > (SELECT min(a) FROM loose)", true},
 		{"UPDATE item SET name = 'x' WHERE id = (SELECT max(a) FROM loose)", true},
 		{"DELETE FROM kv WHERE NOT EXISTS (SELECT FROM loose WHERE b = k)", true},

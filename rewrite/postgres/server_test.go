@@ -29,6 +29,7 @@ const serverTables = `
 	CREATE TABLE kv (k text PRIMARY KEY, v text UNIQUE);
 	CREATE TABLE event (at timestamptz PRIMARY KEY, body jsonb);
 	CREATE TABLE loose (a int, b text);
+	CREATE TABLE void (a int);
 	CREATE TABLE "Odd" ("Id" uuid PRIMARY KEY, "a""b" int);
 	CREATE TYPE mood AS ENUM ('sad', 'glad');
 	CREATE TABLE strange (id mood PRIMARY KEY, a int);
@@ -72,6 +73,7 @@ func serverSchema() tables {
 	ts["public.strange"] = table("public.strange", "id public.mood, a int4", "primary(id)")
 	ts["public.due"] = with(view(table("public.due", "id int8, item_id int4"), history.Reason{},
 		Base{Table: rewrite.TableName{Schema: "public", Table: "orders"}, Key: []string{"id"}}), func(t *Table) { t.NotAgain = true })
+	ts["public.void"] = table("public.void", "a int4")
 	ts["public.gen"] = with(table("public.gen", "id int4, a int4, twice int4", "primary(id)"),
 		func(t *Table) { t.Columns[2].Generated = true })
 	return ts

@@ -280,6 +280,9 @@ func (l *looker) lookAtQuery(at link, n *ast.SelectStmt, around []*relation, dep
 			q.gates = append(q.gates, w.gates...) // it is copied with this one
 		}
 	}
+	if l.session.Serializable && !q.ofOneTable() {
+		return nil, false
+	}
 	refers, sure := refersTo(n, q.own(), around)
 	if q.whole = !refers; !sure || q.whole && at.orders {
 		return nil, false // the server need not sort by what is the same for all rows
@@ -310,6 +313,21 @@ func (l *looker) scansAll(q *subquery) bool {
 	return whole && !tids && !slices.ContainsFunc(q.tables, func(s *source) bool {
 		return len(l.indexesOf(s.table)) > 0 || len(s.table.Leaves) > 0 || s.table.Partitioned
 	})
+}
+
+// ofOneTable reports whether a subquery, and those within it, read one table alone. Of two the server scans none but the
+// first where that has no row, and which one that is may be another in a copy.
+func (q *subquery) ofOneTable() bool {
+	var tables []*source
+	var add func(q *subquery)
+	add = func(q *subquery) {
+		tables = append(tables, q.tables...)
+		for _, w := range q.within {
+			add(w)
+		}
+	}
+	add(q)
+	return !slices.ContainsFunc(tables, func(s *source) bool { return s.table.Name != tables[0].table.Name })
 }
 
 // misnames reports whether a query names a column that one of its relations surely does not have.
