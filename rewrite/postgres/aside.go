@@ -100,8 +100,8 @@ func (pl *planner) aside(n *ast.SelectStmt) error {
 
 // parts looks into the queries of a set operation. It reports whether all that they read can be shown.
 func (l *looker) parts(n *ast.SelectStmt) bool {
-	if n.WithClause != nil || n.IntoClause != nil || n.LimitCount != nil || n.LimitOffset != nil ||
-		hasSubquery(n.SortClause) {
+	if n.WithClause != nil || n.IntoClause != nil || hasSubquery(n.SortClause) ||
+		(n.LimitCount != nil || n.LimitOffset != nil) && !l.readsAll(n) {
 		return false // of what a LIMIT leaves out not all is read
 	}
 	if within := takesAllOf(n); within != nil {
@@ -114,6 +114,18 @@ func (l *looker) parts(n *ast.SelectStmt) bool {
 		return false // where the left side is empty, the right one is not read
 	}
 	return l.parts(n.Larg) && l.parts(n.Rarg)
+}
+
+// readsAll reports whether the server reads all rows of a set operation, whatever its LIMIT is. From 17 on it may merge
+// two in the order of their indexes. A LIMIT that is 0, or NULL, is told by the text alone.
+func (l *looker) readsAll(n *ast.SelectStmt) bool {
+	limit, ok := n.LimitCount.(*ast.A_Const)
+	if !ok || n.LimitOffset != nil || n.Op != ast.SETOP_UNION || n.All || l.session.Version >= 17 {
+		return false
+	}
+	number, ok := limit.Val.(*ast.Integer)
+	l.plan.ofLiterals = true
+	return ok && number.IVal > 0
 }
 
 // aPart looks into a query that is no set operation.

@@ -34,7 +34,7 @@ func (f *flattening) beside(n *ast.SelectStmt) (*besideRows, bool) {
 		return nil, true
 	}
 	grouped := u.aggregate || n.GroupClause != nil || n.HavingClause != nil
-	if f.failure() != never || n.DistinctClause != nil || u.window || grouped && f.apart || n.TargetList == nil || f.session.Serializable {
+	if f.failure() != never || n.DistinctClause != nil || u.window || n.HavingClause != nil && f.apart || n.TargetList == nil || f.session.Serializable {
 		return nil, false
 	}
 	rels, ok := f.relationsOf(n)
@@ -47,7 +47,7 @@ func (f *flattening) beside(n *ast.SelectStmt) (*besideRows, bool) {
 		return nil, false
 	}
 	out := &besideRows{}
-	if f.apart && !f.identities(out, rels) {
+	if f.apart && !f.identities(out, b) {
 		return nil, false
 	}
 	for _, c := range found {
@@ -71,9 +71,10 @@ func (b *besideRows) add(s spelling, sources ...Source) {
 	b.sources = append(b.sources, sources...)
 }
 
-// identities adds those of the rows of the tables that are joined with flat queries.
-func (f *flattening) identities(b *besideRows, rels []*relation) bool {
-	for _, rel := range rels {
+// identities adds those of the rows of the tables that are joined with flat queries. A statement that groups collects
+// them.
+func (f *flattening) identities(out *besideRows, b *block) bool {
+	for _, rel := range b.rels {
 		if rel.base == nil {
 			continue
 		}
@@ -81,9 +82,16 @@ func (f *flattening) identities(b *besideRows, rels []*relation) bool {
 		if err != nil {
 			return false
 		}
-		for i, e := range shown.exprs {
-			if b.add(spelling{{text: e}}); i == 0 {
-				b.sources = append(b.sources, shown.source)
+		shown.nullable = true // perhaps
+		b.sights = append(b.sights, shown)
+	}
+	if b.grouped {
+		f.collect(b)
+	}
+	for _, s := range b.sights {
+		for i, e := range s.exprs {
+			if out.add(spelling{{text: e}}); i == 0 {
+				out.sources = append(out.sources, s.source)
 			}
 		}
 	}

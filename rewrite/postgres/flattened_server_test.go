@@ -49,6 +49,10 @@ func TestWhatGroupsAndWindowsLeaveOutIsTold(t *testing.T) {
 			rows{"item": "id = 1", "orders": "item_id < 3"}},
 		{"SELECT a.name FROM item a JOIN (SELECT item_id AS k, count(*) AS n FROM orders GROUP BY item_id HAVING count(*) > 1) AS g ON g.k = a.id",
 			rows{"item": "id = 1", "orders": "item_id < 3"}},
+		{"SELECT a.name, count(*) FROM item a JOIN (SELECT item_id AS k, count(*) AS n FROM orders GROUP BY item_id) AS g ON g.k = a.id WHERE g.n > 1 GROUP BY 1",
+			rows{"item": "id = 1", "orders": "item_id < 3"}},
+		{"SELECT count(*), max(g.n), count(b) FROM item a JOIN (SELECT item_id AS k, count(*) AS n FROM orders GROUP BY item_id) AS g ON g.k = a.id LEFT JOIN loose ON loose.a = a.stock WHERE g.n > 1",
+			rows{"item": "id = 1", "orders": "item_id < 3", "loose": none}},
 		{"SELECT a.id, a.name FROM item a, LATERAL (SELECT count(*) AS n FROM orders o WHERE o.qty > 1) AS l WHERE l.n > 1", rows{"item": all, "orders": "qty > 1"}},
 		{"SELECT a.*, l.n FROM item a, LATERAL (SELECT count(*) AS n FROM orders o WHERE o.qty > 1) AS l WHERE l.n > 7 AND a.id < 3", rows{"item": none, "orders": "qty > 1"}},
 	} {
@@ -59,7 +63,8 @@ func TestWhatGroupsAndWindowsLeaveOutIsTold(t *testing.T) {
 		tw.tells(c.text, c.read, history.Exact)
 	}
 	for _, text := range []string{
-		"SELECT a.name, count(*) FROM item a JOIN (SELECT item_id AS k, count(*) AS n FROM orders GROUP BY item_id) AS g ON g.k = a.id WHERE g.n > 1 GROUP BY 1",
+		"SELECT a.name, count(*) FROM item a JOIN (SELECT item_id AS k, count(*) AS n FROM orders GROUP BY item_id) AS g ON g.k = a.id WHERE g.n > 1 GROUP BY 1 HAVING count(*) > 1",
+		"SELECT DISTINCT a.name FROM item a JOIN (SELECT item_id AS k, count(*) AS n FROM orders GROUP BY item_id) AS g ON g.k = a.id WHERE g.n > 1",
 		"SELECT a.id FROM items a JOIN (SELECT item_id AS k, count(*) AS n FROM orders GROUP BY item_id) AS g ON g.k = a.id WHERE g.n > 1",
 		"SELECT a.id FROM item a JOIN (SELECT item_id AS k, count(*) AS n FROM orders GROUP BY item_id) AS g ON g.k = a.id WHERE g.n > a.stock",
 		"SELECT * FROM (SELECT id, row_number() OVER (ORDER BY price) AS rn FROM item) t WHERE rn <= 1 LIMIT 1",
@@ -155,6 +160,7 @@ func TestWhatIsToldAsideKeepsItsPlan(t *testing.T) {
 		"SELECT u.x, count(*) FROM (SELECT id AS x FROM item UNION SELECT item_id FROM orders) u WHERE u.x BETWEEN 3 AND 9 GROUP BY u.x",
 		"SELECT a.id, l.n FROM item a LEFT JOIN LATERAL (SELECT max(o.note) AS m, count(*) AS n FROM orders o WHERE o.item_id = a.id) l ON l.n > 1 WHERE a.id < 50",
 		"SELECT a.id, g.n FROM item a LEFT JOIN (SELECT item_id AS k, count(*) AS n FROM orders GROUP BY item_id) AS g ON g.k = a.id AND g.n > 1",
+		"SELECT a.stock, count(*) FROM item a JOIN (SELECT item_id AS k, count(*) AS n FROM orders GROUP BY item_id) AS g ON g.k = a.id WHERE g.n > 1 GROUP BY a.stock",
 	} {
 		script := tw.rewriter.Plan(of, tw.session)
 		if p := script.Statements[0]; p.Observation != history.Exact {

@@ -17,6 +17,7 @@ var besideGroups = grammar{
 		"<with>SELECT <shown> FROM (<flat>) f WHERE <asked>", "<with>SELECT <shown> FROM (<flat>) f WHERE <asked> AND <asked>",
 		"WITH q AS (<ids>), f AS (<flat>) SELECT <shown> FROM f WHERE <asked> AND <asked>", "<with>SELECT <shown> FROM (<flat of q>) f WHERE <asked>",
 		"<with>SELECT a.name, <shown> FROM item a JOIN (<flat>) f ON f.x = a.id WHERE <asked>", "<with>SELECT a.name, <shown> FROM item a LEFT JOIN (<flat>) f ON f.x = a.id AND <asked> WHERE <asked>", "<with>SELECT a.name, <shown> FROM item a, (<flat>) f WHERE f.x = a.id AND <asked> AND <asked>",
+		"<with>SELECT a.name FROM item a JOIN (<flat>) f ON f.x = a.id WHERE <asked> AND <asked> GROUP BY a.name", "<with>SELECT f.n, a.b FROM (<flat>) f LEFT JOIN loose a ON a.a = f.x WHERE <asked> GROUP BY f.n, a.b",
 		"SELECT a.*, <shown> FROM orders a, LATERAL (SELECT count(*) AS x, max(l.b) AS n FROM loose l WHERE <of l>) f WHERE f.x > <int> AND f.n > 'x'"},
 	"computed": {"SELECT id AS x, <value> AS n FROM item", "SELECT id AS x, <value> AS n FROM item WHERE <of item>", "SELECT id AS x, stock AS z, <value> AS n FROM item ORDER BY stock"},
 	"value": {"(SELECT count(*) FROM orders o WHERE o.item_id = item.id)", "(SELECT max(o.id) FROM orders o WHERE o.item_id < item.id AND o.qty > <int>)", "COALESCE((SELECT min(l.a) FROM loose l WHERE l.a >= item.id), 7)",

@@ -315,8 +315,8 @@ func (l *looker) scansAll(q *subquery) bool {
 	})
 }
 
-// ofOneTable reports whether a subquery, and those within it, read one table alone. Of two the server scans none but the
-// first where that has no row, and which one that is may be another in a copy.
+// ofOneTable reports whether a subquery, and those within it, read one table alone. Of two the server scans none but
+// the first where that has no row, and which one that is may be another in a copy.
 func (q *subquery) ofOneTable() bool {
 	var tables []*source
 	var add func(q *subquery)
