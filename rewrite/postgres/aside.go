@@ -65,7 +65,8 @@ func (pl *planner) readAside(refused error) error {
 
 // showsLess reports whether a query may show less than it reads, or takes all rows of one in its FROM clause.
 func showsLess(n *ast.SelectStmt) bool {
-	return n.Op != ast.SETOP_NONE || n.HavingClause != nil || len(nodes(n.DistinctClause)) > 0 || takesAllOf(n) != nil
+	return n.Op != ast.SETOP_NONE || n.HavingClause != nil || len(nodes(n.DistinctClause)) > 0 ||
+		n.DistinctClause != nil && n.LimitCount != nil || takesAllOf(n) != nil
 }
 
 // takesAllOf returns the query that one has in its FROM clause alone, and takes all rows of, whatever it makes of
@@ -116,16 +117,51 @@ func (l *looker) parts(n *ast.SelectStmt) bool {
 	return l.parts(n.Larg) && l.parts(n.Rarg)
 }
 
-// readsAll reports whether the server reads all rows of a set operation, whatever its LIMIT is. From 17 on it may merge
-// two in the order of their indexes. A LIMIT that is 0, or NULL, is told by the text alone.
+// readsAll reports whether the server reads all rows of a UNION or DISTINCT, whatever its LIMIT is. From 17 on it may
+// merge two in the order of their indexes. A LIMIT that is 0, or NULL, is told by the text alone.
 func (l *looker) readsAll(n *ast.SelectStmt) bool {
 	limit, ok := n.LimitCount.(*ast.A_Const)
-	if !ok || n.LimitOffset != nil || n.Op != ast.SETOP_UNION || n.All || l.session.Version >= 17 {
+	union := n.Op == ast.SETOP_UNION && !n.All && l.session.Version < 17
+	if !ok || n.LimitOffset != nil || !union && !l.sortsAll(n) {
 		return false
 	}
 	number, ok := limit.Val.(*ast.Integer)
 	l.plan.ofLiterals = true
 	return ok && number.IVal > 0
+}
+
+// sortsAll reports whether a query is DISTINCT of columns of a table of which no index begins with one: the server
+// sorts them, or puts them into a hash table. A condition might fix their values, so that one row would do.
+func (l *looker) sortsAll(n *ast.SelectStmt) bool {
+	from := nodes(n.FromClause)
+	if n.DistinctClause == nil || len(nodes(n.DistinctClause)) > 0 || n.WhereClause != nil || n.GroupClause != nil ||
+		n.HavingClause != nil || len(from) != 1 {
+		return false
+	}
+	item, ok := bare(from[0]).(*ast.RangeVar)
+	if !ok {
+		return false
+	}
+	t, _ := l.table(item)
+	if t == nil || t.Partitioned || len(t.Leaves) > 0 {
+		return false
+	}
+	s, err := l.sourceOf(t, item)
+	if err != nil {
+		return false
+	}
+	rels := []*relation{{ref: s.ref, base: &s}}
+	return !slices.ContainsFunc(nodes(n.TargetList), func(item ast.Node) bool {
+		ref, ok := shownColumn(item)
+		if !ok {
+			return true
+		}
+		column, found, ok := columnAround(fields(ref), rels)
+		i := slices.Index(s.names, column.name)
+		return !ok || !found || i < 0 || slices.ContainsFunc(l.indexesOf(t), func(x Index) bool {
+			return len(x.Columns) == 0 || x.Columns[0] == "" || x.Columns[0] == t.Columns[i].Name
+		})
+	})
 }
 
 // aPart looks into a query that is no set operation.
