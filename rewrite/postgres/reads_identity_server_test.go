@@ -147,7 +147,7 @@ func TestReadsOfEveryFormTellTheirRows(t *testing.T) {
 		{"SELECT k, 1 FROM kv UNION ALL SELECT k, 1 FROM kv UNION SELECT note, 2 FROM orders WHERE id <> 2 ORDER BY 1, 2", map[string]string{"kv": all, "orders": "id <> 2"}, history.Exact},
 		{"SELECT a.id FROM item a LEFT JOIN orders b ON b.item_id = a.id UNION SELECT order_id FROM line ORDER BY 1",
 			map[string]string{"item": all, "orders": "item_id < 9", "line": all}, history.Exact},
-		{"SELECT id, a FROM part UNION SELECT a, a FROM loose ORDER BY 1, 2 LIMIT 1",
+		{"SELECT id, a FROM part UNION SELECT a, a FROM loose ORDER BY 1, 2 LIMIT 1 OFFSET 0",
 			map[string]string{"part": "id = 1", "loose": "a = 1"}, history.Inexact},
 		{"SELECT total(qty), item_id FROM orders WHERE item_id = 1 GROUP BY 2",
 			map[string]string{"orders": "item_id = 1"}, history.Inexact},
