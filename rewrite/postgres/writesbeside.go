@@ -42,7 +42,7 @@ func (w *write) lookInto(sc *scope, where ast.Node, assignments, others []ast.No
 	}
 	b := w.beside()
 	links, ok := w.linksOf(b, where, assignments)
-	if !ok {
+	if !ok || w.plan.Kind == history.Update && w.misassigns(b.rels, assignments) {
 		return false, nil
 	}
 	l := looker{reading: w.joined, sc: sc, block: b}
@@ -50,6 +50,9 @@ func (w *write) lookInto(sc *scope, where ast.Node, assignments, others []ast.No
 		l.reading = newReading(w.planner, nil, nil)
 	}
 	for _, link := range links {
+		if w.aggregatesAround(link.SubLink, b.rels) {
+			return false, nil // the server names the clause in which that must not be, and RETURNING is another
+		}
 		l.behind = w.plan.Kind != history.Update || link.at != inValues // what an UPDATE assigns comes behind RETURNING
 		if w.readsNothing(link.link) || w.locksItself(link.link, where) {
 			continue
@@ -82,6 +85,57 @@ func (w *write) lookInto(sc *scope, where ast.Node, assignments, others []ast.No
 		w.columns = append(w.columns, column{edits: s, text: s.in(w.st), sources: []Source{c.source(b)}})
 	}
 	return true, nil
+}
+
+// aggregatesAround reports whether an aggregate in a subquery is surely one of the statement's own rows.
+func (w *write) aggregatesAround(n *ast.SubLink, around []*relation) bool {
+	u, err := w.inspect(n)
+	if err != nil {
+		return true
+	}
+	var refs []string
+	pgtree.Walk(func(n ast.Node) bool {
+		if from, ok := n.(*ast.SelectStmt); ok {
+			refs = append(refs, refsOf(from.FromClause)...)
+		}
+		return true
+	}, n)
+	return slices.ContainsFunc(u.inner, func(of []string) bool {
+		return len(of) > 0 && !slices.ContainsFunc(of, func(name string) bool {
+			return slices.Contains(refs, name) || !slices.ContainsFunc(around, func(rel *relation) bool { return rel.ref == name })
+		})
+	})
+}
+
+// misassigns reports whether values that an UPDATE assigns may have a name that means nothing. The server looks at them
+// behind RETURNING, so that of two mistakes it would tell one that is copied there.
+func (w *write) misassigns(around []*relation, assignments []ast.Node) (may bool) {
+	if !slices.ContainsFunc(assignments, hasSubquery) {
+		return false
+	}
+	var refs []string
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		if from, ok := n.(*ast.SelectStmt); ok {
+			refs = append(refs, refsOf(from.FromClause)...)
+		}
+		return true
+	}, assignments...)
+	return !pgtree.Walk(func(n ast.Node) bool {
+		ref, ok := n.(*ast.ColumnRef)
+		if names := []string(nil); ok {
+			names = fields(ref)
+			last := names[len(names)-1]
+			at := slices.IndexFunc(around, func(rel *relation) bool { return rel.ref == names[0] })
+			switch {
+			case len(names) != 2, slices.Contains(refs, names[0]):
+			case at >= 0:
+				may = may || !around[at].has(last) && last != "*" && !isSystemColumn(last)
+			default:
+				may = may || !slices.Contains(refsOf(w.from), names[0])
+			}
+		}
+		return !may
+	}, assignments...) || may || !whole
 }
 
 // beside is what the subqueries of the statement stand among.
