@@ -141,10 +141,15 @@ func (l teller) change(t *replay.Trace) {
 }
 
 // Each reply of a judged statement that is changed in one value, lacks a row, or counts a write twice is told. So is
-// a write that is done twice, where that can be seen.
+// a write that is done twice, where that can be seen. At SERIALIZABLE another session reads beside statements.
 func TestLiesAboutConcurrentTransactionsAreTold(t *testing.T) {
+	for _, level := range []history.Level{history.ReadCommitted, history.Serializable} {
+		t.Run(level.String(), func(t *testing.T) { tellLies(t, workload.Isolation{Level: level}) })
+	}
+}
+
+func tellLies(t *testing.T, level workload.Isolation) {
 	s := openStage(t, testdb.Current(t).URL())
-	level := workload.Isolation{Level: history.ReadCommitted}
 	told, unseen := make(map[string]int), 0
 	sum := func() (n int) {
 		for _, of := range told {

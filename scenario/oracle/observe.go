@@ -15,17 +15,26 @@ import (
 )
 
 // observe plays what is left of the script through isotap, with a read of each table that a statement looks at before
-// it and, behind a write, of those that it may have written (3.2). The history is nil when less is left: that the reads
-// changed nothing is shown by the answers, which have to be those of the script without them.
+// it and, behind a write, of those that it may have written (3.2): by the statement's session or, where that would
+// lock, by one that sees what is not committed. The history is nil when less is left: that the reads changed nothing is
+// shown by the answers, which have to be those of the script without them.
 func (t *serial) observe(plain *replay.Trace) (*sdg.History, error) {
 	s := *t.script.Scenario
 	s.Steps = nil
+	aside := locksReads(t.Server, t.level)
+	if aside {
+		s.Sessions = append(slices.Clone(s.Sessions), scenario.Session{Name: observer, Level: history.ReadUncommitted.String()})
+	}
 	at := make([]int, len(t.steps)) // the places of the script's steps
 	for n, i := range t.steps {
 		session := t.script.Steps[i].Session
 		look := func(when moment, tables []string) {
+			by := session
+			if aside {
+				by = observer
+			}
 			for _, table := range tables {
-				s.Steps = append(s.Steps, scenario.Step{Session: session, SQL: origin{i, when, table}.sql(t.Server.Engine)})
+				s.Steps = append(s.Steps, scenario.Step{Session: by, SQL: origin{i, when, table}.sql(t.Server.Engine)})
 			}
 		}
 		look(before, t.looks[i].tables)
@@ -73,21 +82,30 @@ type observation struct {
 func (o *observation) history() (*sdg.History, error) {
 	h := &sdg.History{Snapshots: o.level == history.Serializable && o.Server.Engine == dbms.PostgreSQL ||
 		o.level == history.RepeatableRead}
+	aside := locksReads(o.Server, o.level)
+	// An open transaction's writes go into no order, but others may have read them.
+	readOpen := aside || o.level == history.ReadUncommitted
 	var out []int
-	number, committed := make(map[int]int), o.committed() // of the script's transactions in the history
+	number, committed, views := make(map[int]int), o.committed(), newVersionsSeen() // by transaction of the script
 	for _, i := range o.steps {
-		of := o.transactionOf(i)
+		of, sql := o.transactionOf(i), o.script.Steps[i].SQL
 		if _, ok := number[of]; !ok {
 			number[of] = len(h.Txns)
 			h.Txns = append(h.Txns, sdg.Txn{Committed: committed[of]})
 		}
 		txn := &h.Txns[number[of]]
-		if !reduce.Bounds(o.script.Steps[i].SQL) {
+		if !reduce.Bounds(sql) {
 			s, err := o.statement(i, number[of])
-			if err != nil && (txn.Committed || o.level == history.ReadUncommitted) { // others may have read what it wrote
+			if err == nil && aside {
+				err = views.pass(&s)
+			}
+			if err != nil && (txn.Committed || readOpen) {
 				out = append(out, i)
 			}
 			h.Statements = append(h.Statements, s)
+		}
+		if reduce.Ends(sql) || len(o.transactions()[of]) == 1 {
+			views.end(number[of], txn.Committed)
 		}
 		txn.End = len(h.Statements)
 	}

@@ -111,6 +111,8 @@ func TestWhatIsNotJudgedIsSaid(t *testing.T) {
 			history.ReadCommitted, 2, ""},
 		{"savepoint", []string{"a: BEGIN", "a: SAVEPOINT s", "a: UPDATE t SET v = 5", "a: COMMIT", "b: SELECT * FROM t"},
 			history.ReadCommitted, 1, "savepoints"},
+		{"reads lock", []string{"a: BEGIN", "a: SELECT v FROM t WHERE id = 1", "b: UPDATE t SET v = 5 WHERE id = 2",
+			"a: UPDATE t SET v = 6 WHERE id = 1", "b: SELECT v FROM t WHERE id = 2", "a: COMMIT"}, history.Serializable, 4, ""},
 		{"no table of the set-up", []string{"a: SELECT * FROM mysql.user", "b: SELECT * FROM t"},
 			history.ReadCommitted, 1, "it cannot be told"},
 		{"rows that are locked", []string{"a: SELECT * FROM t FOR UPDATE SKIP LOCKED", "b: SELECT * FROM t"},

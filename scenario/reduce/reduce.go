@@ -196,6 +196,9 @@ func Bounds(sql string) bool {
 	return begins(word) || ends(word)
 }
 
+// Ends reports whether a statement ends a transaction.
+func Ends(sql string) bool { return ends(command(sql)) }
+
 func ends(word string) bool { return word == "COMMIT" || word == "ROLLBACK" }
 
 // Count returns how many transactions a scenario has, and how many statements beside those that begin and end them.
