@@ -68,7 +68,7 @@ func TestWhatIsReadAsideIsTold(t *testing.T) {
 			t.Errorf("%s is exact", c.text)
 		}
 	}
-	for _, text := range []string{"SELECT DISTINCT stock FROM item LIMIT 1", "SELECT DISTINCT i.stock, name FROM item i ORDER BY 2 LIMIT 2"} {
+	for _, text := range []string{"SELECT DISTINCT stock FROM item ORDER BY 1 LIMIT 1", "SELECT DISTINCT i.stock, name FROM item i ORDER BY 2 LIMIT 2"} {
 		tw.tells(text, rows{"item": all}, history.Exact)
 	}
 	// From 17 on it may merge both in the order of their indexes.
@@ -101,11 +101,11 @@ func TestWhatIsReadAsideIsTold(t *testing.T) {
 		"SELECT id, count(*) FROM (SELECT id FROM item UNION SELECT item_id FROM orders) d GROUP BY 1 HAVING id > 1",
 		"SELECT id FROM item UNION SELECT item_id FROM orders LIMIT 0",
 		"SELECT DISTINCT stock FROM item LIMIT 0",
-		"SELECT DISTINCT stock, price FROM item LIMIT 1",
-		"SELECT DISTINCT stock FROM item WHERE stock > 1 LIMIT 1",
-		"SELECT DISTINCT * FROM item LIMIT 1",
-		"SELECT DISTINCT a FROM part LIMIT 1",
-		"SELECT DISTINCT stock % 2 FROM item LIMIT 1",
+		"SELECT DISTINCT stock, price FROM item ORDER BY 1, 2 LIMIT 1",
+		"SELECT DISTINCT stock FROM item WHERE stock > 1 ORDER BY 1 LIMIT 1",
+		"SELECT DISTINCT * FROM item ORDER BY 1 LIMIT 1",
+		"SELECT DISTINCT a FROM part ORDER BY 1 LIMIT 1",
+		"SELECT DISTINCT stock % 2 FROM item ORDER BY 1 LIMIT 1",
 		"(SELECT id FROM item UNION SELECT item_id FROM orders) UNION ALL SELECT a FROM loose LIMIT 2",
 		"SELECT max(id) FROM (SELECT id FROM item UNION ALL (SELECT item_id FROM orders UNION SELECT a FROM loose)) d",
 		"SELECT count(*) FROM (SELECT min(id) FROM item UNION SELECT item_id FROM orders) d",
