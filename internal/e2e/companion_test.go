@@ -60,6 +60,8 @@ func TestSetOperationsCannotBeTold(t *testing.T) {
 		{"SELECT name FROM item UNION SELECT body FROM note", nil},
 		{"SELECT name, day FROM item JOIN note ON note.id < item.id UNION SELECT body, 3 FROM note WHERE id < ? UNION ALL SELECT 7, NULL",
 			[]any{2}},
+		{"SELECT name FROM item i WHERE EXISTS (SELECT 1 FROM note n WHERE n.id = i.id AND n.id < ?) UNION SELECT body FROM note ORDER BY 1", []any{9}},
+		{"SELECT name FROM item WHERE price > (SELECT MAX(n.id) FROM note n) UNION SELECT body FROM note", nil},
 		{"SELECT CAST(CONCAT(name, 'x') AS SIGNED) FROM item UNION SELECT CAST(body AS SIGNED) FROM note", nil},
 		{"SELECT name FROM item UNION ALL SELECT body FROM note", nil},
 		{"(SELECT id, name FROM item ORDER BY id DESC LIMIT 2) UNION ALL (SELECT id, body FROM note ORDER BY id LIMIT 1)", nil},

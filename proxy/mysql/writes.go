@@ -120,6 +120,9 @@ func (o *pendingStatement) addBeside(arrays []sqlmysql.CaptureEntry) {
 	known := make(map[string]bool)
 	shown := make([]bool, len(o.plan.Writes.Beside))
 	o.tooMuchBeside = false
+	if o.withheld {
+		arrays = nil // a read's copies had NULL in the place of the client's values
+	}
 	for _, e := range arrays {
 		if e.Source >= len(shown) {
 			continue

@@ -36,6 +36,7 @@ type readServer struct {
 	conn     *client.Conn
 	session  Session
 	rewriter *Rewriter
+	arrays   []CaptureEntry // what subqueries read, of the last statement that collected
 }
 
 func newReadServer(t *testing.T) *readServer {

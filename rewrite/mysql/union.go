@@ -65,9 +65,10 @@ func (pl *planner) collectRows(n *ast.SetOprStmt, arms []arm, operators []int) b
 	pl.edits = append(pl.edits, c.edits...)
 	pl.plan.Observation, pl.plan.Reason = c.plan.Observation, c.plan.Reason
 	pl.plan.Result.Reply, pl.plan.Result.Collects = rewrite.Trimmed, true
-	pl.plan.Result.Sources, pl.plan.Writes.Captured = c.plan.Result.Sources, true
+	pl.plan.Result.Sources, pl.plan.Writes.Captured, pl.plan.Writes.Beside = c.plan.Result.Sources, true, c.plan.Writes.Beside
+	pl.plan.Upstream.Copies, pl.plan.Upstream.Repeats = c.plan.Upstream.Copies, len(c.plan.Writes.Beside) > 0
 	pl.plan.Result.Limit, pl.plan.Upstream.MayHideLocks = limit, c.plan.Upstream.MayHideLocks
-	pl.literal = pl.literal || limit != nil
+	pl.literal = pl.literal || limit != nil || pl.plan.Upstream.Repeats // copies hold literals
 	return true
 }
 
@@ -141,6 +142,9 @@ func (pl *planner) collectArm(a arm, ordered bool) (pieces []Piece, ok bool) {
 	n := a.node
 	p := &planner{rewriter: pl.rewriter, session: pl.session, st: pl.st.part(a.from, a.to),
 		plan: &Plan{Statement: rewrite.Statement{Observation: history.Exact}}}
+	if n.From != nil && hasSubquery(n) {
+		p.alone, p.oneOf = n, true
+	}
 	if n.Having != nil || n.OrderBy != nil || n.Limit != nil || n.LockInfo != nil || n.TableHints != nil || n.With != nil {
 		return nil, false
 	}
@@ -171,7 +175,25 @@ func (pl *planner) collectArm(a arm, ordered bool) (pieces []Piece, ok bool) {
 	if p.plan.Observation == history.Inexact {
 		pl.downgrade(p.plan.Reason)
 	}
-	return slices.Concat([]Piece{text("CONCAT(_binary''")}, pieces, []Piece{text(")")}), true
+	beside, ok := pl.collectBeside(p)
+	return slices.Concat([]Piece{text("CONCAT(_binary''")}, pieces, beside, []Piece{text(")")}), ok
+}
+
+// collectBeside returns what collects, as further arguments of CONCAT, what the subqueries of one of a UNION's queries
+// read, which has that planner. What is the same for all its rows it collects once.
+func (pl *planner) collectBeside(of *planner) (pieces []Piece, ok bool) {
+	if len(of.besides) == 0 {
+		return nil, true
+	}
+	for _, c := range of.besides {
+		if pl.checkSpelling(c.of.name) != nil {
+			return nil, false
+		}
+	}
+	pl.plan.Upstream.Copies = append(pl.plan.Upstream.Copies, of.parameters...)
+	query := []Piece{text("CONCAT("), tagPiece, text(", _binary'/" + strconv.Itoa(len(pl.plan.Writes.Beside)) + "')")}
+	pieces = append([]Piece{text(", ")}, pl.collectingOnce(of.besides, query, maxCollected)...)
+	return pieces, len(pl.plan.Writes.Beside) <= maxBesideColumns
 }
 
 // appendColumn puts a column behind those of one of a UNION's queries.

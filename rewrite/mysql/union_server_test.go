@@ -27,7 +27,12 @@ func (s *readServer) collected(p *Plan) (result sight, ids []string) {
 	if err != nil || uncollected > 0 {
 		s.t.Fatalf("%d uncollected, %v", uncollected, err)
 	}
+	s.arrays = nil
 	for _, e := range entries {
+		if e.Array != "" {
+			s.arrays = append(s.arrays, e)
+			continue
+		}
 		if e.Tag != v.Tag || e.Outcome != Seen || e.Source > len(p.Result.Sources) {
 			s.t.Fatalf("an entry is %+v", e)
 		}

@@ -270,12 +270,18 @@ func (pl *planner) conditionSpan() span {
 	return span{where + 1, end}
 }
 
-// collectingBesides returns an expression that collects what subqueries read, what is the same for all rows once, and
-// is an empty string.
+// collectingBesides returns an expression that collects what the subqueries of a write read, and is an empty string.
 func (pl *planner) collectingBesides(found []*besides) []Piece {
+	return pl.collectingOnce(found, []Piece{tagPiece}, pl.session.maxPacket()/4)
+}
+
+// collectingOnce returns an expression that collects what subqueries read, as long as no more than limit bytes are
+// collected, and is an empty string. What is the same for all rows it collects once: unit is a text that no other such
+// expression has.
+func (pl *planner) collectingOnce(found []*besides, unit []Piece, limit int) []Piece {
 	var each, once []Piece
-	for i, of := range found {
-		collected := append([]Piece{text(", ")}, pl.collectingBeside(i, of)...)
+	for _, of := range found {
+		collected := append([]Piece{text(", ")}, pl.collectingBeside(len(pl.plan.Writes.Beside), of, limit)...)
 		if of.whole {
 			once = append(once, collected...)
 		} else {
@@ -285,8 +291,8 @@ func (pl *planner) collectingBesides(found []*besides) []Piece {
 	}
 	pieces := []Piece{text("CONCAT(_binary''")}
 	if once != nil {
-		pieces = append(pieces, text(", IF(IFNULL(@isotap_w, _binary'') = "), tagPiece,
-			text(", _binary'', CONCAT(LEFT((@isotap_w := "), tagPiece, text("), 0)"))
+		pieces = slices.Concat(pieces, []Piece{text(", IF(IFNULL(@isotap_w, _binary'') = ")}, unit,
+			[]Piece{text(", _binary'', CONCAT(LEFT((@isotap_w := ")}, unit, []Piece{text("), 0)")})
 		pieces = append(append(pieces, once...), text("))"))
 	}
 	return append(append(pieces, each...), text(")"))
@@ -294,7 +300,7 @@ func (pl *planner) collectingBesides(found []*besides) []Piece {
 
 // collectingBeside returns an expression that collects what one subquery read, which has that number, and is an empty
 // string.
-func (pl *planner) collectingBeside(i int, of *besides) []Piece {
+func (pl *planner) collectingBeside(i int, of *besides, limit int) []Piece {
 	if of.gathers {
 		return pl.gathering(i, of)
 	}
@@ -304,5 +310,5 @@ func (pl *planner) collectingBeside(i int, of *besides) []Piece {
 	}
 	item := slices.Concat([]Piece{text("_binary'" + arrayMark + "', ")}, array,
 		[]Piece{text(", _binary'=', "), tagPiece, text(", _binary'=" + strconv.Itoa(i) + "'")})
-	return entryBuffer.collect(pl.session.maxPacket()/4, item...)
+	return entryBuffer.collect(limit, item...)
 }
