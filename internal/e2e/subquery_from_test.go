@@ -23,7 +23,16 @@ func TestSubqueriesOfQueriesInFromAreObserved(t *testing.T) {
 		{"SELECT e.k, d.k FROM doc e LEFT JOIN (SELECT id, k FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id)) d ON d.id = e.id", "inexact (subquery), 69 reads"}, // too many
 		{"SELECT e.k, d.k FROM doc e LEFT JOIN (SELECT id, k FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id AND n.id < 3)) d ON d.id = e.id AND d.id = 1", "exact, 4 reads"},
 		{"SELECT e.k, d.k FROM doc e LEFT JOIN (SELECT id, k FROM doc WHERE k > (SELECT MAX(n.doc) FROM note n WHERE n.id < 3)) d ON d.id = e.id", "inexact (subquery), 4 reads"},
-		{"SELECT d.k, COUNT(*) FROM (SELECT k FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id)) d GROUP BY d.k", "inexact (subquery), 2 reads"},
+		{"SELECT d.k, COUNT(*) FROM (SELECT k FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id)) d GROUP BY d.k", "inexact (subquery), 3 reads"}, // too many
+		{"SELECT d.k, COUNT(*) FROM (SELECT id, k FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id AND n.id < 3)) d GROUP BY d.k", "exact, 5 reads"},
+		{"SELECT COUNT(*), SUM(k) FROM doc WHERE id IN (SELECT n.doc FROM note n WHERE n.id < 2)", "exact, 4 reads"},
+		{"SELECT COUNT(*) FROM doc WHERE k > 999 AND EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id)", "exact, 0 reads"},
+		{"SELECT k, COUNT(*) FROM doc WHERE id = 1 OR k > (SELECT MAX(n.id) FROM note n WHERE n.doc = doc.id AND n.id < 4) GROUP BY k", "exact, 5 reads"},
+		{"SELECT k, COUNT(*) FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id AND n.id < 60) GROUP BY k", "inexact (subquery), 3 reads"}, // too long a text
+		{"SELECT id, COUNT(*), (SELECT MAX(n.id) FROM note n WHERE n.doc = doc.id AND n.id < 3) AS m FROM doc GROUP BY id", "exact, 5 reads"},
+		{"SELECT k, COUNT(*), (SELECT MAX(n.id) FROM note n WHERE n.id < 3) AS m FROM doc GROUP BY k", "exact, 5 reads"},
+		{"SELECT k, COUNT(*), (SELECT MAX(n.id) FROM note n WHERE n.id < 3) AS m FROM doc WHERE id > 9 GROUP BY k", "inexact (subquery), 0 reads"},
+		{"SELECT k, COUNT(*) FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id AND n.id < 3) GROUP BY k HAVING COUNT(*) > 1", "inexact (groups left out), 0 reads"},
 		{"SELECT d.k FROM (SELECT id, k FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id)) d", "inexact (subquery), 67 reads"}, // too many
 		{"SELECT k FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id AND n.id < 2) UNION ALL SELECT k FROM doc WHERE id = 1", "exact, 5 reads"},
 		{"SELECT k FROM doc WHERE id = 9 UNION ALL SELECT k FROM doc WHERE k > (SELECT MAX(n.doc) FROM note n WHERE n.id < 3)", "exact, 5 reads"},

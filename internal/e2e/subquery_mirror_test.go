@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -147,9 +148,13 @@ func drawSubqueries(t *rapid.T) string {
 		order = one("", " ORDER BY t1.id", " ORDER BY 1, t1.id", " ORDER BY t1.b DESC, t1.a + 0", " ORDER BY t1.a, t1.id LIMIT 2",
 			" ORDER BY t1.id DESC LIMIT 1, 3")
 	}
+	united := ""
+	if shown == "t1.b" && order == "" {
+		united = one("", " UNION SELECT t3.e FROM t3", " UNION SELECT t1.c FROM t1 WHERE "+test()+" ORDER BY 1")
+	}
 	return "SELECT " + shown + " FROM " + from + " WHERE " + test() + one("", " AND "+test(), " AND t1.id < 14", " OR t1.b = 'one'",
 		" OR "+test(), " OR "+test()+" OR t1.id = 3", " OR NOT ("+test()+" OR "+test()+")", " OR ("+test()+" AND "+test()+")", " AND (t1.a > 11 OR "+test()+") AND ("+test()+" OR t1.b = 'q')") + order +
-		one("", "", "", " FOR UPDATE", " LOCK IN SHARE MODE")
+		cmp.Or(united, one("", "", "", " FOR UPDATE", " LOCK IN SHARE MODE"))
 }
 
 // drawJoinedGroups draws a SELECT that joins a table with groups of another.

@@ -211,7 +211,7 @@ func (s *rowIdentities) addArray(source int, of *sqlmysql.Source, array []byte) 
 	if s.known == nil {
 		s.known = make(map[string]struct{})
 	}
-	n, ok := eachText(array, func(text []byte) {
+	add := func(text []byte) {
 		s.key = append(append(s.key[:0], byte(source), byte(source>>8)), text...)
 		if _, there := s.known[string(s.key)]; there {
 			return
@@ -224,7 +224,12 @@ func (s *rowIdentities) addArray(source int, of *sqlmysql.Source, array []byte) 
 			rowID = []byte{} // NULL is the missing side of an outer join, and not in the array
 		}
 		s.add(source, rowID, wList)
-	})
+	}
+	if of.Grouped {
+		s.addGroup(of, array, add)
+		return
+	}
+	n, ok := eachText(array, add)
 	s.elements += n
 	if full := of.Limit > 0 && n >= of.Limit; of.Beside {
 		s.cut = s.cut || full || !ok
@@ -232,6 +237,15 @@ func (s *rowIdentities) addArray(source int, of *sqlmysql.Source, array []byte) 
 		s.full = s.full || full
 	}
 	s.unreadable = s.unreadable || !ok && !of.Beside
+}
+
+// addGroup calls add with the identities that an array has of what a subquery read beside each row of a group.
+func (s *rowIdentities) addGroup(of *sqlmysql.Source, array []byte, add func(text []byte)) {
+	rows, ok := eachText(array, func(text []byte) {
+		n, whole := sqlmysql.EachOfGroup(text, add)
+		s.cut = s.cut || !whole || n >= of.Limit
+	})
+	s.cut = s.cut || !ok || of.Rows > 0 && rows >= of.Rows
 }
 
 // eachText calls f with the texts of a JSON array, leaving NULLs out, and returns the number of its

@@ -53,7 +53,7 @@ func (pl *planner) conditionOf(n *ast.SelectStmt, b *block) span {
 func (pl *planner) alternatives(part ast.ExprNode, at span, b *block) (found []alternative, ok bool) {
 	var links []link
 	l := listener{srcs: b.srcs, bodies: pl.nesting.bodies}
-	if b.grouped || !pl.logic(part, &l, &links) || len(links) == 0 {
+	if b.grouped && !b.nests || !pl.logic(part, &l, &links) || len(links) == 0 {
 		return nil, false
 	}
 	last, ok := lastArm(part, len(links))

@@ -52,11 +52,18 @@ type besides struct {
 	none bool
 	// apart says that it stands beside the rows of one of several queries.
 	apart bool
+	// grouped says that it stands beside a group, of whose rows each reads something else; see groups.go.
+	grouped bool
+	// groupRows is of how many of them it may tell; 0: no bound.
+	groupRows int
 }
 
 // spell returns the column's expression. The server runs a whole one once. A query in FROM reads no more rows than it
 // shows; MySQL's may name the row around it, MariaDB's may not.
 func (c *besides) spell(d Dialect) []Piece {
+	if c.grouped {
+		return c.spellGrouped(d)
+	}
 	rowID, wList := quoted(c.of.name)+"."+rewrite.RowIDColumn, quoted(c.of.name)+"."+rewrite.WListColumn
 	limit := c.most()
 	head := "(SELECT JSON_ARRAYAGG(isotap_row) FROM (SELECT " + d.element(rowID, wList, c.of.outer) + " AS isotap_row "
@@ -102,7 +109,8 @@ func (c *besides) spell(d Dialect) []Piece {
 
 // source says what the column carries.
 func (c *besides) source() Source {
-	return Source{Table: c.of.table.Name, Array: true, Limit: c.most(), Beside: true, Whole: c.whole, Apart: c.whole && c.apart}
+	return Source{Table: c.of.table.Name, Array: true, Limit: c.most(), Beside: true, Whole: c.whole, Apart: c.whole && c.apart,
+		Grouped: c.grouped, Rows: c.groupRows}
 }
 
 // most returns how many identities the column shows at most.

@@ -174,6 +174,21 @@ func showsColumnOf(b *block, s *source, name string) bool {
 	})
 }
 
+// groupCarried has what subqueries of the queries read that pass columns outwards stand beside the groups of a block.
+// Where that cannot be it gives it up, and reports whether there is such.
+func (pl *planner) groupCarried(b *block) bool {
+	columns := b.passOn()
+	if b.n != pl.alone || hidesGroups(b.n) || !pl.nestsArrays(b.n) {
+		return pl.stopCarrying(columns)
+	}
+	for _, c := range pl.besides {
+		if slices.ContainsFunc(columns, func(of carried) bool { return of.of == c.rowsOf }) {
+			pl.nest(c, b)
+		}
+	}
+	return false
+}
+
 // stopCarrying gives up what subqueries of the queries read that pass columns outwards, where each row of theirs is not
 // one of the statement's, and reports whether there are such.
 func (pl *planner) stopCarrying(columns []carried) bool {

@@ -145,71 +145,6 @@ type Copy struct {
 	Integer, Moment bool
 }
 
-// Result says how the reply becomes the client's, and which identities it carries.
-type Result struct {
-	Reply rewrite.Reply
-	// Sources are the tables behind the identity columns, in their order, or those that captured entries are of.
-	Sources []Source
-	// Carried is the number of columns, beside those of Sources, that stars carry into the result set: their names
-	// begin with rewrite.CarriedPrefix, and the client does not see them.
-	Carried int
-	// Collects says that the rows show no identities: an empty text stands in the place of all of them, which collects
-	// them in session variables as the rows are made. Of each row there is an entry for each of Sources that its query
-	// has, or, where it has none, for one behind them.
-	Collects bool
-	// Limit is that of a statement that Collects; nil: it has none. Where it is reached, what was collected may be of
-	// rows that it left out.
-	Limit *rewrite.Limit
-	// Variables is the number of session variables in which a SELECT ... INTO leaves the identities of its row: those
-	// of Sources, in their order. Isotap asks for them right after a statement that found one.
-	Variables int
-}
-
-// Shown returns the sources whose identities stand in the rows.
-func (r *Result) Shown() []Source {
-	if r.Collects {
-		return nil
-	}
-	return r.Sources
-}
-
-// A Source is a base table whose identities a result set carries.
-type Source struct {
-	Table string // history.Row.Table
-	// Array says that a row carries the identities of many rows of the table, in one column: a JSON array of texts
-	// "rowid=wlist", NULLs among them, or NULL. The wlist is the end of the row's. Otherwise it carries one identity,
-	// in two columns: rowid and wlist.
-	Array bool
-	// Limit is the most identities that an array can hold: one that is full may lack some. 0: no bound.
-	Limit int
-	// Beside says that the array is of the rows that a subquery read beside a row of the result, NULL where there were
-	// none. Whole says, too, that it is the same beside all of them: without a row it is not known.
-	Beside, Whole bool
-	// Apart says that other rows of the result are none of those beside which it stands, and have NULL; these have an
-	// array in any case.
-	Apart bool
-	// Returned says that a row is one that an INSERT returns, and carries its id and the number that the server gave it
-	// (AUTO_INCREMENT): no identity of a row that was read.
-	Returned bool
-	// Order says, if it is not 0, that the source is no table but so many columns: literals for what the rows are
-	// ordered by ([rewrite.Predicate].Order), or empty texts.
-	Order int
-	// Always says that each row has a row of the table: where both columns are NULL, that one was written without
-	// isotap's columns. Otherwise it may be the inner side of an outer join, or another arm of a UNION.
-	Always bool
-}
-
-// Columns is the number of columns that the source takes of a row.
-func (s Source) Columns() int {
-	switch {
-	case s.Order > 0:
-		return s.Order
-	case s.Array:
-		return 1
-	}
-	return 2
-}
-
 // Writes says how the rows are known that the statement writes.
 type Writes struct {
 	// Captured says that the statement collects entries in the session variables (see [CaptureInit]).
@@ -343,59 +278,6 @@ type SchemaEffect struct {
 	// DropsTemp are the tables that the statement drops, spelled as in CreatesTemp: if it succeeds, no temporary table
 	// has such a name any more.
 	DropsTemp []rewrite.TableName
-}
-
-// A Schema tells a rewriter what the tables look like. Implementations are safe for concurrent use;
-// the tables they return are never changed afterwards.
-type Schema interface {
-	// Table finds a table or view; nil when there is none of that name. An empty schema name finds
-	// nothing: the rewriter fills in the session's default schema first.
-	Table(schema, name string) *Table
-}
-
-// A Table is what the rewriter must know of one table or view.
-type Table struct {
-	rewrite.Table
-	Columns []Column // the client's own, in order; without isotap's
-	// Query is that of a view, as the server prints it with the names of schemas; empty where it does not tell.
-	Query string
-	// Indexes: the clustered index of InnoDB (its primary key) holds every column; a secondary one holds its own and
-	// the primary key's.
-	Indexes []rewrite.Index
-}
-
-// A Column of a table.
-type Column struct {
-	rewrite.Column
-	Invisible bool
-	// AutoIncrement says that the column is AUTO_INCREMENT, ComputedDefault that the server works out what it holds
-	// where an INSERT does not say it (CURRENT_TIMESTAMP, an expression), and OnUpdate that it does so on each UPDATE.
-	AutoIncrement, ComputedDefault, OnUpdate bool
-	// Default is the literal that a row has where an INSERT does not name the column; empty where it is not known.
-	Default string
-}
-
-// Column finds a column by its name as the server spells it; nil when there is none.
-func (t *Table) Column(name string) *Column { return rewrite.ColumnNamed(t.Columns, name) }
-
-func visibleColumns(t *Table) []string {
-	var names []string
-	for _, c := range t.Columns {
-		if !c.Invisible {
-			names = append(names, c.Name)
-		}
-	}
-	return names
-}
-
-// ColumnInAnyCase finds a column by its name in any case, as the servers do; nil when there is none.
-func (t *Table) ColumnInAnyCase(name string) *Column {
-	for i := range t.Columns {
-		if strings.EqualFold(t.Columns[i].Name, name) {
-			return &t.Columns[i]
-		}
-	}
-	return nil
 }
 
 // maxParams is the number of placeholders that a prepared statement can have: COM_STMT_PREPARE's

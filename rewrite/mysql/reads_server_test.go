@@ -159,7 +159,9 @@ func (p sight) seen(t *testing.T, sources []Source) string {
 					t.Errorf("array %s: %v", row[0], err)
 				}
 				for _, text := range texts {
-					if text != nil {
+					if text != nil && s.Grouped {
+						EachOfGroup([]byte(*text), func(id []byte) { ids = append(ids, string(id)) })
+					} else if text != nil {
 						ids = append(ids, *text)
 					}
 				}

@@ -37,8 +37,17 @@ func (pl *planner) lookInto(b *block) bool {
 		return false
 	}
 	links, arms, ok := pl.listed(b)
-	if !ok || len(links)+len(arms) > 0 && b.grouped {
+	if !ok || b.grouped && (len(arms) > 0 || !pl.hangOnGroups(links, b)) {
 		return false
+	}
+	if b.grouped {
+		b.nests = true // once for each group, as the client's
+		found, ok := pl.lookAll(links, nil, b)
+		if !ok {
+			return false
+		}
+		pl.besides, links = append(pl.besides, found...), nil
+		b.nests = pl.nestsArrays(n)
 	}
 	if n.From != nil {
 		joins, ok := joinLinks(n.From.TableRefs)
@@ -57,6 +66,9 @@ func (pl *planner) lookInto(b *block) bool {
 	found, ok := pl.lookAll(links, arms, b)
 	if !ok {
 		return false
+	}
+	for _, c := range found {
+		pl.nest(c, b)
 	}
 	pl.besides, pl.literal = append(pl.besides, found...), true // the copies hold literals
 	return true
@@ -118,7 +130,7 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 	whole := !refersTo(n, srcs, b.srcs)
 	var equal ast.ExprNode
 	if at.matched && at.equal != nil {
-		if b.grouped {
+		if b.grouped && !b.nests {
 			return nil, false
 		}
 		test, ok := pl.equalTo(at, srcs, b.srcs)
@@ -129,7 +141,7 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 			return nil, false // the rows that are equal were read, and not all
 		}
 	}
-	if b.grouped && !whole {
+	if b.grouped && !whole && !b.nests {
 		return nil, false
 	}
 	read := query.pieces()
