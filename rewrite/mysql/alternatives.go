@@ -142,8 +142,43 @@ func (pl *planner) placeOf(of *link, within span) (at span, ok bool) {
 	at = span{verb - 1, pl.st.group(verb-1) + 1}
 	if of.exists {
 		at.from--
+	} else if _, row := of.equal.(*ast.RowExpr); row { // NULL cannot stand where a row is compared
+		at.from = pl.st.rowBefore(at.from)
 	}
 	return at, at.from >= within.from && at.to <= within.to && (!of.exists || pl.st.is(at.from, "EXISTS"))
+}
+
+// rowBefore returns the first token of the row of columns before IN, whose parenthesis is a token; -1 where it is not
+// found.
+func (st *statement) rowBefore(open int) int {
+	end := open - 1
+	if end < 0 || !st.is(end, "IN") {
+		return -1
+	}
+	if end--; end > 0 && st.is(end, "NOT") {
+		end--
+	}
+	for i := end - 1; i >= 0; i-- {
+		if st.mark(i, "(") && st.group(i) == end {
+			if i > 0 && st.is(i-1, "ROW") {
+				i--
+			}
+			return i
+		}
+	}
+	return -1
+}
+
+// columns reports whether an expression is a column, or a row of columns, of which the server does not warn.
+func (l *listener) columns(e ast.ExprNode) bool {
+	all := []ast.ExprNode{e}
+	if row, ok := e.(*ast.RowExpr); ok {
+		all = row.Values
+	}
+	return !slices.ContainsFunc(all, func(e ast.ExprNode) bool {
+		_, column := e.(*ast.ColumnNameExpr)
+		return !column || l.kind(e) == noisy
+	})
 }
 
 // A replacement is what stands in a copy in the place of some tokens, before one where there are none.
@@ -237,10 +272,13 @@ func (pl *planner) lookIntoArms(arms []alternative, b *block, locks bool) (found
 			return nil, false
 		}
 		for _, c := range columns {
-			if c.decided = arms[i].decided; c.whole && !arms[i].shown {
+			switch c.decided = arms[i].decided; {
+			case !c.whole:
+			case arms[i].shown:
+				c.whole = false
+			case b.n == nil || b.grouped:
 				return nil, false // whether it ran for a row that is left out is not known
 			}
-			c.whole = false
 		}
 		found = append(found, columns...)
 	}
@@ -278,10 +316,9 @@ func (pl *planner) logic(e ast.ExprNode, l *listener, links *[]link) bool {
 		return ok
 	case *ast.PatternInExpr:
 		if e.Sel != nil {
-			_, column := e.Expr.(*ast.ColumnNameExpr)
 			n, ok := subqueryOf(e.Sel)
 			*links = append(*links, link{query: n, equal: e.Expr, matched: !e.Not})
-			return ok && column && l.kind(e.Expr) != noisy
+			return ok && l.columns(e.Expr)
 		}
 	}
 	var p pure

@@ -33,6 +33,11 @@ func TestArmsTellTheRowsOfTheirTurn(t *testing.T) {
 			var arms []string
 			for range rapid.IntRange(1, 3).Draw(rt, "arms") {
 				a := drawArm(rt)
+				if rapid.IntRange(0, 7).Draw(rt, "whole") == 0 {
+					where := rapid.SampledFrom([]string{"x.note = 'a'", "x.pay > 99", "x.id < 3"}).Draw(rt, "where")
+					a = operand{text: "EXISTS (SELECT 1 FROM e x WHERE " + where + ")", rows: []string{
+						"SELECT CONCAT_WS('=', x.isotap_rowid, NULLIF(x.isotap_wlist, '0')) FROM e x WHERE " + where}}
+				}
 				ors[i], arms = append(ors[i], a), append(arms, a.text)
 			}
 			texts = append(texts, "("+strings.Join(arms, " OR ")+")")
@@ -61,6 +66,9 @@ func TestArmsTellTheRowsOfTheirTurn(t *testing.T) {
 		original.warnings = s.warned(0)
 		proxied := s.see(literal(p, Values{}), p.HiddenColumns(), false)
 		proxied.warnings = s.warned(0)
+		if proxied.lacks(p.Result.Sources) {
+			exact--
+		}
 		if !slices.Equal(original.rows, proxied.rows) || !slices.Equal(original.columns, proxied.columns) ||
 			original.warnings != proxied.warnings {
 			rt.Fatalf("%s: %v, not %v", query, proxied, original)
@@ -101,7 +109,7 @@ func drawArm(t *rapid.T) operand {
 	if rapid.IntRange(0, 9).Draw(t, "group") == 0 { // what must hold as a whole
 		first, second := drawCondition(t), drawCondition(t)
 		all := operand{text: first.text + " AND " + second.text, rows: append(first.rows, second.rows...)}
-		if rapid.Bool().Draw(t, "negated") {
+		if rapid.Bool().Draw(t, "negated") && !strings.Contains(all.text, " IN (") { // NOT IN reads all rows
 			all.text = "NOT (" + first.text + " OR " + second.text + ")"
 		}
 		return operand{text: "(" + all.text + ")", rows: all.rows}

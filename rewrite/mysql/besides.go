@@ -61,8 +61,13 @@ type besides struct {
 // spell returns the column's expression. The server runs a whole one once. A query in FROM reads no more rows than it
 // shows; MySQL's may name the row around it, MariaDB's may not.
 func (c *besides) spell(d Dialect) []Piece {
-	if c.grouped {
+	switch {
+	case c.grouped:
 		return c.spellGrouped(d)
+	case c.whole && c.decided != nil:
+		plain := *c
+		plain.decided, plain.apart = nil, true
+		return slices.Concat([]Piece{text("IF((")}, c.decided, []Piece{text(") IS TRUE, NULL, ")}, plain.spell(d), []Piece{text(")")})
 	}
 	rowID, wList := quoted(c.of.name)+"."+rewrite.RowIDColumn, quoted(c.of.name)+"."+rewrite.WListColumn
 	limit := c.most()
@@ -109,7 +114,7 @@ func (c *besides) spell(d Dialect) []Piece {
 
 // source says what the column carries.
 func (c *besides) source() Source {
-	return Source{Table: c.of.table.Name, Array: true, Limit: c.most(), Beside: true, Whole: c.whole, Apart: c.whole && c.apart,
+	return Source{Table: c.of.table.Name, Array: true, Limit: c.most(), Beside: true, Whole: c.whole, Apart: c.whole && (c.apart || c.decided != nil),
 		Grouped: c.grouped, Rows: c.groupRows}
 }
 

@@ -15,8 +15,10 @@ import (
 // branches finds the subqueries of an item of the select list that is such an expression. It reports whether there are
 // no others, and whether all conditions before them may be evaluated once more.
 func (pl *planner) branches(f *ast.SelectField, it item, b *block) (found []alternative, ok bool) {
-	br := &branching{pl: pl, l: &listener{srcs: b.srcs, bodies: pl.nesting.bodies}}
+	br := &branching{pl: pl, b: b, l: &listener{srcs: b.srcs, bodies: pl.nesting.bodies}}
 	switch e := evaluated(f.Expr).(type) {
+	case *ast.BinaryOperationExpr:
+		ok = br.ofOperands(e)
 	case *ast.CaseExpr:
 		it.first = pl.st.find(it.first, it.last+1, -1, "CASE")
 		ok = it.first >= 0 && br.ofCase(e, it)
@@ -69,21 +71,51 @@ var strictly = map[opcode.Op]bool{opcode.Plus: true, opcode.Minus: true, opcode.
 // A branching collects the subqueries of branches.
 type branching struct {
 	pl    *planner
+	b     *block
 	l     *listener
 	found []alternative
 }
 
 // add takes the subqueries of a branch, which no row hangs on for which a condition holds.
 func (br *branching) add(e ast.ExprNode, decided []Piece) bool {
+	return br.take(e, alternative{decided: decided, shown: true})
+}
+
+// take takes the subqueries of an expression as such alternatives.
+func (br *branching) take(e ast.ExprNode, as alternative) bool {
 	var links []link
 	if e == nil || !hasSubquery(e) {
 		return true
 	}
 	ok := shownSubqueries(evaluated(e), &links)
 	for _, at := range links {
-		br.found = append(br.found, alternative{link: at, decided: decided, shown: true})
+		as.link = at
+		br.found = append(br.found, as)
 	}
 	return ok
+}
+
+// ofOperands takes those of the second operand of an operator whose first one is a column: where that is NULL, so is all
+// of it, and the server need not look at the other one.
+func (br *branching) ofOperands(e *ast.BinaryOperationExpr) bool {
+	name, ok := e.L.(*ast.ColumnNameExpr)
+	if !ok || !strictly[e.Op] {
+		return false
+	}
+	c, as, ok := br.b.srcs.owner(name.Name)
+	if !ok || c.Generated || br.pl.checkSpelling(as, c.Name) != nil {
+		return false
+	}
+	if c.NotNull && !br.optional(as) {
+		return br.take(e.R, alternative{})
+	}
+	return br.take(e.R, alternative{decided: []Piece{text(br.pl.spelled(as, c, br.b.srcs) + " IS NULL")}})
+}
+
+// optional reports whether rows of a source may be missing.
+func (br *branching) optional(name string) bool {
+	s := br.b.srcs.named(name)
+	return s == nil || s.outer || br.pl.nesting.optional
 }
 
 // repeatable reports whether an expression may be evaluated once more.
@@ -109,6 +141,9 @@ func (br *branching) ofCase(e *ast.CaseExpr, it item) bool {
 		if e.Value != nil {
 			test = &ast.BinaryOperationExpr{Op: opcode.EQ, L: e.Value, R: w.Expr}
 		}
+		if i == 0 && hasSubquery(test) {
+			return br.ofFirstTest(test) && !subqueriesBehindFirstTest(e)
+		}
 		if hasSubquery(test) || !br.repeatable(test) || !br.l.truth(test) {
 			return false
 		}
@@ -119,6 +154,25 @@ func (br *branching) ofCase(e *ast.CaseExpr, it item) bool {
 		before = append(before, text(" THEN 1"))
 	}
 	return br.add(e.ElseClause, append(before[:len(before):len(before)], text(" ELSE 0 END")))
+}
+
+// ofFirstTest takes those of the first condition of a CASE, which is evaluated for each row.
+func (br *branching) ofFirstTest(e ast.ExprNode) bool {
+	e = evaluated(e)
+	if of, ok := e.(*ast.BinaryOperationExpr); ok && !hasSubquery(of.L) {
+		return br.ofOperands(of)
+	}
+	return br.take(e, alternative{})
+}
+
+// subqueriesBehindFirstTest reports whether a CASE has subqueries in other places than its first condition.
+func subqueriesBehindFirstTest(e *ast.CaseExpr) bool {
+	for i, w := range e.WhenClauses {
+		if hasSubquery(w.Result) || i > 0 && hasSubquery(w.Expr) {
+			return true
+		}
+	}
+	return e.ElseClause != nil && hasSubquery(e.ElseClause)
 }
 
 // caseParts finds the WHENs of the CASE at a token, and the THENs that end their conditions; none where it is no CASE.

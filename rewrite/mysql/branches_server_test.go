@@ -31,6 +31,9 @@ func TestBranchesTellTheRowsOfThoseThatComeToThem(t *testing.T) {
 			around := rapid.SampledFrom([]string{"%s", "%s", "1 + %s", "2 * (%s)", "ROUND(%s, 1)", "3 < %s", "CONCAT(%s, 'x')",
 				"%s - d.boss", "d.boss - %s", "%s = d.boss", "ABS(%s) = d.boss", "CAST(%s AS CHAR)"}).Draw(rt, "around")
 			item = fmt.Sprintf(around, text) + " AS x"
+			if strings.HasPrefix(around, "d.boss") { // there is nothing to compute with
+				branches = append([]branch{{when: "d.boss IS NULL"}}, branches...)
+			}
 		}
 		query := "SELECT d.id, " + item + " FROM d" + rapid.SampledFrom([]string{"", " WHERE d.boss > 1", " WHERE d.id < 3"}).Draw(rt, "where")
 		p := s.rewriter.Plan(query, s.session)
@@ -111,7 +114,15 @@ func drawBranches(t *rapid.T) (text string, branches []branch) {
 	condition := func() string {
 		return one("d.boss > 3", "d.id = 1", "d.name = 'ops'", "d.boss IS NULL", "d.id BETWEEN 2 AND 3", "NOT d.boss = 2")
 	}
-	switch rapid.IntRange(0, 4).Draw(t, "kind") {
+	switch rapid.IntRange(0, 5).Draw(t, "kind") {
+	case 5:
+		text, rows := subquery()
+		branches = []branch{{"1 = 1", rows}}
+		test := one("d.boss > %s", "d.boss = %s", "3 < %s", "%s > d.boss", "%s IS NULL")
+		if strings.HasPrefix(test, "d.boss") {
+			branches = append([]branch{{when: "d.boss IS NULL"}}, branches...)
+		}
+		return "CASE WHEN " + fmt.Sprintf(test, text) + " THEN " + one("1", "d.boss") + one("", " WHEN d.id = 1 THEN 7") + one("", " ELSE d.id") + " END", branches
 	case 4:
 		text, rows := subquery()
 		return text, []branch{{"1 = 1", rows}}

@@ -177,7 +177,13 @@ func showsColumnOf(b *block, s *source, name string) bool {
 // groupCarried has what subqueries of the queries read that pass columns outwards stand beside the groups of a block.
 // Where that cannot be it gives it up, and reports whether there is such.
 func (pl *planner) groupCarried(b *block) bool {
-	columns := b.passOn()
+	columns, before := b.passOn(), len(pl.besides)
+	pl.besides = slices.DeleteFunc(pl.besides, func(c *besides) bool {
+		return c.rowsOf != nil && c.whole && c.decided != nil // a row that came to it is among others in its group
+	})
+	if len(pl.besides) < before {
+		return true
+	}
 	if b.n != pl.alone || hidesGroups(b.n) || !pl.nestsArrays(b.n) {
 		return pl.stopCarrying(columns)
 	}

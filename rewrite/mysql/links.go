@@ -138,9 +138,15 @@ func compared(e ast.ExprNode, links *[]link) bool {
 	return !hasSubquery(e)
 }
 
-// joinLinks returns the subqueries in the conditions of inner joins, which each row meets as it meets those of WHERE.
-// It reports whether the row hangs on all that there are in conditions of joins.
-func joinLinks(n ast.ResultSetNode) (links []link, ok bool) {
+// A joinLink is a subquery in the condition of a join. Beside rows that lack one of a table, as an outer join has them,
+// it is not known what it found; nil: each row meets the condition.
+type joinLink struct {
+	link
+	beside *ast.TableSource
+}
+
+// joinLinks returns the subqueries in the conditions of joins. It reports whether the row hangs on all that there are.
+func joinLinks(n ast.ResultSetNode) (links []joinLink, ok bool) {
 	switch n := n.(type) {
 	case *ast.Join:
 		if n == nil {
@@ -148,15 +154,36 @@ func joinLinks(n ast.ResultSetNode) (links []link, ok bool) {
 		}
 		left, ok1 := joinLinks(n.Left)
 		right, ok2 := joinLinks(n.Right)
-		links = append(left, right...)
-		optional := n.Tp == ast.LeftJoin && len(right) > 0 || n.Tp == ast.RightJoin && len(left) > 0
-		if !ok1 || !ok2 || optional {
+		if !ok1 || !ok2 {
 			return nil, false
 		}
-		if n.On == nil || !hasSubquery(n.On.Expr) {
-			return links, true
+		var optional ast.ResultSetNode
+		own := right
+		switch n.Tp {
+		case ast.LeftJoin:
+			optional = n.Right
+		case ast.RightJoin:
+			optional, own = n.Left, left
 		}
-		return links, n.Tp != ast.LeftJoin && n.Tp != ast.RightJoin && conjuncts(n.On.Expr, &links)
+		var found []link
+		if n.On != nil && hasSubquery(n.On.Expr) && !conjuncts(n.On.Expr, &found) {
+			return nil, false
+		}
+		for _, at := range found {
+			own = append(own, joinLink{link: at})
+		}
+		if optional != nil && len(own) > 0 {
+			there := surelyThere(optional)
+			for i := range own {
+				if own[i].beside == nil {
+					own[i].beside, ok1 = there, ok1 && there != nil
+				}
+			}
+		}
+		if n.Tp == ast.RightJoin {
+			return append(own, right...), ok1
+		}
+		return append(own, left...), ok1
 	case *ast.TableSource:
 		if inner, is := n.Source.(*ast.Join); is {
 			return joinLinks(inner)
@@ -165,9 +192,29 @@ func joinLinks(n ast.ResultSetNode) (links []link, ok bool) {
 	return nil, true
 }
 
+// surelyThere returns a table of which each row of a join has one; nil where none is known.
+func surelyThere(n ast.ResultSetNode) *ast.TableSource {
+	switch n := n.(type) {
+	case *ast.Join:
+		if n == nil || n.Right == nil {
+			break
+		}
+		if n.Tp != ast.RightJoin {
+			return surelyThere(n.Left)
+		}
+		return surelyThere(n.Right)
+	case *ast.TableSource:
+		if inner, is := n.Source.(*ast.Join); is {
+			return surelyThere(inner)
+		}
+		return n
+	}
+	return nil
+}
+
 // nameAlike reports whether names in subqueries of joins mean the same in the block's select list, which sees more
 // tables.
-func (pl *planner) nameAlike(b *block, links []link) bool {
+func (pl *planner) nameAlike(b *block, links []joinLink) bool {
 	for _, at := range links {
 		if at.query == nil || at.query.From == nil {
 			return false

@@ -11,7 +11,8 @@ import (
 )
 
 // A subquery with ORDER BY and LIMIT 1 reads one row. Another run reads the same one if its order tells all rows apart,
-// as one by the key does (ADR 62).
+// as one by the key does (ADR 62). Of another order the copy shows all rows that are equal to the first, up to two: one
+// alone is the row that was read.
 
 // picksOne reports whether a scalar subquery has a LIMIT of 1 row.
 func (at *link) picksOne() bool {
@@ -24,31 +25,57 @@ func (at *link) picksOne() bool {
 		ok && count.Kind() == test_driver.KindUint64 && count.GetUint64() == 1
 }
 
-// keyOrder returns the ORDER BY clause of a query of one table if no two of its rows are equal in that order.
-func (pl *planner) keyOrder(n *ast.SelectStmt, srcs sources) (clause string, ok bool) {
+// A rowOrder is the ORDER BY clause of a query, and its columns as the clause spells them.
+type rowOrder struct {
+	clause  string
+	columns []string
+}
+
+// tied returns what reads the rows that are equal to the first one in the order of a query.
+func (o rowOrder) tied(query clauses) []Piece {
+	first := slices.Concat(query.pieces(), []Piece{text(o.clause + " LIMIT 1)")})
+	equal := query
+	for i, c := range o.columns {
+		if i == 0 {
+			equal = joined(query, c+" <=> (SELECT "+c+" ")
+		} else {
+			equal.where = append(equal.where, text(" AND "+c+" <=> (SELECT "+c+" "))
+		}
+		equal.where = append(equal.where, first...)
+	}
+	return equal.pieces()
+}
+
+// ordering returns the ORDER BY clause of a query of one table, and whether no two of its rows are equal in that order.
+// It reports whether the server orders them by columns alone, which it compares as a whole.
+func (pl *planner) ordering(n *ast.SelectStmt, srcs sources) (order rowOrder, total, ok bool) {
 	used := aggregatesOf(n)
 	if len(srcs) != 1 || n.OrderBy == nil || n.GroupBy != nil || n.Having != nil || n.Distinct || used.sums ||
 		used.extremes || used.distinct || inspectWrite(n.Fields).window {
-		return "", false
+		return order, false, false
 	}
-	ordered := make(map[string]bool)
-	var items []string
-	for _, item := range n.OrderBy.Items {
+	ordered, whole := make(map[string]bool), true
+	for i, item := range n.OrderBy.Items {
 		name, isColumn := item.Expr.(*ast.ColumnNameExpr)
 		if !isColumn || name.Name.Table.L == "" && isAlias(n, name.Name.Name.L) {
-			return "", false
+			return order, false, false
 		}
 		c, as, mine := srcs.owner(name.Name)
 		if !mine || pl.checkSpelling(as, c.Name) != nil {
-			return "", false
+			return order, false, false
 		}
 		spelled := quoted(as) + "." + quoted(c.Name)
+		order.columns = append(order.columns, spelled)
 		if item.Desc {
 			spelled += " DESC"
 		}
-		ordered[strings.ToLower(c.Name)], items = true, append(items, spelled)
+		order.clause += []string{" ORDER BY ", ", "}[min(i, 1)] + spelled
+		ordered[strings.ToLower(c.Name)] = true
+		kind := kindOf(c.Type)
+		whole = whole && !c.Generated && (kind == numeric || kind == moment) // of a text it compares its beginning
 	}
-	return " ORDER BY " + strings.Join(items, ", "), tellsApart(srcs[0].table, ordered)
+	total = tellsApart(srcs[0].table, ordered)
+	return order, total, total || whole
 }
 
 // isAlias reports whether a name without a table may mean an item of the select list.

@@ -9,6 +9,7 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/test_driver"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/sqltoken/mysqltoken"
 )
 
@@ -54,7 +55,15 @@ func (pl *planner) lookInto(b *block) bool {
 		if !ok || !pl.nameAlike(b, joins) {
 			return false
 		}
-		links = append(links, joins...)
+		for _, at := range joins {
+			if at.beside == nil {
+				links = append(links, at.link)
+			} else if missing, ok := pl.isMissing(at.beside, b); ok {
+				arms = append(arms, alternative{link: at.link, decided: missing})
+			} else {
+				return false
+			}
+		}
 	}
 	if n.Where != nil {
 		where, behindOr, ok := pl.hanging(n.Where, pl.conditionOf(n, b), b)
@@ -72,6 +81,15 @@ func (pl *planner) lookInto(b *block) bool {
 	}
 	pl.besides, pl.literal = append(pl.besides, found...), true // the copies hold literals
 	return true
+}
+
+// isMissing returns the condition that a row of a block has none of a table.
+func (pl *planner) isMissing(n *ast.TableSource, b *block) (condition []Piece, ok bool) {
+	at := slices.IndexFunc(b.srcs, func(s *source) bool { return s.node == n })
+	if at < 0 || b.srcs[at].table == nil || pl.checkSpelling(b.srcs[at].name) != nil {
+		return nil, false
+	}
+	return []Piece{text(quoted(b.srcs[at].name) + "." + rewrite.RowIDColumn + " IS NULL")}, true
 }
 
 // listed finds the subqueries of a block's select list: those that are evaluated for each row, and those that are for
@@ -144,18 +162,22 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 	if b.grouped && !whole && !b.nests {
 		return nil, false
 	}
-	read := query.pieces()
+	read, first, limit := query.pieces(), false, 0
 	if at.picksOne() {
-		order, ok := pl.keyOrder(n, srcs)
-		if !ok {
+		order, total, ok := pl.ordering(n, srcs)
+		switch {
+		case !ok:
 			return nil, false
+		case total:
+			read, first = append(read, text(order.clause)), true
+		default:
+			read, limit = order.tied(query), 2 // of equal rows nobody knows which it picked
 		}
-		read = append(read, text(order))
 	}
 	var found []*besides
 	for _, s := range srcs {
 		found = append(found, &besides{of: s, node: n, equal: equal, query: read, parts: query, whole: whole,
-			first: at.picksOne()})
+			first: first, limit: limit})
 	}
 	inner, ok := pl.lookWithin(n, within, srcs, query, b, whole)
 	return append(found, inner...), ok
@@ -337,6 +359,8 @@ func (p *pure) Enter(n ast.Node) (ast.Node, bool) {
 	case *ast.UnaryOperationExpr:
 		_, literal := n.V.(*test_driver.ValueExpr)
 		p.other = p.other || n.Op != opcode.Not && n.Op != opcode.Not2 && !literal
+	case *ast.FuncCallExpr:
+		p.other = p.other || n.Schema.L != "" || !failsForNone[n.FnName.L]
 	case *ast.ColumnNameExpr, *ast.ColumnName, *ast.ParenthesesExpr, *ast.IsNullExpr, *ast.IsTruthExpr, *ast.BetweenExpr,
 		*ast.PatternInExpr, *ast.PatternLikeOrIlikeExpr, *test_driver.ValueExpr, *test_driver.ParamMarkerExpr:
 	default:
@@ -344,6 +368,11 @@ func (p *pure) Enter(n ast.Node) (ast.Node, bool) {
 	}
 	return n, p.other
 }
+
+// failsForNone are functions of texts that give a value for each, no longer than that, and of whose arguments alone the
+// server may warn.
+var failsForNone = set("lower lcase upper ucase trim ltrim rtrim left right substr substring char_length character_length " +
+	"length octet_length")
 
 // Leave implements ast.Visitor.
 func (p *pure) Leave(n ast.Node) (ast.Node, bool) { return n, !p.other }

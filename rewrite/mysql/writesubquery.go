@@ -281,11 +281,18 @@ func (pl *planner) collectingBesides(found []*besides) []Piece {
 func (pl *planner) collectingOnce(found []*besides, unit []Piece, limit int) []Piece {
 	var each, once []Piece
 	for _, of := range found {
-		collected := append([]Piece{text(", ")}, pl.collectingBeside(len(pl.plan.Writes.Beside), of, limit)...)
+		plain := *of
 		if of.whole {
-			once = append(once, collected...)
-		} else {
+			plain.decided = nil
+		}
+		collected := append([]Piece{text(", ")}, pl.collectingBeside(len(pl.plan.Writes.Beside), &plain, limit)...)
+		switch {
+		case !of.whole:
 			each = append(each, collected...)
+		case of.decided != nil: // with each row that comes to it
+			each = slices.Concat(each, []Piece{text(", IF((")}, of.decided, []Piece{text(") IS TRUE, _binary''")}, collected, []Piece{text(")")})
+		default:
+			once = append(once, collected...)
 		}
 		pl.plan.Writes.Beside = append(pl.plan.Writes.Beside, of.source())
 	}
