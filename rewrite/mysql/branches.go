@@ -95,8 +95,8 @@ func (br *branching) take(e ast.ExprNode, as alternative) bool {
 	return ok
 }
 
-// ofOperands takes those of the second operand of an operator whose first one is a column: where that is NULL, so is all
-// of it, and the server need not look at the other one.
+// ofOperands takes those of the second operand of an operator whose first one is a column: where that is NULL, so is
+// all of it, and the server need not look at the other one.
 func (br *branching) ofOperands(e *ast.BinaryOperationExpr) bool {
 	name, ok := e.L.(*ast.ColumnNameExpr)
 	if !ok || !strictly[e.Op] {
