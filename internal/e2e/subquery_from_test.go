@@ -25,6 +25,10 @@ func TestSubqueriesOfQueriesInFromAreObserved(t *testing.T) {
 		{"SELECT e.k, d.k FROM doc e LEFT JOIN (SELECT id, k FROM doc WHERE k > (SELECT MAX(n.doc) FROM note n WHERE n.id < 3)) d ON d.id = e.id", "inexact (subquery), 4 reads"},
 		{"SELECT d.k, COUNT(*) FROM (SELECT k FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id)) d GROUP BY d.k", "inexact (subquery), 3 reads"}, // too many
 		{"SELECT d.k, COUNT(*) FROM (SELECT id, k FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id AND n.id < 3)) d GROUP BY d.k", "exact, 5 reads"},
+		{"WITH w AS (SELECT id, doc FROM note WHERE id < 9) SELECT k FROM doc WHERE id IN (SELECT w.doc FROM w WHERE w.id < 2)", "exact, 4 reads"},
+		{"WITH w AS (SELECT id AS i, doc FROM note) SELECT k, w.i FROM doc JOIN w ON w.i = doc.id WHERE EXISTS (SELECT 1 FROM w AS x WHERE x.doc = doc.id AND x.i < 3)", "exact, 7 reads"},
+		{"WITH w AS (SELECT doc, COUNT(*) AS n FROM note GROUP BY doc) SELECT k FROM doc WHERE id IN (SELECT doc FROM w)", "inexact (subquery), 2 reads"},
+		{"SELECT k FROM doc WHERE k > (SELECT COUNT(*) FROM (SELECT * FROM note WHERE id < 3) x, doc y WHERE y.id = x.doc)", "exact, 7 reads"},
 		{"SELECT id FROM doc WHERE id = 1 OR EXISTS (SELECT 1 FROM note n WHERE n.id < 2)", "exact, 4 reads"},
 		{"SELECT id FROM doc WHERE id < 3 OR EXISTS (SELECT 1 FROM note n WHERE n.id < 2)", "inexact (subquery), 2 reads"},
 		{"SELECT id, k - (SELECT MAX(n.id) FROM note n WHERE n.doc = doc.id AND n.id < 3) FROM doc", "exact, 5 reads"},

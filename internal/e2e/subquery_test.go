@@ -202,7 +202,7 @@ func TestArmsOrdersAndGroupsAreObserved(t *testing.T) {
 		{"SELECT k, (SELECT n.doc FROM note n WHERE n.doc = doc.id ORDER BY n.doc, n.id DESC LIMIT 1) AS latest FROM doc", "exact, 4 reads"},
 		{"SELECT k FROM doc WHERE (SELECT p.w FROM part p WHERE p.n = doc.id ORDER BY id LIMIT 1) > 4", "exact, 4 reads"},
 		{"SELECT k, (SELECT p.w FROM part p WHERE p.n = 9 ORDER BY id LIMIT 1) FROM doc", "exact, 2 reads"},
-		{"SELECT k, (SELECT p.w FROM part p WHERE p.n = doc.id ORDER BY w LIMIT 1) FROM doc", "inexact (subquery), 2 reads"},
+		{"SELECT k, (SELECT p.w FROM part p WHERE p.n = doc.id ORDER BY w LIMIT 1) FROM doc", "exact, 4 reads"},
 		{"SELECT k, g.s FROM doc JOIN (SELECT n, SUM(w) AS s FROM part GROUP BY n) g ON g.n = doc.id WHERE doc.id = 2", "exact, 3 reads"},
 		{"SELECT k, g.s FROM doc LEFT JOIN (SELECT n, MAX(w) AS s FROM part WHERE id > 1 GROUP BY n) g ON g.n = doc.id", "exact, 4 reads"},
 		{"SELECT k, g.s FROM doc LEFT JOIN (SELECT w AS grp, COUNT(*) AS s FROM part GROUP BY w) g ON g.grp > doc.id + 5", "exact, 3 reads"},

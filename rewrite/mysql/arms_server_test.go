@@ -43,6 +43,13 @@ func TestArmsTellTheRowsOfTheirTurn(t *testing.T) {
 			texts = append(texts, "("+strings.Join(arms, " OR ")+")")
 		}
 		query := "SELECT d.id, d.name, d.boss FROM d WHERE " + strings.Join(texts, " AND ")
+		body := rapid.SampledFrom([]string{"SELECT id, dep, pay, note FROM e", "SELECT * FROM e", "SELECT id, note, y.dep, pay FROM e y WHERE y.id < 9999"}).Draw(rt, "body")
+		switch rapid.IntRange(0, 3).Draw(rt, "passing") {
+		case 0:
+			query = "WITH w AS (" + body + ") " + strings.ReplaceAll(query, "FROM e x", "FROM w x")
+		case 1:
+			query = strings.Replace(query, "FROM e x", "FROM ("+body+") x", 1)
+		}
 		p := s.rewriter.Plan(query, s.session)
 		if p.Observation != history.Exact || len(p.Result.Sources) < 2 {
 			return
@@ -72,6 +79,12 @@ func TestArmsTellTheRowsOfTheirTurn(t *testing.T) {
 		if !slices.Equal(original.rows, proxied.rows) || !slices.Equal(original.columns, proxied.columns) ||
 			original.warnings != proxied.warnings {
 			rt.Fatalf("%s: %v, not %v", query, proxied, original)
+		}
+		plain := s.session
+		plain.Repeats = false
+		before := literal(s.rewriter.Plan(query, plain), Values{})
+		if lacks := less(s.accessed(before), s.accessed(literal(p, Values{}))); len(lacks) > 0 {
+			rt.Fatalf("%s has the plan\n%s\nnot\n%s", query, s.explained(literal(p, Values{})), s.explained(before))
 		}
 		shown := proxied.seen(t, p.Result.Sources)
 		if got := strings.ReplaceAll(shown+" ", "=0 ", " "); strings.TrimSpace(got) != strings.Join(all, " ") {

@@ -141,7 +141,7 @@ func (pl *planner) readWith(n *ast.SelectStmt) (srcs sources, read clauses, link
 	if verb < 0 {
 		return nil, read, links, false
 	}
-	if read, ok = pl.clausesIn(n, verb, pl.endOf(verb)); ok {
+	if read, ok = pl.clausesIn(n, verb, pl.endOf(verb), nil); ok {
 		links, ok = pl.rowLinks(n, srcs)
 	}
 	return srcs, read, links, ok

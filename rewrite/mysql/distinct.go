@@ -117,14 +117,14 @@ func (pl *planner) clauseSpans(n *ast.SelectStmt, verb, end int) (at clauseSpan,
 }
 
 // clausesIn returns the text of the FROM clause and the condition of such a query, for another copy that means the
-// same.
-func (pl *planner) clausesIn(n *ast.SelectStmt, verb, end int) (c clauses, ok bool) {
+// same, with other pieces in the place of some tokens of the FROM clause.
+func (pl *planner) clausesIn(n *ast.SelectStmt, verb, end int, by []replacement) (c clauses, ok bool) {
 	at, ok := pl.clauseSpans(n, verb, end)
 	switch {
 	case !ok:
 		return c, false
 	case at.where < 0:
-		return clauses{from: pl.copied(at.from, at.end)}, true
+		return clauses{from: pl.replaced(span{at.from, at.end}, by)}, true
 	}
-	return clauses{pl.copied(at.from, at.where), pl.copied(at.where+1, at.end)}, true
+	return clauses{pl.replaced(span{at.from, at.where}, by), pl.copied(at.where+1, at.end)}, true
 }

@@ -55,7 +55,7 @@ func (pl *planner) nested(at *link, around sources, b *block) (c clauses, own so
 	}) {
 		return c, nil, false
 	}
-	c, ok = pl.cutOut(m)
+	c, ok = pl.cutOut(m, nil)
 	return c, own, ok && pl.harmless(m, slices.Concat(own, around, b.srcs))
 }
 

@@ -137,10 +137,11 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 		return nil, false
 	}
 	srcs := flatten(n.From.TableRefs)
-	if !pl.baseSources(srcs) {
+	passing, ok := pl.readSources(n, srcs)
+	if !ok || len(passing) > 0 && (pl.renamed != nil || b.n == nil) {
 		return nil, false
 	}
-	query, ok := pl.cutOut(n)
+	query, ok := pl.cutOut(n, passing)
 	within, silent := pl.harmlessBut(n, append(slices.Clone(srcs), b.srcs...))
 	if !ok || !silent || merges(n.From.TableRefs) && (len(within) > 0 || pl.renamed != nil || !mergesQuietly(n.From.TableRefs, srcs)) {
 		return nil, false
@@ -271,8 +272,9 @@ func (pl *planner) verbOf(n *ast.SelectStmt) int {
 	return -1
 }
 
-// cutOut returns a query's FROM clause and condition from the text.
-func (pl *planner) cutOut(n *ast.SelectStmt) (c clauses, ok bool) {
+// cutOut returns a query's FROM clause and condition from the text, with other pieces in the place of some of the FROM
+// clause's tokens.
+func (pl *planner) cutOut(n *ast.SelectStmt, by []replacement) (c clauses, ok bool) {
 	st, verb := pl.st, pl.verbOf(n)
 	if verb < 0 {
 		return c, false
@@ -281,7 +283,7 @@ func (pl *planner) cutOut(n *ast.SelectStmt) (c clauses, ok bool) {
 	if end < 0 {
 		return c, false
 	}
-	return pl.clausesIn(n, verb, end)
+	return pl.clausesIn(n, verb, end, by)
 }
 
 // harmless reports whether a query's conditions cannot fail, nor be the reason for a warning, whatever rows they are
@@ -379,7 +381,7 @@ func (p *pure) Leave(n ast.Node) (ast.Node, bool) { return n, !p.other }
 
 // refersTo reports whether a query may name a column of the tables around it.
 func refersTo(n *ast.SelectStmt, own, around sources) bool {
-	var c argumentTables
+	c := argumentTables{outside: true}
 	n.Accept(&c)
 	for _, t := range c.tables {
 		if own.named(t) == nil && around.named(t) != nil {

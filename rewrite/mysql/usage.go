@@ -158,10 +158,15 @@ func (u *usage) reachesOut(n *ast.AggregateFuncExpr) bool {
 type argumentTables struct {
 	tables      []string
 	unqualified []string
+	outside     bool // of queries in FROM
 }
 
 // Enter implements ast.Visitor.
 func (a *argumentTables) Enter(n ast.Node) (ast.Node, bool) {
+	if s, ok := n.(*ast.TableSource); ok && a.outside {
+		_, derived := s.Source.(*ast.SelectStmt)
+		return n, derived
+	}
 	if c, ok := n.(*ast.ColumnNameExpr); ok {
 		if c.Name.Table.L == "" {
 			a.unqualified = append(a.unqualified, c.Name.Name.O)

@@ -1,0 +1,149 @@
+package mysql
+
+import (
+	"slices"
+
+	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
+	"github.com/isotap/isotap/sqltoken/mysqltoken"
+)
+
+// A subquery's FROM clause may have a query of one table, or name one of the WITH clause. In the copy such a query
+// passes the identities of its rows outwards. The copy of a query of the WITH clause stands in the place of its name:
+// the client's is read as it was (ADR 62).
+
+// readSources finds the tables of a subquery's FROM clause, and the queries of tables among them, which count as tables
+// of the columns that they show. It returns what a copy has in their places, and reports whether there is nothing else.
+func (pl *planner) readSources(n *ast.SelectStmt, srcs sources) (passing []replacement, ok bool) {
+	for i, s := range srcs {
+		name, base := s.node.Source.(*ast.TableName)
+		var c *cte
+		if base && name.Schema.L == "" {
+			c, _ = pl.nesting.with.find(name.Name.O)
+		}
+		var r []replacement
+		switch query, derived := s.node.Source.(*ast.SelectStmt); {
+		case derived && s.node.AsName.L != "" && !s.node.Lateral && len(s.node.ColumnNames) == 0:
+			r, ok = pl.passOutwards(s, query)
+		case c != nil && plainTable(name):
+			r, ok = pl.inPlaceOf(n, s, name, c)
+		default:
+			ok = base && pl.baseSources(sources{s})
+		}
+		if !ok || srcs[:i].named(s.name) != nil {
+			return nil, false
+		}
+		passing = append(passing, r...)
+	}
+	slices.SortFunc(passing, func(a, b replacement) int { return a.at.from - b.at.from })
+	return passing, true
+}
+
+// passOutwards has a source that is a query of one table count as a table, and returns what has a copy of the query
+// pass that table's identities outwards.
+func (pl *planner) passOutwards(s *source, query *ast.SelectStmt) ([]replacement, bool) {
+	of, ok := pl.plainBody(query)
+	if !ok {
+		return nil, false
+	}
+	shown := &Table{Table: of.table.Table}
+	for _, f := range query.Fields.Fields {
+		if f.WildCard != nil {
+			shown.Columns = append(shown.Columns, of.table.Columns...)
+			continue
+		}
+		column, isColumn := f.Expr.(*ast.ColumnNameExpr)
+		if !isColumn {
+			return nil, false
+		}
+		c, _, known := sources{of}.owner(column.Name)
+		if !known {
+			return nil, false
+		}
+		as := *c
+		if f.AsName.O != "" {
+			as.Name = f.AsName.O
+		}
+		shown.Columns = append(shown.Columns, as)
+	}
+	for i := range shown.Columns {
+		if shown.ColumnInAnyCase(shown.Columns[i].Name) != &shown.Columns[i] {
+			return nil, false // the server refuses it
+		}
+	}
+	verb := pl.verbOf(query)
+	end := pl.st.group(verb - 1)
+	if verb < 0 || end < 0 {
+		return nil, false
+	}
+	from := pl.st.find(verb+1, end, pl.st.Tokens[verb].Depth, "FROM")
+	if from < 0 {
+		return nil, false
+	}
+	s.table, s.name = shown, s.node.AsName.O
+	name := ", " + quoted(of.name) + "."
+	return []replacement{{span{from, from}, []Piece{text(name + rewrite.RowIDColumn + name + rewrite.WListColumn + " ")}}}, true
+}
+
+// plainBody returns the table of a query that shows columns of all its rows, or of those that a condition fits which
+// may be evaluated once more.
+func (pl *planner) plainBody(query *ast.SelectStmt) (*source, bool) {
+	if query.Kind != ast.SelectStmtKindSelect || query.From == nil || query.With != nil || query.LockInfo != nil || query.TableHints != nil ||
+		query.SelectIntoOpt != nil || query.Limit != nil || query.OrderBy != nil || query.GroupBy != nil || query.Having != nil || query.Distinct ||
+		len(query.WindowSpecs) > 0 || hasSubquery(query.Fields) {
+		return nil, false
+	}
+	srcs := flatten(query.From.TableRefs)
+	if len(srcs) != 1 || !pl.baseSources(srcs) || pl.checkSpelling(srcs[0].name) != nil || !pl.harmless(query, srcs) {
+		return nil, false
+	}
+	return srcs[0], true
+}
+
+// inPlaceOf has a source that names a query of the WITH clause count as a table, and returns what stands in a copy in
+// the place of the name.
+func (pl *planner) inPlaceOf(n *ast.SelectStmt, s *source, name *ast.TableName, c *cte) ([]replacement, bool) {
+	query, ok := c.def.Query.Query.(*ast.SelectStmt)
+	if !ok || c.def.IsRecursive || len(c.def.ColNameList) > 0 {
+		return nil, false
+	}
+	verb := pl.verbOf(n)
+	at, ok := pl.clauseSpans(n, verb, pl.st.group(verb-1))
+	if verb < 0 || !ok {
+		return nil, false
+	}
+	end := at.end
+	if at.where >= 0 {
+		end = at.where
+	}
+	place := -1
+	for i := at.from + 1; i < end; i++ {
+		if pl.st.isName(i, name.Name.O) && !pl.st.mark(i-1, ".") && !pl.st.mark(i+1, ".") {
+			if place >= 0 {
+				return nil, false
+			}
+			place = i
+		}
+	}
+	alias := ""
+	if s.node.AsName.L == "" {
+		alias = " AS " + quoted(name.Name.O)
+	}
+	named := *s
+	named.node = &ast.TableSource{Source: query, AsName: name.Name}
+	if s.node.AsName.L != "" {
+		named.node.AsName = s.node.AsName
+	}
+	outside := pl.nesting.with
+	pl.nesting.with = c.scope
+	passing, ok := pl.passOutwards(&named, query)
+	pl.nesting.with = outside
+	if !ok || place < 0 || pl.st.Tokens[place].Kind == mysqltoken.String || pl.checkSpelling(name.Name.O) != nil {
+		return nil, false
+	}
+	s.table, s.name = named.table, named.name
+	body := pl.verbOf(query)
+	copied := pl.replaced(span{body, pl.st.group(body - 1)}, passing)
+	return []replacement{{span{place, place + 1}, slices.Concat([]Piece{text("(")}, copied, []Piece{text(")" + alias)})}}, true
+}
