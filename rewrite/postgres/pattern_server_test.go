@@ -81,6 +81,9 @@ func TestAParameterThatEndsWithABackslashIsToldBeforeItFails(t *testing.T) {
 		}
 		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
 			for pattern, shown := range c.shown {
+				if tw.session.Version < 13 && strings.Contains(c.text, "LIMIT") {
+					shown = "*" // it has no WITH TIES
+				}
 				tw.patternShows(c.text, text, mode, pattern, shown)
 			}
 		}

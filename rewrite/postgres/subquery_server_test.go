@@ -333,7 +333,7 @@ func TestSubqueriesOfQueriesInFromTellTheirRows(t *testing.T) {
 		"SELECT d.id, d.n FROM (SELECT id, (SELECT count(*) FROM orders o WHERE o.item_id = i.id) AS n FROM item i) d ORDER BY d.id LIMIT 1",
 		"SELECT d.id, d.k FROM (SELECT id AS k, (SELECT count(*) FROM orders o WHERE o.item_id = i.id) AS id FROM item i) d (k, id)",
 		"SELECT count(*), max(d.n) FROM (SELECT id, (SELECT count(*) FROM orders o WHERE o.item_id = i.id) AS n FROM item i) d",
-		"SELECT d.id FROM (SELECT id, (SELECT max(qty) FROM orders) FROM item GROUP BY id) d",
+		"SELECT d.id FROM (SELECT id, (SELECT max(qty) FROM orders) FROM item GROUP BY id) d ORDER BY 1",
 		"SELECT a FROM loose LEFT JOIN (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d ON a = d.id",
 		"SELECT d.* FROM (SELECT * FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d JOIN loose ON a = d.id",
 		"SELECT d.id FROM (SELECT id, generate_series(1, 2) FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) d JOIN loose ON a = d.id",
