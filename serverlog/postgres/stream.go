@@ -198,17 +198,7 @@ func (st *stream) done() bool {
 	}
 	// What is not on disk by then is no commit.
 	settled := time.Since(st.finish) > settle && time.Since(st.moved) > settle
-	return st.reached(st.inserted) || settled && st.reached(st.flushed)
-}
-
-// reached reports whether the log was read up to a position, which may be behind the header of a page that has nothing
-// else yet.
-func (st *stream) reached(at uint64) bool {
-	const longestHeader = 40
-	if over := at % wal.PageBytes; over <= longestHeader {
-		at -= over
-	}
-	return st.decoder.Position() >= at
+	return st.decoder.Reached(st.inserted) || settled && st.decoder.Reached(st.flushed)
 }
 
 // Close ends the connection.

@@ -52,6 +52,19 @@ func NewDecoder(major int, start, segment uint64, events func(*Event) error) (*D
 // Position is the position of the first byte that was not given yet.
 func (d *Decoder) Position() uint64 { return d.pos + uint64(len(d.pending)) }
 
+// Reached reports whether all before a position was given. It may be behind the header of a page that has nothing else
+// yet: the server writes the pages before that first.
+func (d *Decoder) Reached(at uint64) bool {
+	over, header := at%PageBytes, uint64(shortHeader)
+	if (at-over)%d.segment == 0 {
+		header = longHeader
+	}
+	if over <= header {
+		at -= over
+	}
+	return d.Position() >= at
+}
+
 // Feed takes in the bytes that follow, and calls the Decoder's function with what they say, until that or the log is at
 // fault.
 func (d *Decoder) Feed(b []byte) error {

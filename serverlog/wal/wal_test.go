@@ -186,3 +186,16 @@ func FuzzRecords(f *testing.F) {
 		}
 	})
 }
+
+// TestAPageWithTheEndOfARecordIsNotReachedBeforeThat has a record's last bytes behind the header of a page, where the
+// pages before it were read.
+func TestAPageWithTheEndOfARecordIsNotReachedBeforeThat(t *testing.T) {
+	const segment = 16 << 20
+	for at, header := range map[uint64]uint64{segment: 40, segment + PageBytes: 24, 3*segment - PageBytes: 24} {
+		d, err := NewDecoder(14, at, segment, nil)
+		require.NoError(t, err)
+		require.True(t, d.Reached(at))
+		require.True(t, d.Reached(at+header))
+		require.False(t, d.Reached(at+header+8))
+	}
+}
