@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/isotap/isotap/dbms"
+	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/scenario/replay"
 	"github.com/isotap/isotap/sqltoken"
 )
@@ -97,6 +98,9 @@ func readSchema(c *replay.Connection, family dbms.Family) (*schema, error) {
 	}
 	for _, row := range rows[0] {
 		of := column{row[0].Text, row[1].Text}
+		if of.name == rewrite.RowIDColumn || of.name == rewrite.WListColumn { // no client's
+			continue
+		}
 		s.columns[strings.ToLower(of.table)] = append(s.columns[strings.ToLower(of.table)], of)
 		oid, _ := strconv.ParseUint(row[2].Text, 10, 32)
 		number, _ := strconv.ParseUint(row[3].Text, 10, 16)
