@@ -558,7 +558,7 @@ func (pl *planner) block(n *ast.SelectStmt) (*block, *usage, error) {
 	if pl.mayWarn(n, b.srcs) {
 		return nil, nil, refusal(history.ReasonWarnings)
 	}
-	if !pl.nesting.joined && (pl.session.Dialect == MariaDB && pl.changesPlannedTypes(n, b.srcs) ||
+	if !pl.nesting.joined && (pl.changesPlannedTypes(n, b.srcs) ||
 		pl.session.Dialect == MySQL && groupsByBits(n, b.srcs)) {
 		return nil, nil, refusal(history.ReasonAggregate)
 	}
