@@ -43,7 +43,8 @@ func TestArmsTellTheRowsOfTheirTurn(t *testing.T) {
 			texts = append(texts, "("+strings.Join(arms, " OR ")+")")
 		}
 		query := "SELECT d.id, d.name, d.boss FROM d WHERE " + strings.Join(texts, " AND ")
-		body := rapid.SampledFrom([]string{"SELECT id, dep, pay, note FROM e", "SELECT * FROM e", "SELECT id, note, y.dep, pay FROM e y WHERE y.id < 9999"}).Draw(rt, "body")
+		body := rapid.SampledFrom([]string{"SELECT id, dep, pay, note FROM e", "SELECT * FROM e", "SELECT id, note, y.dep, pay FROM e y WHERE y.id < 9999",
+			"SELECT DISTINCT id, dep, pay, note FROM e", "SELECT dep, id, pay, COUNT(*) AS n, MAX(note) AS note FROM e GROUP BY dep, pay, id"}).Draw(rt, "body")
 		switch rapid.IntRange(0, 3).Draw(rt, "passing") {
 		case 0:
 			query = "WITH w AS (" + body + ") " + strings.ReplaceAll(query, "FROM e x", "FROM w x")

@@ -47,30 +47,9 @@ func (pl *planner) passOutwards(s *source, query *ast.SelectStmt) ([]replacement
 	if !ok {
 		return nil, false
 	}
-	shown := &Table{Table: of.table.Table}
-	for _, f := range query.Fields.Fields {
-		if f.WildCard != nil {
-			shown.Columns = append(shown.Columns, of.table.Columns...)
-			continue
-		}
-		column, isColumn := f.Expr.(*ast.ColumnNameExpr)
-		if !isColumn {
-			return nil, false
-		}
-		c, _, known := sources{of}.owner(column.Name)
-		if !known {
-			return nil, false
-		}
-		as := *c
-		if f.AsName.O != "" {
-			as.Name = f.AsName.O
-		}
-		shown.Columns = append(shown.Columns, as)
-	}
-	for i := range shown.Columns {
-		if shown.ColumnInAnyCase(shown.Columns[i].Name) != &shown.Columns[i] {
-			return nil, false // the server refuses it
-		}
+	shown, ok := shownTable(query, of)
+	if !ok {
+		return nil, false
 	}
 	verb := pl.verbOf(query)
 	end := pl.st.group(verb - 1)
@@ -83,14 +62,87 @@ func (pl *planner) passOutwards(s *source, query *ast.SelectStmt) ([]replacement
 	}
 	s.table, s.name = shown, s.node.AsName.O
 	name := ", " + quoted(of.name) + "."
-	return []replacement{{span{from, from}, []Piece{text(name + rewrite.RowIDColumn + name + rewrite.WListColumn + " ")}}}, true
+	passing := []replacement{{span{from, from}, []Piece{text(name + rewrite.RowIDColumn + name + rewrite.WListColumn + " ")}}}
+	flat, ok := pl.ungrouped(query, span{verb, end})
+	passing = append(passing, flat...)
+	slices.SortFunc(passing, func(a, b replacement) int { return a.at.from - b.at.from })
+	return passing, ok
+}
+
+// shownTable returns a table of the columns that a query of one table shows. Of what its rows do not have as its groups
+// do no condition may ask.
+func shownTable(query *ast.SelectStmt, of *source) (shown *Table, ok bool) {
+	shown = &Table{Table: of.table.Table}
+	for _, f := range query.Fields.Fields {
+		if f.WildCard != nil {
+			for _, c := range of.table.Columns {
+				c.Generated = c.Generated || query.Distinct && kindOf(c.Type) != numeric
+				shown.Columns = append(shown.Columns, c)
+			}
+			continue
+		}
+		column, isColumn := f.Expr.(*ast.ColumnNameExpr)
+		if !isColumn && f.AsName.O != "" && query.GroupBy != nil {
+			shown.Columns = append(shown.Columns, Column{Column: rewrite.Column{Name: f.AsName.O, Generated: true}})
+			continue
+		}
+		if !isColumn {
+			return nil, false
+		}
+		c, _, known := sources{of}.owner(column.Name)
+		if !known {
+			return nil, false
+		}
+		as := *c
+		if f.AsName.O != "" {
+			as.Name = f.AsName.O
+		}
+		if query.Distinct || query.GroupBy != nil { // texts that are equal need not be the same
+			grouped := query.GroupBy == nil || (&block{n: query, srcs: sources{of}}).groupsBy(column.Name)
+			as.Generated = as.Generated || !grouped || kindOf(c.Type) != numeric
+		}
+		shown.Columns = append(shown.Columns, as)
+	}
+	for i := range shown.Columns {
+		if shown.ColumnInAnyCase(shown.Columns[i].Name) != &shown.Columns[i] {
+			return nil, false // the server refuses it
+		}
+	}
+	return shown, true
+}
+
+// ungrouped returns what makes a query, whose tokens these are, show the rows of its groups, or those that DISTINCT
+// leaves out: it has all of them. What it aggregates is NULL there.
+func (pl *planner) ungrouped(query *ast.SelectStmt, at span) (flat []replacement, ok bool) {
+	st := pl.st
+	depth := st.Tokens[at.from].Depth
+	first := st.tokenAt(query.Fields.Fields[0].Offset)
+	for i := at.from + 1; query.Distinct && i < first; i++ {
+		if st.is(i, "DISTINCT", "DISTINCTROW") {
+			flat = append(flat, replacement{at: span{i, i + 1}})
+		}
+	}
+	if query.GroupBy == nil {
+		return flat, !query.Distinct || len(flat) > 0
+	}
+	list, err := pl.selectList(query)
+	group := st.find(first, at.to, depth, "GROUP")
+	if err != nil || group < 0 {
+		return nil, false
+	}
+	for i, f := range query.Fields.Fields {
+		if _, isColumn := f.Expr.(*ast.ColumnNameExpr); !isColumn && f.WildCard == nil {
+			flat = append(flat, replacement{span{list[i].first, list[i].last + 1}, []Piece{text("NULL AS " + quoted(f.AsName.O))}})
+		}
+	}
+	return append(flat, replacement{at: span{group, at.to}}), true
 }
 
 // plainBody returns the table of a query that shows columns of all its rows, or of those that a condition fits which
 // may be evaluated once more.
 func (pl *planner) plainBody(query *ast.SelectStmt) (*source, bool) {
 	if query.Kind != ast.SelectStmtKindSelect || query.From == nil || query.With != nil || query.LockInfo != nil || query.TableHints != nil ||
-		query.SelectIntoOpt != nil || query.Limit != nil || query.OrderBy != nil || query.GroupBy != nil || query.Having != nil || query.Distinct ||
+		query.SelectIntoOpt != nil || query.Limit != nil || query.OrderBy != nil || query.Having != nil || !groupsByShown(query) ||
 		len(query.WindowSpecs) > 0 || hasSubquery(query.Fields) {
 		return nil, false
 	}
@@ -99,6 +151,20 @@ func (pl *planner) plainBody(query *ast.SelectStmt) (*source, bool) {
 		return nil, false
 	}
 	return srcs[0], true
+}
+
+// groupsByShown reports whether a query, if it groups, does so by columns.
+func groupsByShown(query *ast.SelectStmt) bool {
+	if u := inspectWrite(query.Fields); query.GroupBy == nil {
+		var all aggregates
+		query.Fields.Accept(&all)
+		return !all.sums && !all.extremes && !all.distinct && !u.window
+	}
+	return !query.GroupBy.Rollup && !query.Distinct && query.Fields.Fields[0].WildCard == nil && !inspectWrite(query.Fields).window &&
+		!slices.ContainsFunc(query.GroupBy.Items, func(item *ast.ByItem) bool {
+			_, isColumn := item.Expr.(*ast.ColumnNameExpr)
+			return !isColumn
+		})
 }
 
 // inPlaceOf has a source that names a query of the WITH clause count as a table, and returns what stands in a copy in
