@@ -26,6 +26,7 @@ type difference struct {
 type change struct {
 	of       column
 	key      bool // of is a part of a unique key
+	truth    bool // of is of a type for truth values
 	was, now replay.Value
 }
 
@@ -73,7 +74,8 @@ func compare(s *schema, st *statement, a, b *replay.Result, m *mapping) (d diffe
 			if !known {
 				of = column{name: a.Columns[j].Name}
 			}
-			d.changed = append(d.changed, change{of, s.unique[of], left[i][j], right[i][j]})
+			truth := slices.Contains(truths[s.family], a.Columns[j].Type)
+			d.changed = append(d.changed, change{of, s.unique[of], truth, left[i][j], right[i][j]})
 		}
 	}
 	d.whole = !slices.ContainsFunc(d.changed, func(c change) bool { return !s.showsAll(a.Columns, c.of.table) })
@@ -132,6 +134,12 @@ func (s *schema) passesOver(kind uint32, of column) bool {
 var times = map[dbms.Family][]uint32{
 	dbms.PostgreSQLFamily: {1083, 1114, 1184, 1266}, // time, timestamp, and both with a zone
 	dbms.MySQLFamily:      {7, 11, 12},              // TIMESTAMP, TIME, DATETIME
+}
+
+// truths are the types of columns that hold truth values.
+var truths = map[dbms.Family][]uint32{
+	dbms.PostgreSQLFamily: {16, 1560}, // boolean, bit
+	dbms.MySQLFamily:      {1, 16},    // TINYINT, BIT
 }
 
 func isTime(family dbms.Family, kind uint32) bool { return slices.Contains(times[family], kind) }

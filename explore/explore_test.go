@@ -39,6 +39,8 @@ var tables = []string{
 	"INSERT INTO visit VALUES (1, 'old', NULL)",
 	"CREATE TABLE settings (id int PRIMARY KEY, theme varchar(20), lang varchar(20), wide boolean)",
 	"INSERT INTO settings VALUES (1, 'light', 'en', true), (2, '', 'en', true)",
+	"CREATE TABLE ticket (id int PRIMARY KEY, state int)",
+	"INSERT INTO ticket VALUES (1, 0)",
 	"CREATE TABLE audit (id %s PRIMARY KEY, n int)",
 	"CREATE TABLE mail (id %s PRIMARY KEY, n int)",
 	"CREATE TABLE project (id %s PRIMARY KEY, name varchar(20))",
@@ -305,9 +307,11 @@ func TestWhoLoadsAnObjectRarelyGoesByItsNumbers(t *testing.T) {
 			{"SELECT id, balance FROM account WHERE id = 1", "UPDATE account SET balance = 90 WHERE id = 1", false},
 			{"SELECT sum(balance) FROM account", "UPDATE account SET balance = 90 WHERE id = 1", false},
 			{"SELECT * FROM profile WHERE id = 1", "UPDATE profile SET name = 'closed' WHERE id = 1", false},
+			{"SELECT * FROM ticket WHERE id = 1", "UPDATE ticket SET state = 2 WHERE id = 1", false},
 		} {
 			result := exploreSerial(t, f.family, f.counts, []string{"BEGIN", "SELECT cart_id FROM line", c.write, "COMMIT",
-				"UPDATE account SET balance = 100", "UPDATE profile SET name = 'old'", "BEGIN", c.read, "INSERT INTO line (cart_id) VALUES (1)", "COMMIT"})
+				"UPDATE account SET balance = 100", "UPDATE profile SET name = 'old'", "UPDATE ticket SET state = 0",
+				"BEGIN", c.read, "INSERT INTO line (cart_id) VALUES (1)", "COMMIT"})
 			at := slices.IndexFunc(result.Races, func(r Race) bool { return r.Read == c.read })
 			if at < 0 || result.Races[at].Kind != WriteSkew || result.Races[at].Idle() != c.idle {
 				t.Errorf("%s, %s: told is %+v, want a write skew, idle %v", f.name, c.read, result.Races, c.idle)

@@ -253,12 +253,16 @@ func races(s *schema, in *instance, d difference, at int, proved, apart bool) []
 }
 
 // loads reports whether one row came, with all columns, of which others than a table's own changed, and these are
-// numbers.
+// numbers that tell no state: programs go by states, and many have numbers for them.
 func (d *difference) loads(table string) bool {
 	return d.found == 1 && d.whole && !slices.ContainsFunc(d.changed, func(c change) bool {
-		return !isNumber(c) || strings.EqualFold(c.of.table, table)
+		return !isNumber(c) || c.truth || stated.MatchString(c.of.name) || strings.EqualFold(c.of.table, table)
 	})
 }
+
+// stated are names of columns that hold states.
+var stated = regexp.MustCompile(`(?i)(stat(e|us)|type|kind|role|phase|step|flag|mode|level|active|enabled|open|closed|` +
+	`locked|blocked|deleted|archived|published|approved|visible|^is_|^has_)`)
 
 // absent reports whether the twin found rows of a table that were not there before, or not so many: of an outer join,
 // a key that was NULL.
