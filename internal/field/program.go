@@ -24,7 +24,7 @@ type program struct {
 	stop  os.Signal // what ends it; nil is os.Interrupt
 }
 
-// while starts the program, calls f once it answers, and stops it.
+// while starts the program, calls f once it answers, and stops it, with what it has started.
 func (p program) while(ctx context.Context, f func() error) (err error) {
 	log, err := os.Create(p.log)
 	if err != nil {
@@ -36,7 +36,8 @@ func (p program) while(ctx context.Context, f func() error) (err error) {
 		stop = os.Interrupt
 	}
 	c := exec.CommandContext(ctx, p.path, p.args...)
-	c.Cancel = func() error { return c.Process.Signal(stop) }
+	group(c)
+	c.Cancel = func() error { return signalGroup(c, stop) }
 	c.WaitDelay = 20 * time.Second
 	c.Dir, c.Env, c.Stdout, c.Stderr = p.dir, append(os.Environ(), p.env...), log, log
 	if err := c.Start(); err != nil {
@@ -45,11 +46,11 @@ func (p program) while(ctx context.Context, f func() error) (err error) {
 	ended := make(chan error, 1)
 	go func() { ended <- c.Wait() }() // received below
 	defer func() {
-		c.Process.Signal(stop)
+		signalGroup(c, stop)
 		select {
 		case <-ended:
 		case <-time.After(c.WaitDelay):
-			c.Process.Kill()
+			signalGroup(c, os.Kill)
 			<-ended
 		}
 	}()
