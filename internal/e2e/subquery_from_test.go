@@ -12,6 +12,10 @@ func TestSubqueriesOfQueriesInFromAreObserved(t *testing.T) {
 	testdb.Only(t, "others' are not looked into", "mariadb", testdb.MariaDB118.Name, testdb.MySQL.Name)
 	b := newBench(t, nil, notes()...)
 	c, direct := b.conn(b.through), b.conn(b.direct)
+	listed, none := "exact, 5 reads", "inexact (subquery), 0 reads"
+	if testdb.EngineName() == testdb.MySQL.Name { // the types of such columns hang on the plan there
+		listed, none = "opaque (aggregate), 0 reads", "opaque (aggregate), 0 reads"
+	}
 	cases := []subqueryCase{
 		{"SELECT d.k FROM (SELECT id, k FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id AND n.id < 3)) d", "exact, 5 reads"},
 		{"SELECT * FROM (SELECT * FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id AND n.id < 3)) d WHERE d.id = 1", "exact, 2 reads"},
@@ -27,7 +31,8 @@ func TestSubqueriesOfQueriesInFromAreObserved(t *testing.T) {
 		{"SELECT d.k, COUNT(*) FROM (SELECT id, k FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id AND n.id < 3)) d GROUP BY d.k", "exact, 5 reads"},
 		{"WITH w AS (SELECT id, doc FROM note WHERE id < 9) SELECT k FROM doc WHERE id IN (SELECT w.doc FROM w WHERE w.id < 2)", "exact, 4 reads"},
 		{"WITH w AS (SELECT id AS i, doc FROM note) SELECT k, w.i FROM doc JOIN w ON w.i = doc.id WHERE EXISTS (SELECT 1 FROM w AS x WHERE x.doc = doc.id AND x.i < 3)", "exact, 7 reads"},
-		{"WITH w AS (SELECT doc, COUNT(*) AS n FROM note GROUP BY doc) SELECT k FROM doc WHERE id IN (SELECT doc FROM w)", "inexact (subquery), 2 reads"},
+		{"WITH w AS (SELECT doc, COUNT(*) AS n FROM note GROUP BY doc) SELECT k FROM doc WHERE id IN (SELECT doc FROM w)", "inexact (subquery), 67 reads"}, // too many
+		{"WITH w AS (SELECT doc, COUNT(*) AS n FROM note WHERE id < 3 GROUP BY doc) SELECT k FROM doc WHERE id IN (SELECT doc FROM w)", "exact, 5 reads"},
 		{"SELECT k FROM doc WHERE k > (SELECT COUNT(*) FROM (SELECT * FROM note WHERE id < 3) x, doc y WHERE y.id = x.doc)", "exact, 7 reads"},
 		{"SELECT id FROM doc WHERE id = 1 OR EXISTS (SELECT 1 FROM note n WHERE n.id < 2)", "exact, 4 reads"},
 		{"SELECT id FROM doc WHERE id < 3 OR EXISTS (SELECT 1 FROM note n WHERE n.id < 2)", "inexact (subquery), 2 reads"},
@@ -42,9 +47,9 @@ func TestSubqueriesOfQueriesInFromAreObserved(t *testing.T) {
 		{"SELECT COUNT(*) FROM doc WHERE k > 999 AND EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id)", "exact, 0 reads"},
 		{"SELECT k, COUNT(*) FROM doc WHERE id = 1 OR k > (SELECT MAX(n.id) FROM note n WHERE n.doc = doc.id AND n.id < 4) GROUP BY k", "exact, 5 reads"},
 		{"SELECT k, COUNT(*) FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id AND n.id < 60) GROUP BY k", "inexact (subquery), 3 reads"}, // too long a text
-		{"SELECT id, COUNT(*), (SELECT MAX(n.id) FROM note n WHERE n.doc = doc.id AND n.id < 3) AS m FROM doc GROUP BY id", "exact, 5 reads"},
-		{"SELECT k, COUNT(*), (SELECT MAX(n.id) FROM note n WHERE n.id < 3) AS m FROM doc GROUP BY k", "exact, 5 reads"},
-		{"SELECT k, COUNT(*), (SELECT MAX(n.id) FROM note n WHERE n.id < 3) AS m FROM doc WHERE id > 9 GROUP BY k", "inexact (subquery), 0 reads"},
+		{"SELECT id, COUNT(*), (SELECT MAX(n.id) FROM note n WHERE n.doc = doc.id AND n.id < 3) AS m FROM doc GROUP BY id", listed},
+		{"SELECT k, COUNT(*), (SELECT MAX(n.id) FROM note n WHERE n.id < 3) AS m FROM doc GROUP BY k", listed},
+		{"SELECT k, COUNT(*), (SELECT MAX(n.id) FROM note n WHERE n.id < 3) AS m FROM doc WHERE id > 9 GROUP BY k", none},
 		{"SELECT k, COUNT(*) FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id AND n.id < 3) GROUP BY k HAVING COUNT(*) > 1", "inexact (groups left out), 0 reads"},
 		{"SELECT d.k FROM (SELECT id, k FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id)) d", "inexact (subquery), 67 reads"}, // too many
 		{"SELECT k FROM doc WHERE EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id AND n.id < 2) UNION ALL SELECT k FROM doc WHERE id = 1", "exact, 5 reads"},
