@@ -68,7 +68,7 @@ func compare(s *schema, st *statement, a, b *replay.Result, m *mapping) (d diffe
 	for i := range left {
 		for j := range left[i] {
 			of, known := s.shown(&a.Columns[j])
-			if s.passesOver(a.Columns[j].Type, of) || m.same(s, of, known, left[i][j], right[i][j]) {
+			if s.ignores(a.Columns[j].Type, of) || m.same(s, of, known, left[i][j], right[i][j]) {
 				continue
 			}
 			if !known {
@@ -118,15 +118,15 @@ func apart(s *schema, a, b *replay.Result, m *mapping) (left, right [][]replay.V
 func sameRow(s *schema, columns []replay.Column, a, b []replay.Value, m *mapping) bool {
 	for j := range a {
 		of, known := s.shown(&columns[j])
-		if !s.passesOver(columns[j].Type, of) && !m.same(s, of, known, a[j], b[j]) {
+		if !s.ignores(columns[j].Type, of) && !m.same(s, of, known, a[j], b[j]) {
 			return false
 		}
 	}
 	return true
 }
 
-// passesOver reports whether a column that is another means nothing: it says when its row was written, or how often.
-func (s *schema) passesOver(kind uint32, of column) bool {
+// ignores reports whether a column is not compared: it tells when its row was written, or how often.
+func (s *schema) ignores(kind uint32, of column) bool {
 	return isTime(s.family, kind) || s.versions[of]
 }
 

@@ -256,12 +256,12 @@ func races(s *schema, in *instance, d difference, at int, proved, apart bool) []
 // numbers that tell no state: programs go by states, and many have numbers for them.
 func (d *difference) loads(table string) bool {
 	return d.found == 1 && d.whole && !slices.ContainsFunc(d.changed, func(c change) bool {
-		return !isNumber(c) || c.truth || stated.MatchString(c.of.name) || strings.EqualFold(c.of.table, table)
+		return !isNumber(c) || c.truth || stateNames.MatchString(c.of.name) || strings.EqualFold(c.of.table, table)
 	})
 }
 
-// stated are names of columns that hold states.
-var stated = regexp.MustCompile(`(?i)(stat(e|us)|type|kind|role|phase|step|flag|mode|level|active|enabled|open|closed|` +
+// stateNames are names of columns that hold states.
+var stateNames = regexp.MustCompile(`(?i)(stat(e|us)|type|kind|role|phase|step|flag|mode|level|active|enabled|open|closed|` +
 	`locked|blocked|deleted|archived|published|approved|visible|^is_|^has_)`)
 
 // absent reports whether the twin found rows of a table that were not there before, or not so many: of an outer join,
@@ -391,13 +391,13 @@ func (r *Race) covers(other *Race) bool {
 // rank sorts races, the surest first: by kind, and of one kind those whose path is proved; idle ones last.
 func rank(all []Race) {
 	slices.SortStableFunc(all, func(a, b Race) int {
-		return cmp.Or(compare01(a.Idle(), b.Idle()), cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)),
-			compare01(b.Proved, a.Proved))
+		return cmp.Or(falseFirst(a.Idle(), b.Idle()), cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)),
+			falseFirst(b.Proved, a.Proved))
 	})
 }
 
-// compare01 compares two truths, false first.
-func compare01(a, b bool) int {
+// falseFirst compares two truths, as cmp.Compare does numbers.
+func falseFirst(a, b bool) int {
 	switch {
 	case a == b:
 		return 0

@@ -215,8 +215,8 @@ func (s *schema) domain(c column) column {
 	return c
 }
 
-// namesNoTable reports whether a column's name says that it refers to a row, and not of which table: owner_id of an
-// owner who may be a user or a team.
+// namesNoTable reports whether a column is a reference by its name, and that name is no table's: owner_id, where an
+// owner is a user or a team.
 func (s *schema) namesNoTable(c column) bool {
 	thing := refersTo(c.name)
 	if _, refers := s.refers[c]; refers || thing == "" || isNamed(strings.ToLower(c.table), strings.ToLower(thing)) {

@@ -175,7 +175,7 @@ func showsColumnOf(b *block, s *source, name string) bool {
 }
 
 // groupCarried has what subqueries of the queries read that pass columns outwards stand beside the groups of a block.
-// Where that cannot be it gives it up, and reports whether there is such.
+// It reports whether it has left out some, which cannot.
 func (pl *planner) groupCarried(b *block) bool {
 	columns, before := b.passOn(), len(pl.besides)
 	pl.besides = slices.DeleteFunc(pl.besides, func(c *besides) bool {

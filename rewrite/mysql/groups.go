@@ -34,21 +34,25 @@ func (pl *planner) nestsArrays(n *ast.SelectStmt) bool {
 
 // hangOnGroups reports whether subqueries of a block's select list name nothing of its tables but what it groups by.
 func (pl *planner) hangOnGroups(links []link, b *block) bool {
-	for _, at := range links {
-		if at.query == nil || at.query.From == nil {
-			return false
-		}
-		own := flatten(at.query.From.TableRefs)
-		if !pl.baseSources(own) {
-			return false
-		}
-		var c namedColumns
-		at.query.Accept(&c)
-		if slices.ContainsFunc(c.names, func(name *ast.ColumnName) bool { return !own.mayMean(name) && !b.groupsBy(name) }) {
-			return false
-		}
+	return !slices.ContainsFunc(links, func(at link) bool {
+		names, ok := pl.outerNames(at.query)
+		return !ok || slices.ContainsFunc(names, func(name *ast.ColumnName) bool { return !b.groupsBy(name) })
+	})
+}
+
+// outerNames returns the names in a subquery that are of no column of its own tables. It reports whether these are all
+// tables of the schema.
+func (pl *planner) outerNames(query *ast.SelectStmt) (names []*ast.ColumnName, ok bool) {
+	if query == nil || query.From == nil {
+		return nil, false
 	}
-	return true
+	own := flatten(query.From.TableRefs)
+	if !pl.baseSources(own) {
+		return nil, false
+	}
+	var all namedColumns
+	query.Accept(&all)
+	return slices.DeleteFunc(all.names, own.mayMean), true
 }
 
 // mayMean reports whether a name may be one of a column of these tables.

@@ -215,22 +215,11 @@ func surelyThere(n ast.ResultSetNode) *ast.TableSource {
 // nameAlike reports whether names in subqueries of joins mean the same in the block's select list, which sees more
 // tables.
 func (pl *planner) nameAlike(b *block, links []joinLink) bool {
-	for _, at := range links {
-		if at.query == nil || at.query.From == nil {
-			return false
-		}
-		own := flatten(at.query.From.TableRefs)
-		if !pl.baseSources(own) {
-			return false
-		}
-		var c argumentTables
-		at.query.Accept(&c)
-		for _, name := range c.unqualified {
-			inside := slices.ContainsFunc(own, func(s *source) bool { return s.table.ColumnInAnyCase(name) != nil })
-			if _, _, one := b.srcs.owner(&ast.ColumnName{Name: ast.NewCIStr(name)}); !inside && !one {
-				return false
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(links, func(at joinLink) bool {
+		names, ok := pl.outerNames(at.query)
+		return !ok || slices.ContainsFunc(names, func(name *ast.ColumnName) bool {
+			_, _, one := b.srcs.owner(name)
+			return name.Table.L == "" && !one
+		})
+	})
 }

@@ -76,7 +76,7 @@ func movesNoMoment(e ast.ExprNode, l *listener) bool {
 	return moves
 }
 
-// lookInto is called for each node of an expression, and says whether to leave out what is in it.
+// A lookInto is called for each node of an expression. It reports whether to leave out what is in it.
 type lookInto func(n ast.Node) (skip bool)
 
 // Enter implements ast.Visitor.

@@ -40,15 +40,15 @@ func (v *versionsSeen) pass(s *sdg.Statement) error {
 	for _, table := range s.Tables {
 		if !v.tables[table] {
 			v.tables[table] = true
-			maps.Copy(v.committed, of(s.Before, table))
+			maps.Copy(v.committed, ofTable(s.Before, table))
 		}
 	}
 	newest := make(sdg.Rows)
 	for _, table := range s.Tables {
-		maps.Copy(newest, of(v.committed, table))
+		maps.Copy(newest, ofTable(v.committed, table))
 	}
 	for _, rows := range v.own {
-		lay(newest, rows, s.Tables)
+		overwrite(newest, rows, s.Tables)
 	}
 	if !maps.Equal(newest, s.Before) {
 		return errWrittenUnseen
@@ -69,7 +69,7 @@ func (v *versionsSeen) pass(s *sdg.Statement) error {
 // end notes that a transaction has ended.
 func (v *versionsSeen) end(txn int, committed bool) {
 	if committed {
-		lay(v.committed, v.own[txn], nil)
+		overwrite(v.committed, v.own[txn], nil)
 	}
 	delete(v.own, txn)
 }
@@ -78,21 +78,21 @@ func (v *versionsSeen) end(txn int, committed bool) {
 func (v *versionsSeen) seen(txn int, tables []string) sdg.Rows {
 	rows := make(sdg.Rows)
 	for _, table := range tables {
-		maps.Copy(rows, of(v.committed, table))
+		maps.Copy(rows, ofTable(v.committed, table))
 	}
-	lay(rows, v.own[txn], tables)
+	overwrite(rows, v.own[txn], tables)
 	return rows
 }
 
-// of returns the rows of a table.
-func of(rows sdg.Rows, table string) sdg.Rows {
+// ofTable returns the rows of a table.
+func ofTable(rows sdg.Rows, table string) sdg.Rows {
 	own := maps.Clone(rows)
 	maps.DeleteFunc(own, func(row history.Row, _ sdg.Version) bool { return row.Table != table })
 	return own
 }
 
-// lay puts what was written over rows of tables, or of all.
-func lay(rows, written sdg.Rows, tables []string) {
+// overwrite has rows of tables, or of all, be as they were written.
+func overwrite(rows, written sdg.Rows, tables []string) {
 	for row, version := range written {
 		switch {
 		case tables != nil && !slices.Contains(tables, row.Table):

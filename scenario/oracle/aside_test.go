@@ -36,7 +36,7 @@ func TestTransactionsSeeWhatIsCommittedAndTheirOwn(t *testing.T) {
 			all := make(sdg.Rows)
 			for _, w := range writes {
 				if w.row.Table == table && passes(w) {
-					lay(all, sdg.Rows{w.row: w.version}, nil)
+					overwrite(all, sdg.Rows{w.row: w.version}, nil)
 				}
 			}
 			return all
