@@ -252,7 +252,7 @@ func TestEveryAnomalyIsPlanted(t *testing.T) {
 		switch a {
 		case GCursor, GSIb, FracturedRead, GCausal, OTV.Process(), FracturedRead.Process(), DuplicateElements,
 			CyclicVersions: // no finding of the analyzer has such a name
-		case StaleOverwrite, DoubleInsert: // requests_test.go and doubleinserts_test.go plant them
+		case StaleOverwrite, StaleDecision, SilentRevert, DoubleInsert, DoubleSet: // requests_test.go and doubleinserts_test.go
 		default:
 			if !found[a] {
 				t.Errorf("no planted history has a %s", a)

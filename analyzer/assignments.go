@@ -23,6 +23,21 @@ func (a *assignment) literal() bool {
 	return len(a.value) == 1 && !a.value[0].name && a.value[0].text == "?"
 }
 
+// addend returns what an assignment adds to its column or takes away from it, in n = n + ? and n = n - ?: the operator
+// and the literal, a word each; nil where the value is something else.
+func (a *assignment) addend() []word {
+	n := len(a.value)
+	if n < 3 || n > 5 || n == 4 || n == 5 && a.value[1].text != "." {
+		return nil // n, and t.n
+	}
+	column, operator, literal := a.value[n-3], a.value[n-2], a.value[n-1]
+	if !column.name || !strings.EqualFold(column.text, a.column) || operator.name || literal.name || literal.text != "?" ||
+		operator.text != "+" && operator.text != "-" {
+		return nil
+	}
+	return a.value[n-2:]
+}
+
 // inPlace returns the shape with what the column holds before the value, and a plus.
 func (a *assignment) inPlace(shape string) string {
 	at := a.value[0].at

@@ -23,8 +23,9 @@ type deed struct {
 // A setting is an assignment with its value.
 type setting struct {
 	column, value string
-	constant      bool // the value is a literal or a parameter
-	computed      bool // the value uses what the column holds
+	constant      bool    // the value is a literal or a parameter
+	computed      bool    // the value uses what the column holds
+	adds          float64 // to what the column holds, below zero where it takes away; 0: nothing, or it does something else
 }
 
 // amount reports whether the value is a number, and none that may be a truth value.
@@ -38,8 +39,16 @@ func (s *setting) cut() bool { return len(s.value) >= sqlshape.MaxArg }
 
 // number returns the value where it is a number. Drivers that send parameters as text quote it.
 func (s *setting) number() (float64, bool) {
-	value := strings.Trim(s.value, "'")
-	if !s.constant || strings.Trim(value, "+-.0123456789eE") != "" {
+	if !s.constant {
+		return 0, false
+	}
+	return numberOf(s.value)
+}
+
+// numberOf returns the number that a literal is, quoted or not.
+func numberOf(literal string) (float64, bool) {
+	value := strings.Trim(literal, "'")
+	if strings.Trim(value, "+-.0123456789eE") != "" {
 		return 0, false // NaN, too, and what begins with 0x
 	}
 	n, err := strconv.ParseFloat(value, 64)
@@ -72,7 +81,7 @@ func deedOf(family dbms.Family, s *history.Stmt) *deed {
 		for _, a := range read {
 			value := f.fill(a.value[0].start(s.Shape), endOf(s.Shape, words, a.value))
 			computed := slices.ContainsFunc(a.value, func(w word) bool { return w.name && strings.EqualFold(w.text, a.column) })
-			d.sets = append(d.sets, setting{a.column, value, a.literal(), computed})
+			d.sets = append(d.sets, setting{a.column, value, a.literal(), computed, f.adds(&a)})
 		}
 	}
 	return d
@@ -217,6 +226,23 @@ func (f *filler) fill(from, to int) string {
 		places, texts = append(places, f.places[i]-from), append(texts, f.args[i])
 	}
 	return strings.Join(strings.Fields(sqltoken.Fill(f.shape[from:to], places, texts)), " ")
+}
+
+// adds returns what an assignment adds to its column, as [setting].adds.
+func (f *filler) adds(a *assignment) float64 {
+	addend := a.addend()
+	if addend == nil {
+		return 0
+	}
+	literal := &addend[1]
+	amount, known := numberOf(f.fill(literal.start(f.shape), literal.start(f.shape)+len(literal.text)))
+	if !known {
+		return 0
+	}
+	if addend[0].text == "-" {
+		return -amount
+	}
+	return amount
 }
 
 // countAssignments counts what an UPDATE sets, read or not.

@@ -8,17 +8,17 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// doubleInserts finds requests that looked for one thing in vain, at the same time, and inserted it each.
+// doubleInserts finds requests that looked for one thing in vain, at the same time, and inserted it each, or set a row
+// that was there to it.
 //
 // The conditions of a statement are held against no row that came behind its transaction. So what was looked for, and
 // what was inserted, is told by the texts: both requests ask for the same, and each inserts a row with these values.
 type doubleInserts struct {
 	*requests
-	lookups    map[statementShape]*lookup
-	insertions map[statementShape]*insertion
 }
 
-// A looker is a request that looked for rows of a table, in one of its transactions, and inserted one in a later one.
+// A looker is a request that looked for rows of a table, in one of its transactions, and inserted or set one in a later
+// one.
 type looker struct {
 	request      int32
 	look, insert int32  // its transactions
@@ -26,15 +26,15 @@ type looker struct {
 	table        string // its class
 }
 
-// A foundNone is a looker that did not find what it then inserted.
+// A foundNone is a looker that did not find what it then inserted, or set a row to.
 type foundNone struct {
 	looker
 	stmt    uint32 // that looked
 	looked  int64  // when it was sent
-	version int32  // of the row that it inserted
+	version int32  // of the row that it inserted or set
 	thing   string // what it looked for: the values, and the table
 	forOne  bool   // it asked whether the thing is there, rather than for a list
-	values  string // of the row, but for times; empty where they are not known
+	values  string // of the row that it inserted, but for times; empty where they are not known
 }
 
 // recentLooks is how many looks of a request are held against what it inserts: the latest.
@@ -82,7 +82,7 @@ func (d *doubleInserts) lookersOf(txns []int32) []looker {
 			if l := d.lookup(of); l != nil {
 				looks = append(looks, look{t, shape, tableClass(l.table)})
 			}
-			ins := d.insertion(of)
+			ins := d.values(of)
 			if ins == nil || !d.o.txns[t].installed {
 				continue
 			}
@@ -98,24 +98,6 @@ func (d *doubleInserts) lookersOf(txns []int32) []looker {
 
 // tableClass returns what tables have in common whose shapes are of one class.
 func tableClass(table string) string { return strings.ToLower(FoldTable(table)) }
-
-func (d *doubleInserts) lookup(of statementShape) *lookup {
-	l, ok := d.lookups[of]
-	if !ok {
-		l = lookupOf(of.family, of.text)
-		d.lookups[of] = l
-	}
-	return l
-}
-
-func (d *doubleInserts) insertion(of statementShape) *insertion {
-	ins, ok := d.insertions[of]
-	if !ok {
-		ins = insertionOf(of.family, of.text)
-		d.insertions[of] = ins
-	}
-	return ins
-}
 
 // atOnce returns how many of the lookers, from the first on, belong together: they are of one kind, and each began to
 // look before the last of those before it had inserted.
@@ -187,18 +169,20 @@ func (d *doubleInserts) foundNone(x looker) (*foundNone, error) {
 		}
 		for i := range inserting.Stmts {
 			write := &inserting.Stmts[i]
-			ins := d.insertion(statementShape{family, write.Shape})
+			ins := d.values(statementShape{family, write.Shape})
 			if ins == nil || write.Void || write.Affected != 1 {
 				continue
 			}
 			by := l.finds(read.Args, ins, write.Args)
-			version := d.insertedBy(x, write.Num)
-			if by == nil || version < 0 {
-				continue
+			version := d.writtenBy(x, write.Num)
+			if by == nil || version < 0 || ins.update && len(by) == 0 {
+				continue // who looks for any row does not set one to that
 			}
 			f := &foundNone{looker: x, stmt: read.Num, looked: read.Start, version: version, forOne: l.forOne(read.Args),
-				thing: l.thing(read.Args) + d.o.rows.row(d.o.rowOf(version)).Table}
-			f.values, _ = ins.lasting(write.Args)
+				thing: l.thing(read.Args, ins) + d.o.rows.row(d.o.rowOf(version)).Table}
+			if !ins.update {
+				f.values, _ = ins.lasting(write.Args)
+			}
 			return f, nil
 		}
 	}
@@ -210,18 +194,18 @@ func foundRows(s *history.Stmt) bool {
 	return slices.ContainsFunc(s.Accesses, func(a history.Access) bool { return !a.Absent && !a.Gone })
 }
 
-// insertedBy returns the version that a statement of a looker's inserted; -1 for none, or where the request took it
-// back.
-func (d *doubleInserts) insertedBy(x looker, stmt uint32) int32 {
+// writtenBy returns the version that a statement of a looker's inserted or set; -1 for none, or where the request took
+// it back: it deleted the row that it had inserted, or wrote once more the one that it had set.
+func (d *doubleInserts) writtenBy(x looker, stmt uint32) int32 {
 	from, to := d.o.accessesOf(x.insert)
 	for v := from; v < to; v++ {
 		a := &d.o.accesses[v]
-		if a.stmt != stmt || a.op != history.InsertRow || a.is(void) {
+		if a.stmt != stmt || a.op != history.InsertRow && a.op != history.UpdateRow || a.is(void) {
 			continue
 		}
 		next := d.o.links[v].next
-		if next >= 0 && int(next) < len(d.o.accesses) && d.o.accesses[next].op == history.DeleteRow &&
-			d.of[d.o.accesses[next].txn] == x.request {
+		if next >= 0 && int(next) < len(d.o.accesses) && d.of[d.o.accesses[next].txn] == x.request &&
+			(a.op == history.UpdateRow || d.o.accesses[next].op == history.DeleteRow) {
 			return none
 		}
 		return v
@@ -229,11 +213,11 @@ func (d *doubleInserts) insertedBy(x looker, stmt uint32) int32 {
 	return none
 }
 
-// unaware reports whether two lookers inserted one thing, and neither can have known of the other's.
+// unaware reports whether two lookers made one thing of two rows, and neither can have known of the other's.
 func (d *doubleInserts) unaware(e, f *foundNone) bool {
 	txns := d.o.txns
 	switch {
-	case e.request == f.request:
+	case e.request == f.request, d.o.rowOf(e.version) == d.o.rowOf(f.version):
 		return false
 	case f.looked > txns[e.insert].end, e.looked > txns[f.insert].end:
 		return false // it found none after the other had put it there: somebody took it away
@@ -249,5 +233,9 @@ func (d *doubleInserts) add(e, f *foundNone) {
 	within := func(x *foundNone) dep {
 		return dep{from: x.insert, to: x.look, kind: rq, access: none, version: none, next: none}
 	}
-	d.c.add(DoubleInsert, Unprotected, []dep{missed(e, f), within(f), missed(f, e), within(e)})
+	anomaly := DoubleInsert
+	if d.o.accesses[e.version].op == history.UpdateRow || d.o.accesses[f.version].op == history.UpdateRow {
+		anomaly = DoubleSet
+	}
+	d.c.add(anomaly, Unprotected, []dep{missed(e, f), within(f), missed(f, e), within(e)})
 }

@@ -26,6 +26,12 @@ const (
 func accounts(steps []accountStep) []*history.Txn {
 	h := new(requestHistory)
 	row := history.Row{Table: "shop.account", ID: "0"}
+	renamed := make(map[string]history.Tag)
+	rename := func(x accountStep, id, shape string, args ...string) {
+		row := history.Row{Table: "shop.account", ID: id}
+		renamed[id] = h.add(x.session, x.at, x.request, history.Stmt{Kind: history.Update, Shape: shape, Args: args, Affected: 1,
+			Accesses: []history.Access{{Row: row, Op: history.UpdateRow, Version: renamed[id]}}})
+	}
 	for i, x := range steps {
 		row.ID = string(rune('a' + i))
 		add := func(s history.Stmt) { h.add(x.session, x.at, x.request, s) }
@@ -73,6 +79,15 @@ func accounts(steps []accountStep) []*history.Txn {
 			insert(addShape, x.address, "'n'", fmt.Sprintf("'2026-11-29 15:00:%02d'", i))
 		case "add another name":
 			insert(addShape, x.address, "'"+row.ID+"'", "'2026'")
+		case "rename": // an account that is there
+			rename(x, "r"+fmt.Sprint(x.session), "UPDATE account SET email = ?, name = ? WHERE id = ?", x.address, "'n'", fmt.Sprint(x.session))
+		case "rename one":
+			rename(x, "r", "UPDATE account SET email = ?, name = ? WHERE id = ?", x.address, "'n'", "5")
+		case "another column":
+			rename(x, "r"+fmt.Sprint(x.session), "UPDATE account SET name = ? WHERE id = ?", x.address, fmt.Sprint(x.session))
+		case "look beside its own":
+			add(history.Stmt{Kind: history.Select, Shape: "SELECT id FROM account WHERE email = ? AND id <> ? LIMIT ?",
+				Args: []string{x.address, fmt.Sprint(x.session), "1"}})
 		case "add or nothing":
 			insert("INSERT INTO account (email) VALUES (?) ON DUPLICATE KEY UPDATE email = ?", x.address, x.address)
 		case "add two":
@@ -117,6 +132,15 @@ func TestTwoRequestsInsertWhatNeitherFound(t *testing.T) {
 		{"a list, and others added", both("list", "add another name"), "", ""},
 		{"a list by two columns", both("two columns", "add another name"), "", ""},
 		{"two columns, of which one is shown", both("two columns, one shown", "add"), "", "double insert x1"},
+		{"both look, both rename", both("look beside its own", "rename"), "", "double set x1"},
+		{"both look, both rename, by a list", both("list", "rename"), "", ""},
+		{"any row, and two are renamed", both("any", "rename"), "", ""},
+		{"one row that both rename", both("look beside its own", "rename one"), "", ""},
+		{"another column", both("look beside its own", "another column"), "", ""},
+		{"one adds, one renames", []accountStep{{1, 0, "", "look", a}, {2, 1, "", "look", a}, {1, 3, "", "add", a}, {2, 5, "", "rename", a}}, "",
+			"double set x1"},
+		{"it renames once more", []accountStep{{1, 0, "a", "look", a}, {2, 1, "b", "look", a}, {1, 3, "a", "rename", a}, {2, 5, "b", "rename", a},
+			{2, 7, "b", "rename", "'b'"}}, "", ""},
 		{"a state that the row does not have", both("a state that is set", "add"), "", ""},
 		{"a state that the table gives it", both("a state by default", "add"), "", ""},
 		{"an expression", both("look", "add an expression"), "", ""},
@@ -161,7 +185,7 @@ func TestLookupsAndInsertionsOfShapes(t *testing.T) {
 		{"SELECT 1 FROM t WHERE a = ? AND ? = d", "", ""},
 		{"SELECT 1 FROM t WHERE a = ? AND lower(b) = lower(?)", "", ""},
 		{"SELECT 1 FROM t WHERE a = ? AND b LIKE ?", "", ""},
-		{"SELECT 1 FROM t WHERE a = ? AND b IN (?)", "", ""},
+		{"SELECT 1 FROM t WHERE a = ? AND b IN (?)", "t: a b", "t: a b"},
 		{"SELECT 1 FROM t WHERE a = ? AND b IS NOT NULL", "", ""},
 		{"SELECT 1 FROM t WHERE a = ? AND b > ?", "", ""},
 		{"SELECT 1 FROM t WHERE a = ?::uuid OR b = ?", "", ""},
@@ -193,14 +217,16 @@ func TestLookupsAndInsertionsOfShapes(t *testing.T) {
 		{"INSERT IGNORE INTO t (a) VALUES (?)", "", ""},
 		{"REPLACE INTO t (a) VALUES (?)", "", ""},
 		{"INSERT INTO t (a) VALUES (?", "", ""},
-		{"UPDATE t SET a = ?", "", ""},
+		{"UPDATE t SET a = ?, b = a + ?, c = ? WHERE id = ?", "t: a b* c", "t: a b* c"},
+		{"UPDATE t, u SET a = ?", "", ""},
+		{"UPDATE t SET (a, b) = (?, ?)", "", ""},
 		{"", "", ""},
 	} {
 		for family, want := range map[dbms.Family]string{dbms.MySQLFamily: c.mysql, dbms.PostgreSQLFamily: c.postgres} {
 			got := ""
 			if l := lookupOf(family, c.shape); l != nil {
 				got = l.table + ": " + columns(l.keys)
-			} else if ins := insertionOf(family, c.shape); ins != nil {
+			} else if ins := rowValuesOf(family, c.shape); ins != nil {
 				got = ins.table + ": " + columns(ins.sets)
 			}
 			if got != want {
@@ -217,7 +243,7 @@ func FuzzLookups(f *testing.F) {
 	f.Add("SELECT * FROM t WHERE (", "INSERT INTO t (", "")
 	f.Fuzz(func(t *testing.T, look, add, arg string) {
 		for _, family := range []dbms.Family{dbms.MySQLFamily, dbms.PostgreSQLFamily} {
-			l, ins := lookupOf(family, look), insertionOf(family, add)
+			l, ins := lookupOf(family, look), rowValuesOf(family, add)
 			if l == nil || ins == nil {
 				continue
 			}

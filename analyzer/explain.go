@@ -263,12 +263,27 @@ func (t *explainer) summary() string {
 		return fmt.Sprintf("A change of %s is lost: a transaction reads a row with %s and later writes it with %s, "+
 			"over what %s of another did in between.", table, out, shapeOf(last.ToStmt), shapeOf(e.ToStmt))
 	case StaleOverwrite:
+		if e.NotFound {
+			return fmt.Sprintf("A row of %s is set over what another request inserted: a request looks for it with %s, before %s of "+
+				"another request, and in a later transaction sets it with %s.",
+				table, out, shapeOf(e.ToStmt), shapeOf(t.f.Witness[1].ToStmt))
+		}
 		return fmt.Sprintf("A change of %s is lost between the transactions of a request: it reads a row with %s, and in a "+
 			"later transaction writes it with %s, over what %s of another request did in between.",
+			table, out, shapeOf(t.f.Witness[1].ToStmt), shapeOf(e.ToStmt))
+	case SilentRevert:
+		return fmt.Sprintf("A change of %s is taken back between two requests: one changes a row with %s, and another sets the "+
+			"column back with %s, beside something else.", table, shapeOf(e.ToStmt), shapeOf(t.f.Witness[1].ToStmt))
+	case StaleDecision:
+		return fmt.Sprintf("A request takes away by what is no more: it reads a row of %s with %s, and in a later transaction takes "+
+			"from it with %s, after %s of another request has left less.",
 			table, out, shapeOf(t.f.Witness[1].ToStmt), shapeOf(e.ToStmt))
 	case DoubleInsert:
 		return fmt.Sprintf("Two requests insert one thing: each looks in %s with %s, finds none, and inserts it with %s in a "+
 			"later transaction.", table, out, shapeOf(e.ToStmt))
+	case DoubleSet:
+		return fmt.Sprintf("Two requests make two rows one thing: each looks in %s with %s, finds none, and in a later transaction "+
+			"sets a row to it with %s, or inserts one.", table, out, shapeOf(t.writtenOver()))
 	case NonRepeatableRead:
 		return fmt.Sprintf("A transaction reads one row twice and gets two versions: "+
 			"it reads %s with %s before %s of another, and again with %s after it.",

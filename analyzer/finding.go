@@ -53,8 +53,15 @@ const (
 	// Between the transactions of one request ([Scope]): a row that it read is written over what another one did to it
 	// meanwhile.
 	StaleOverwrite Anomaly = "stale overwrite"
+	// Between them, too: it takes an amount from what it read, of which another one has left less meanwhile.
+	StaleDecision Anomaly = "stale decision"
+	// Between two requests: one sets a column back to what it was before the other's change, and changes something else.
+	SilentRevert Anomaly = "silent revert"
 	// Between them, too: two requests looked for one thing, found none, and each inserted it.
 	DoubleInsert Anomaly = "double insert"
+	// Between them, too: two requests looked for one thing, found none, and then two rows are that thing: one of them
+	// at least was there before, and was set to it.
+	DoubleSet Anomaly = "double set"
 	// Findings in other checkers' histories only (package interop).
 	DuplicateElements Anomaly = "duplicate elements" // a list holds an element twice that was appended once
 	CyclicVersions    Anomaly = "cyclic versions"    // what was seen of a register puts its versions in a circle

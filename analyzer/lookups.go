@@ -22,11 +22,13 @@ type lookup struct {
 	single bool     // it shows one column, or a constant
 }
 
-// An insertion is an INSERT of one row, with nothing said of rows that are there already.
-type insertion struct {
+// A rowValues is what a statement gives the columns of a row: an INSERT of one row, with nothing said of rows that are
+// there already, or an UPDATE of one table.
+type rowValues struct {
 	table  string
 	sets   []placed // the columns that it names, but for those that it gives the table's default
 	values int
+	update bool
 }
 
 // placed is a column whose value is a statement's argument, by its place among these; -1 where it is an expression.
@@ -115,6 +117,12 @@ func (l *lookup) take(condition []word, values []int) bool {
 				return false
 			}
 			l.keys = append(l.keys, placed{column, arg})
+		case part[1].keyword("IN") && len(compares) == 3 && compares[0].text == "(" && compares[2].text == ")":
+			arg, ok := argument(compares[1:2], values)
+			if !ok {
+				return false
+			}
+			l.keys = append(l.keys, placed{column, arg})
 		case part[1].text == "<>", part[1].text == "!=":
 			if _, ok := argument(compares, values); !ok {
 				return false
@@ -186,10 +194,13 @@ func conjunctsOf(condition []word) [][]word {
 	return append(parts, condition[from:])
 }
 
-// insertionOf returns what a shape inserts; nil where it is no INSERT of one row, or has something to say of a row that
-// is there already.
-func insertionOf(family dbms.Family, shape string) *insertion {
+// rowValuesOf returns what a shape gives a row; nil where it is neither an UPDATE of one table nor an INSERT of one row,
+// or has something to say of a row that is there already.
+func rowValuesOf(family dbms.Family, shape string) *rowValues {
 	words := wordsOf(family, shape)
+	if len(words) > 0 && words[0].keyword("UPDATE") {
+		return updatedValuesOf(family, shape, words)
+	}
 	if len(words) < 2 || !words[0].keyword("INSERT") || !words[1].keyword("INTO") {
 		return nil // IGNORE, too
 	}
@@ -200,7 +211,7 @@ func insertionOf(family dbms.Family, shape string) *insertion {
 		return nil
 	}
 	values := sqltoken.Values(family, shape)
-	ins := &insertion{table: tableOf(words, history.Insert), values: len(values)}
+	ins := &rowValues{table: tableOf(words, history.Insert), values: len(values)}
 	items, rest := itemsOf(words[end+2:])
 	if len(rest) > 0 && !rest[0].keyword("RETURNING") && rest[0].text != ";" {
 		return nil // another row, ON CONFLICT, ON DUPLICATE KEY UPDATE
@@ -223,6 +234,24 @@ func insertionOf(family dbms.Family, shape string) *insertion {
 		ins.sets = append(ins.sets, placed{columns[i][0].text, arg})
 	}
 	return ins
+}
+
+// updatedValuesOf returns what an UPDATE sets; nil where it is not of one table, or sets more than single columns.
+func updatedValuesOf(family dbms.Family, shape string, words []word) *rowValues {
+	sets := assignmentsOf(family, shape)
+	if !ofOneTable(family, shape) || len(sets) == 0 || len(sets) != countAssignments(words) {
+		return nil
+	}
+	places := sqltoken.Values(family, shape)
+	values := &rowValues{table: tableOf(words, history.Update), values: len(places), update: true}
+	for _, a := range sets {
+		arg, ok := argument(a.value, places)
+		if !ok {
+			arg = none
+		}
+		values.sets = append(values.sets, placed{a.column, arg})
+	}
+	return values
 }
 
 // itemsOf returns what a list in parentheses has, with which the words begin, and the words behind it.
@@ -248,9 +277,9 @@ func valueAt(args []string, at int) (string, bool) {
 	return strings.Trim(args[at], "'"), true
 }
 
-// finds returns the columns by which a lookup finds what an insertion inserts, with their values: none where any row
+// finds returns the columns by which a lookup finds a row of the given values, with their values: none where any row
 // will do. It returns nil where it does not, or where that is not known.
-func (l *lookup) finds(args []string, ins *insertion, inserted []string) []setting {
+func (l *lookup) finds(args []string, ins *rowValues, inserted []string) []setting {
 	if len(args) != l.values || len(inserted) != ins.values || !strings.EqualFold(l.table, ins.table) {
 		return nil
 	}
@@ -286,11 +315,13 @@ func (l *lookup) forOne(args []string) bool {
 	return l.single && len(l.keys) > 1
 }
 
-// thing returns the values that a lookup asks for, as one text, without LIMIT's.
-func (l *lookup) thing(args []string) string {
+// thing returns the values that a lookup asks for, as one text, without LIMIT's. Who is about to set a row asks for
+// another than that one, which is no part of the thing.
+func (l *lookup) thing(args []string, found *rowValues) string {
 	var all strings.Builder
 	for i, arg := range args {
-		if i != l.limit {
+		key := slices.ContainsFunc(l.keys, func(p placed) bool { return p.arg == i })
+		if key || i != l.limit && !found.update {
 			all.WriteString(strings.Trim(arg, "'") + "\x00")
 		}
 	}
@@ -300,8 +331,8 @@ func (l *lookup) thing(args []string) string {
 // moment begins the literal of a time.
 var moment = regexp.MustCompile(`^'\d{4}-\d\d-\d\d[ T]\d\d:`)
 
-// lasting returns the values that an insertion sets, as one text, without times. It reports whether all are known.
-func (ins *insertion) lasting(args []string) (values string, known bool) {
+// lasting returns the values that a statement sets, as one text, without times. It reports whether all are known.
+func (ins *rowValues) lasting(args []string) (values string, known bool) {
 	var all strings.Builder
 	for _, p := range ins.sets {
 		if p.arg >= 0 && p.arg < len(args) && moment.MatchString(args[p.arg]) {

@@ -13,8 +13,15 @@ import (
 func (t *explainer) lost() (sentence string, slight bool, err error) {
 	switch t.f.Anomaly {
 	case StaleOverwrite:
+		if t.f.Witness[0].NotFound {
+			return t.setOver(), false, nil
+		}
 		return t.lostUpdate()
-	case DoubleInsert:
+	case SilentRevert:
+		return t.tookBack(), false, nil
+	case StaleDecision:
+		return t.tookOfLess(), false, nil
+	case DoubleInsert, DoubleSet:
 		return t.insertedTwice(), false, nil
 	}
 	if len(t.f.Witness) != 2 {
@@ -41,6 +48,8 @@ func (t *explainer) insertedTwice() string {
 	switch table, by := t.lookedFor(); {
 	case table == "":
 		return ""
+	case t.f.Anomaly == DoubleSet:
+		return fmt.Sprintf("%s with %s: two requests looked for one, found none, and now two rows are.", table, settings(by))
 	case len(by) == 0:
 		return table + ": two requests looked for any row, found none, and both inserted one."
 	default:
@@ -48,11 +57,69 @@ func (t *explainer) insertedTwice() string {
 	}
 }
 
+// writtenOver returns the statement of a double set that set a row.
+func (t *explainer) writtenOver() *history.Stmt {
+	if s := t.f.Witness[0].ToStmt; s.Kind == history.Update {
+		return s
+	}
+	return t.f.Witness[2].ToStmt
+}
+
+// setOver tells of a row that a request did not find, another inserted, and the first set.
+func (t *explainer) setOver() string {
+	last := &t.f.Witness[1]
+	first, second := leftBy(t.family, last.FromStmt), deedOf(t.family, last.ToStmt)
+	if first == nil || second == nil || second.where == "" {
+		return ""
+	}
+	columns := overset(t.family, first, second, "")
+	if len(columns) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s where %s: a request had looked for it in vain when another inserted it with %s, and then set %s over that.",
+		second.table, second.where, first.setting(columns), second.setting(columns))
+}
+
+// tookBack tells of a row that a request set back, beside something else, over another's change.
+func (t *explainer) tookBack() string {
+	e, last := &t.f.Witness[0], &t.f.Witness[1]
+	before, first, second := leftBy(t.family, e.FromStmt), deedOf(t.family, last.FromStmt), deedOf(t.family, last.ToStmt)
+	if before == nil || first == nil || second == nil {
+		return ""
+	}
+	back := setBack(before, first, second)
+	if len(back) == 0 {
+		return ""
+	}
+	row := second.table
+	if second.where != "" {
+		row += " where " + second.where
+	}
+	return fmt.Sprintf("%s: a request set %s; then another set %s again, as before, and %s anew, as if it had read the row before "+
+		"the first.", row, first.setting(back), second.setting(back), second.setting(setAnew(before, first, second)))
+}
+
+// tookOfLess tells of a row that one request read, another left less in, and the first took from.
+func (t *explainer) tookOfLess() string {
+	last := &t.f.Witness[1]
+	first, second := deedOf(t.family, last.FromStmt), deedOf(t.family, last.ToStmt)
+	if first == nil || second == nil || second.where == "" {
+		return ""
+	}
+	m := meet(t.family, t.f.Witness[0].FromStmt.Shape, last.FromStmt.Shape, last.ToStmt.Shape)
+	columns := slices.DeleteFunc(slices.Clone(m.taken), func(c string) bool { return second.settingOf(c).adds >= 0 })
+	if len(columns) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s where %s: a request had read it when another set %s, and then set %s by what it had read. "+
+		"Nothing checks that there was enough.", second.table, second.where, first.setting(columns), second.setting(columns))
+}
+
 // lookedFor returns the table and the values that the witness' first statement looked for and the next one inserted; an
 // empty table where that is not known.
 func (t *explainer) lookedFor() (table string, by []setting) {
 	e := &t.f.Witness[0]
-	l, ins := lookupOf(t.family, e.FromStmt.Shape), insertionOf(t.family, e.ToStmt.Shape)
+	l, ins := lookupOf(t.family, e.FromStmt.Shape), rowValuesOf(t.family, e.ToStmt.Shape)
 	if l == nil || ins == nil {
 		return "", nil
 	}
@@ -229,7 +296,7 @@ func (t *explainer) before() (*deed, error) {
 	}
 	for k := range writer.Stmts {
 		if s := &writer.Stmts[k]; s.Num == tag.Stmt {
-			return deedOf(t.family, s), nil
+			return leftBy(t.family, s), nil
 		}
 	}
 	return nil, nil

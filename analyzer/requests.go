@@ -7,10 +7,8 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
 
@@ -65,12 +63,12 @@ type requests struct {
 	// members are the transactions of each request that has several, in the order in which they began.
 	members map[int32][]int32
 	loaded  recentTxns
+	lookups map[statementShape]*lookup
+	valued  map[statementShape]*rowValues
+	told    map[int32]bool           // versions that wrote over another's, as is told
 	reads   []requestRead            // scratch
-	columns map[overwriting][]string // see columnsOf
+	meets   map[overwriting]*meeting // see meetingOf
 }
-
-// overwriting are the shapes of a read, of another request's UPDATE, and of the UPDATE over that.
-type overwriting struct{ read, first, second int32 }
 
 // A requestRead is the latest version that a request knows of a row: what it read, or wrote itself.
 type requestRead struct {
@@ -84,18 +82,23 @@ func (a *Analyzer) findRequests(c *collector) error {
 		return nil
 	}
 	r := &requests{a: a, o: a.order, c: c, of: make([]int32, len(a.order.txns)), members: make(map[int32][]int32),
-		columns: make(map[overwriting][]string)}
+		meets: make(map[overwriting]*meeting), told: make(map[int32]bool),
+		lookups: make(map[statementShape]*lookup), valued: make(map[statementShape]*rowValues)}
 	r.loaded.load = a.load
 	r.assign()
+	a.order.looks = make(map[look]uint32)
 	all := slices.Sorted(maps.Keys(r.members))
 	for _, n := range all {
 		if err := r.findOverwrites(r.members[n]); err != nil {
 			return err
 		}
 	}
-	a.order.looks = make(map[look]uint32)
-	inserts := &doubleInserts{requests: r, lookups: make(map[statementShape]*lookup), insertions: make(map[statementShape]*insertion)}
-	return inserts.find(all)
+	inserts := &doubleInserts{requests: r}
+	if err := inserts.find(all); err != nil {
+		return err
+	}
+	back := &reverts{requests: r, pairs: make(map[shapePair]bool), opens: r.firstBegins()}
+	return back.find()
 }
 
 // hashOf returns what stands for the id of a run's request; 0 where there is none. Another run may have another clock,
@@ -161,6 +164,18 @@ func (r *requests) assign() {
 	r.gather()
 }
 
+// firstBegins returns when each session's first transaction began.
+func (r *requests) firstBegins() map[int32]int64 {
+	begins := make(map[int32]int64)
+	for t := range r.o.txns {
+		x := &r.o.txns[t]
+		if at, known := begins[x.session]; !known || x.start < at {
+			begins[x.session] = x.start
+		}
+	}
+	return begins
+}
+
 // gather lists the transactions of each request that has several.
 func (r *requests) gather() {
 	counts := make([]int32, len(r.of))
@@ -183,6 +198,24 @@ func (g *guess) goesOn(x *txn) bool {
 		x.start-g.ended <= int64(requestPause) && x.start-g.began <= int64(requestTime)
 }
 
+func (r *requests) lookup(of statementShape) *lookup {
+	l, ok := r.lookups[of]
+	if !ok {
+		l = lookupOf(of.family, of.text)
+		r.lookups[of] = l
+	}
+	return l
+}
+
+func (r *requests) values(of statementShape) *rowValues {
+	ins, ok := r.valued[of]
+	if !ok {
+		ins = rowValuesOf(of.family, of.text)
+		r.valued[of] = ins
+	}
+	return ins
+}
+
 // findOverwrites looks for rows that a request read in one transaction and wrote in a later one, over what another
 // request had written meanwhile.
 func (r *requests) findOverwrites(txns []int32) error {
@@ -199,7 +232,7 @@ func (r *requests) findOverwrites(txns []int32) error {
 				r.know(requestRead{a.row, r.o.seen[i], i})
 			case r.o.txns[t].installed:
 				if a.op == history.UpdateRow {
-					if err := r.overwrote(t, i); err != nil {
+					if err := r.wrote(txns, t, i); err != nil {
 						return err
 					}
 				}
@@ -234,6 +267,23 @@ func (r *requests) find(row int32) int {
 	return -1
 }
 
+// wrote takes in an UPDATE of a request's.
+func (r *requests) wrote(txns []int32, t, write int32) error {
+	if err := r.overwrote(t, write); err != nil || r.told[write] {
+		return err
+	}
+	return r.overlooked(txns, t, write)
+}
+
+// ofAnother reports whether a version is of another request than a transaction.
+func (r *requests) ofAnother(t, version int32) bool {
+	other := r.o.owner(version)
+	if other < 0 || r.of[other] == r.of[t] {
+		return false
+	}
+	return r.o.txns[t].request != 0 || r.o.txns[other].session != r.o.txns[t].session // a guess is wrong rather
+}
+
 // overwrote takes in a write: what it replaced may be another's, and later than what the request had read.
 func (r *requests) overwrote(t, write int32) error {
 	at := r.find(r.o.accesses[write].row)
@@ -246,18 +296,19 @@ func (r *requests) overwrote(t, write int32) error {
 		return nil
 	}
 	other := r.o.owner(over)
-	if other < 0 || r.of[other] == r.of[t] || r.o.txns[t].request == 0 && r.o.txns[other].session == r.o.txns[t].session {
-		return nil // on one connection a guess is wrong rather
+	if !r.ofAnother(t, over) {
+		return nil
 	}
 	witness := []dep{
 		{from: reader, to: other, kind: rw, access: read.access, version: read.version, next: over},
 		{from: other, to: t, kind: ww, access: none, version: over, next: write},
 		{from: t, to: reader, kind: rq, access: none, version: none, next: none}}
-	lost, err := r.loses(witness)
-	if err != nil || !lost {
+	anomaly, err := r.overtaken(witness)
+	if err != nil || anomaly == "" {
 		return err
 	}
-	r.c.add(StaleOverwrite, Unprotected, witness)
+	r.told[write] = true
+	r.c.add(anomaly, Unprotected, witness)
 	return nil
 }
 
@@ -277,103 +328,6 @@ func (r *requests) follows(v, earlier int32) bool {
 		v = p
 	}
 	return false
-}
-
-// loses reports whether the second write takes back what the first did to columns that the request had read.
-func (r *requests) loses(witness []dep) (bool, error) {
-	family := r.a.engine(r.o.id(witness[0].from).Run()).Family()
-	columns := r.columnsOf(family, witness)
-	if len(columns) == 0 {
-		return false, nil
-	}
-	first, err := r.deed(family, witness[1].from, witness[1].version)
-	if err != nil {
-		return false, err
-	}
-	second, err := r.deed(family, witness[1].to, witness[1].next)
-	if err != nil || first == nil || second == nil {
-		return true, err // the values are not known
-	}
-	before, err := r.deed(family, r.o.owner(witness[0].version), witness[0].version)
-	if err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(columns, func(c string) bool { return takesBack(before, first, second, c) }), nil
-}
-
-// takesBack reports whether a deed sets a column to another value than an earlier one had, which had changed it; or to
-// the same amount, as both may have added to it. Before is the deed before both; nil if it is not known.
-func takesBack(before, first, second *deed, column string) bool {
-	was, is := first.settingOf(column), second.settingOf(column)
-	if was == nil || is == nil {
-		return false
-	}
-	if before != nil {
-		old := before.settingOf(column)
-		if old != nil && old.constant && was.constant && old.value == was.value && !was.cut() {
-			return false
-		}
-	}
-	return was.value != is.value || is.cut() || is.amount()
-}
-
-// deed returns what the statement did that left a version; nil where that is not known.
-func (r *requests) deed(family dbms.Family, t, version int32) (*deed, error) {
-	if t < 0 {
-		return nil, nil
-	}
-	x, err := r.loaded.get(t)
-	if err != nil {
-		return nil, err
-	}
-	return deedOf(family, stmt(x, r.o.tagOf(version).stmt)), nil
-}
-
-// columnsOf returns the columns that both writes of a witness set, the second to constants, and that the read shows. It
-// has none where the second checks itself what it goes by: its condition names a column that either of them sets.
-func (r *requests) columnsOf(family dbms.Family, witness []dep) []string {
-	read, _ := r.o.stmtsOf(&witness[0])
-	first, second := r.o.stmtsOf(&witness[1])
-	key := overwriting{r.o.shapeOf(witness[0].from, read), r.o.shapeOf(witness[1].from, first),
-		r.o.shapeOf(witness[1].to, second)}
-	if key.read < 0 || key.first < 0 || key.second < 0 {
-		return nil
-	}
-	columns, known := r.columns[key]
-	if !known {
-		text := func(n int32) string { return r.o.programs.classes[n].first }
-		columns = overwritten(family, text(key.read), text(key.first), text(key.second))
-		r.columns[key] = columns
-	}
-	return columns
-}
-
-func overwritten(family dbms.Family, read, first, second string) (columns []string) {
-	if !isUpdate(family, first) || !isUpdate(family, second) {
-		return nil
-	}
-	ours, theirs := assignmentsOf(family, second), assignmentsOf(family, first)
-	condition := conditionOf(wordsOf(family, second))
-	names := func(column string) bool {
-		return slices.ContainsFunc(condition, func(w word) bool { return w.name && strings.EqualFold(w.text, column) })
-	}
-	for _, a := range slices.Concat(ours, theirs) {
-		if names(a.column) {
-			return nil
-		}
-	}
-	for _, a := range ours {
-		both := slices.ContainsFunc(theirs, func(b assignment) bool { return strings.EqualFold(a.column, b.column) })
-		if both && a.literal() && !tellsTime(a.column) && shows(family, read, a.column) {
-			columns = append(columns, a.column)
-		}
-	}
-	return columns
-}
-
-func isUpdate(family dbms.Family, shape string) bool {
-	words := wordsOf(family, shape)
-	return len(words) > 0 && words[0].keyword("UPDATE")
 }
 
 // recentTxns keeps the transactions that were loaded last.

@@ -53,6 +53,26 @@ func (h *requestHistory) step(x requestStep) {
 	case "add":
 		h.latest = h.add(x.session, x.at, x.request, history.Stmt{Kind: history.Update, Affected: 1,
 			Shape: "UPDATE account SET balance = balance + ? WHERE id = ?", Args: []string{x.value, "7"}, Accesses: []history.Access{update}})
+	case "save": // sets the balance and the owner
+		balance, owner, _ := strings.Cut(x.value, " ")
+		h.latest = h.add(x.session, x.at, x.request, history.Stmt{Kind: history.Update, Affected: 1,
+			Shape: "UPDATE account SET balance = ?, owner = ?, updated_at = ? WHERE id = ?",
+			Args:  []string{balance, owner, fmt.Sprint(x.at), "7"}, Accesses: []history.Access{update}})
+	case "open": // an account
+		h.latest = h.add(x.session, x.at, x.request, history.Stmt{Kind: history.Insert, Affected: 1,
+			Shape: "INSERT INTO account (id, balance, owner) VALUES (?, ?, ?)", Args: []string{"7", x.value, "'Al'"},
+			Accesses: []history.Access{{Row: accountRow, Op: history.InsertRow}}})
+	case "take":
+		h.latest = h.add(x.session, x.at, x.request, history.Stmt{Kind: history.Update, Affected: 1,
+			Shape: "UPDATE account SET balance = balance - ? WHERE id = ?", Args: []string{x.value, "7"}, Accesses: []history.Access{update}})
+	case "take if enough":
+		h.latest = h.add(x.session, x.at, x.request, history.Stmt{Kind: history.Update, Affected: 1,
+			Shape: "UPDATE account SET balance = balance - ? WHERE id = ? AND balance >= ?", Args: []string{x.value, "7", x.value},
+			Accesses: []history.Access{update}})
+	case "count down":
+		h.latest = h.add(x.session, x.at, x.request, history.Stmt{Kind: history.Update, Affected: 1,
+			Shape: "UPDATE account SET login_count = login_count - ? WHERE id = ?", Args: []string{x.value, "7"},
+			Accesses: []history.Access{update}})
 	case "all":
 		h.add(x.session, x.at, x.request, history.Stmt{Kind: history.Select, Shape: "SELECT * FROM account WHERE id = ?",
 			Args: []string{"7"}, Accesses: []history.Access{read}})
@@ -84,6 +104,106 @@ func (h *requestHistory) step(x requestStep) {
 			Shape: "UPDATE account SET balance = ? WHERE id = ?", Accesses: []history.Access{update}})
 	case "other":
 		h.add(x.session, x.at, x.request, history.Stmt{Kind: history.Select, Shape: "SELECT ?", Args: []string{"1"}})
+	}
+}
+
+// TestARequestTakesAwayByWhatItHasRead has requests that look at an amount, and let the server take some of it away in
+// a later transaction.
+func TestARequestTakesAwayByWhatItHasRead(t *testing.T) {
+	both := func(first, amount, second, another string) []requestStep {
+		return []requestStep{{1, 0, "a", "r", ""}, {2, 1, "b", "r", ""}, {1, 3, "a", first, amount}, {2, 5, "b", second, another}}
+	}
+	for _, c := range []struct {
+		name  string
+		steps []requestStep
+		told  bool
+	}{
+		{"both take away", both("take", "10", "take", "'20'"), true},
+		{"both add less than nothing", both("add", "-10", "add", "'-20'"), true},
+		{"the first adds", both("add", "10", "take", "20"), false},
+		{"the second adds", both("take", "10", "add", "20"), false},
+		{"nothing is taken", both("take", "10", "take", "0"), false},
+		{"the second checks what is left", both("take", "10", "take if enough", "20"), false},
+		{"the first checks what is left", both("take if enough", "10", "take", "20"), true},
+		{"over an amount that another set", both("w", "150", "take", "20"), true},
+		{"over a text that another set", both("w", "'none'", "take", "20"), false},
+		{"over more than there was", append([]requestStep{{3, -300, "c", "w", "100"}}, both("w", "150", "take", "20")...), false},
+		{"over less than there was", append([]requestStep{{3, -300, "c", "w", "200"}}, both("w", "150", "take", "20")...), true},
+		{"a counter", []requestStep{{1, 0, "a", "all", ""}, {2, 1, "b", "all", ""}, {1, 3, "a", "count down", "1"},
+			{2, 5, "b", "count down", "1"}}, false},
+		{"of another column", []requestStep{{1, 0, "a", "name", ""}, {2, 1, "b", "name", ""}, {1, 3, "a", "take", "10"},
+			{2, 5, "b", "take", "20"}}, false},
+		{"read again before", []requestStep{{1, 0, "a", "r", ""}, {2, 1, "b", "take", "10"}, {1, 3, "a", "r", ""}, {1, 5, "a", "take", "20"}}, false},
+		{"amounts that were not recorded", both("take", "", "take", ""), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var h requestHistory
+			for _, x := range c.steps {
+				h.step(x)
+			}
+			var want []string
+			if c.told {
+				want = []string{"stale decision x1"}
+			}
+			if got := found(t, h.txns, TaggedScope); !slices.Equal(got, want) {
+				t.Errorf("found %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// TestAChangeIsSetBack has requests that set whole rows, of which no read is seen.
+func TestAChangeIsSetBack(t *testing.T) {
+	const both = "silent revert x1"
+	first := requestStep{3, 0, "", "save", "140 'Al'"}
+	connected := requestStep{2, 1, "", "other", ""} // a connection that was there before
+	for _, c := range []struct {
+		name            string
+		steps           []requestStep
+		tagged, guessed string
+	}{
+		{"beside another change", []requestStep{first, connected, {1, 200, "", "save", "150 'Al'"}, {2, 300, "", "save", "140 'Bo'"}}, "", both},
+		{"that an INSERT had set", []requestStep{{3, 0, "", "open", "140"}, connected, {1, 200, "", "save", "150 'Al'"},
+			{2, 300, "", "save", "'140' 'Bo'"}}, "", both},
+		{"alone", []requestStep{first, connected, {1, 200, "", "save", "150 'Al'"}, {2, 300, "", "save", "140 'Al'"}}, "", ""},
+		{"by one who changes what the other has changed", []requestStep{first, connected, {1, 200, "", "save", "150 'Al'"},
+			{2, 300, "", "save", "160 'Bo'"}}, "", ""},
+		{"on the same connection", []requestStep{first, {1, 200, "", "save", "150 'Al'"}, {1, 300, "", "save", "140 'Bo'"}}, "", ""},
+		{"on a connection of later", []requestStep{first, {1, 200, "", "save", "150 'Al'"}, {2, 300, "", "save", "140 'Bo'"}}, "", ""},
+		{"much later", []requestStep{first, connected, {1, 200, "", "save", "150 'Al'"}, {2, 11_000, "", "save", "140 'Bo'"}}, "", ""},
+		{"read between, by somebody", []requestStep{first, connected, {1, 200, "", "save", "150 'Al'"}, {4, 250, "", "name", ""},
+			{2, 300, "", "save", "140 'Bo'"}}, "", ""},
+		{"by who changes one column", []requestStep{first, connected, {1, 200, "", "save", "150 'Al'"}, {2, 300, "", "w", "140"}}, "", ""},
+		{"values of which nothing is known before", []requestStep{connected, {1, 200, "", "save", "150 'Al'"}, {2, 300, "", "save", "140 'Bo'"}},
+			"", ""},
+		{"texts that may differ behind what is recorded", []requestStep{{3, 0, "", "save", longText + " 'Al'"}, connected,
+			{1, 200, "", "save", "150 'Al'"}, {2, 300, "", "save", longText + " 'Bo'"}}, "", ""},
+		{"computed by the server", []requestStep{first, connected, {1, 200, "", "add", "10"}, {2, 300, "", "save", "140 'Bo'"}}, "", ""},
+		{"by requests at once", []requestStep{first, {2, 190, "b", "other", ""}, {1, 200, "a", "save", "150 'Al'"}, {2, 300, "b", "save", "140 'Bo'"}},
+			both, both},
+		{"by requests at once, read by a third", []requestStep{first, {2, 190, "b", "other", ""}, {1, 200, "a", "save", "150 'Al'"},
+			{5, 250, "c", "name", ""}, {2, 300, "b", "save", "140 'Bo'"}}, both, both},
+		{"by requests at once, read by the second", []requestStep{first, {2, 190, "b", "other", ""}, {1, 200, "a", "save", "150 'Al'"},
+			{5, 250, "b", "name", ""}, {2, 300, "b", "save", "140 'Bo'"}}, "", ""},
+		{"by a request behind the other", []requestStep{first, {1, 200, "a", "save", "150 'Al'"}, {2, 300, "b", "save", "140 'Bo'"}}, "", ""},
+		{"by who had read it", []requestStep{first, {2, 190, "b", "all", ""}, {1, 200, "a", "save", "150 'Al'"}, {2, 300, "b", "save", "140 'Bo'"}},
+			"stale overwrite x1", "stale overwrite x1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var h requestHistory
+			for _, x := range c.steps {
+				h.step(x)
+			}
+			for scope, want := range map[Scope]string{NoScope: "", TaggedScope: c.tagged, GuessedScope: c.guessed} {
+				var all []string
+				if want != "" {
+					all = []string{want}
+				}
+				if got := found(t, h.txns, scope); !slices.Equal(got, all) {
+					t.Errorf("%v: found %q, want %q", scope, got, all)
+				}
+			}
+		})
 	}
 }
 

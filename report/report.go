@@ -275,8 +275,10 @@ func gloss(a analyzer.Anomaly) string {
 		return "intermediate read"
 	case analyzer.G1c:
 		return "circular information flow"
-	case analyzer.StaleOverwrite, analyzer.DoubleInsert:
+	case analyzer.StaleOverwrite, analyzer.StaleDecision, analyzer.DoubleInsert, analyzer.DoubleSet:
 		return "between transactions of one request"
+	case analyzer.SilentRevert:
+		return "between requests"
 	case analyzer.OTV:
 		return "observed transaction vanishes"
 	case analyzer.GMonotonic:

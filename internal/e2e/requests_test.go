@@ -1,0 +1,104 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/internal/analysis"
+	"github.com/isotap/isotap/internal/dsn"
+	"github.com/isotap/isotap/workload"
+)
+
+// goods makes the tables that the requests are about.
+var goods = []string{"DROP TABLE IF EXISTS goods, options", "CREATE TABLE goods (id INT PRIMARY KEY, name VARCHAR(20), stock INT)",
+	"CREATE TABLE options (id INT PRIMARY KEY, user_id INT, name VARCHAR(20), value VARCHAR(20))",
+	"INSERT INTO goods VALUES (1, 'pin', 5), (2, 'cap', 5)", "INSERT INTO options VALUES (1, 1, 'font', 'serif')"}
+
+// A requestTurn is a statement of one of two clients, in autocommit.
+type requestTurn struct {
+	client int
+	query  string
+	args   []any
+}
+
+// TestWhatLiesBetweenRequestsIsTold has two clients send statements in turns, as two requests do that run at once.
+func TestWhatLiesBetweenRequestsIsTold(t *testing.T) {
+	const (
+		loadGoods = "SELECT id, stock FROM goods WHERE id = ?"
+		take      = "UPDATE goods SET stock = stock - ? WHERE id = ?"
+		takeSafe  = "UPDATE goods SET stock = stock - ? WHERE id = ? AND stock >= ?"
+		save      = "UPDATE goods SET name = ?, stock = ? WHERE id = ?"
+		options   = "SELECT name, value FROM options WHERE user_id = ?"
+		option    = "INSERT INTO options (id, user_id, name, value) VALUES (2, ?, ?, ?)"
+		set       = "UPDATE options SET value = ? WHERE user_id = ? AND name = ?"
+		taken     = "SELECT 1 FROM goods WHERE name = ? AND id <> ? LIMIT 1"
+		rename    = "UPDATE goods SET name = ? WHERE id = ?"
+	)
+	for _, c := range []struct {
+		name  string
+		turns []requestTurn
+		want  analyzer.Anomaly
+	}{
+		{"both take of what they saw", []requestTurn{{0, loadGoods, []any{1}}, {1, loadGoods, []any{1}}, {0, take, []any{3, 1}},
+			{1, take, []any{4, 1}}}, analyzer.StaleDecision},
+		{"both take what there is", []requestTurn{{0, loadGoods, []any{1}}, {1, loadGoods, []any{1}}, {0, takeSafe, []any{1, 1, 1}},
+			{1, takeSafe, []any{1, 1, 1}}}, ""},
+		{"a row that is saved whole", []requestTurn{{1, save, []any{"pen", 5, 1}}, {0, save, []any{"pencil", 5, 1}},
+			{1, save, []any{"pen", 6, 1}}}, analyzer.SilentRevert},
+		{"a change taken back", []requestTurn{{1, save, []any{"pen", 5, 1}}, {0, save, []any{"pencil", 5, 1}}, {1, save, []any{"pen", 5, 1}}}, ""},
+		{"a row that is not there yet", []requestTurn{{0, options, []any{1}}, {1, option, []any{1, "theme", "dark"}},
+			{0, set, []any{"light", 1, "theme"}}}, analyzer.StaleOverwrite},
+		{"a row that is read when it is", []requestTurn{{0, options, []any{1}}, {1, option, []any{1, "theme", "dark"}}, {0, options, []any{1}},
+			{0, set, []any{"light", 1, "theme"}}}, ""},
+		{"one name for two rows", []requestTurn{{0, taken, []any{"ink", 1}}, {1, taken, []any{"ink", 2}}, {0, rename, []any{"ink", 1}},
+			{1, rename, []any{"ink", 2}}}, analyzer.DoubleSet},
+		{"one name after the other", []requestTurn{{0, taken, []any{"ink", 1}}, {0, rename, []any{"ink", 1}}, {1, taken, []any{"oil", 2}},
+			{1, rename, []any{"oil", 2}}}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			onBoth(t, func(t *testing.T, target dsn.Target) {
+				for _, inline := range []bool{false, true} {
+					t.Run(fmt.Sprintf("inline %t", inline), func(t *testing.T) {
+						srv, recording := provokes(t, target, nil)
+						clients := clientsOf(t, srv, target.Database, inline, 3)
+						for _, statement := range goods {
+							send(t, clients[2], statement)
+						}
+						for _, turn := range c.turns {
+							send(t, clients[turn.client], turn.query, turn.args...)
+						}
+						if err := srv.Stop(); err != nil {
+							t.Error(err)
+						}
+						toldUnprotected(t, recording, c.want)
+					})
+				}
+			})
+		})
+	}
+}
+
+func send(t *testing.T, c *workload.Client, statement string, args ...any) {
+	t.Helper()
+	if err := c.Alone().Exec(t.Context(), statement, args...); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// toldUnprotected wants one finding between requests, or none, and nothing else.
+func toldUnprotected(t *testing.T, recording string, want analyzer.Anomaly) {
+	t.Helper()
+	result, err := analysis.Analyze(t.Context(), []string{recording}, analyzer.Options{Scope: analyzer.GuessedScope})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []analyzer.Anomaly
+	for _, f := range result.Findings {
+		told = append(told, f.Anomaly)
+		t.Log(f.Anomaly, f.Lost)
+	}
+	if want == "" && len(told) > 0 || want != "" && (len(told) != 1 || told[0] != want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+}
