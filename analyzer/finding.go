@@ -55,7 +55,7 @@ const (
 	StaleOverwrite Anomaly = "stale overwrite"
 	// Between them, too: it takes an amount from what it read, of which another one has left less meanwhile.
 	StaleDecision Anomaly = "stale decision"
-	// Between two requests: one sets a column back to what it was before the other's change, and changes something else.
+	// Between two requests: one sets a column back to what it was before the other's change, and changes another one.
 	SilentRevert Anomaly = "silent revert"
 	// Between them, too: two requests looked for one thing, found none, and each inserted it.
 	DoubleInsert Anomaly = "double insert"

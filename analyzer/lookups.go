@@ -194,8 +194,8 @@ func conjunctsOf(condition []word) [][]word {
 	return append(parts, condition[from:])
 }
 
-// rowValuesOf returns what a shape gives a row; nil where it is neither an UPDATE of one table nor an INSERT of one row,
-// or has something to say of a row that is there already.
+// rowValuesOf returns what a shape gives a row; nil where it is neither an UPDATE of one table nor an INSERT of one
+// row, or has something to say of a row that is there already.
 func rowValuesOf(family dbms.Family, shape string) *rowValues {
 	words := wordsOf(family, shape)
 	if len(words) > 0 && words[0].keyword("UPDATE") {

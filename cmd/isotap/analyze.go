@@ -40,7 +40,7 @@ func analyzeCommand() *cobra.Command {
 	}
 	out.flags(c)
 	out.coverageFlag(c, 0)
-	out.scopeFlag(c)
+	out.scope.add(c, "")
 	other.flags(c)
 	judge.flags(c)
 	live.flags(c)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,13 +39,11 @@ func (f *following) run(c *cobra.Command, args []string, out *output, judge *jud
 	if err := errors.Join(out.check(), f.check()); err != nil {
 		return err
 	}
-	if c.Flags().Changed("scope") {
-		return errors.New("--follow does not look at what is between the transactions of a request: analyze without it does (--scope)")
-	}
 	opts, err := judge.options()
 	if err != nil {
 		return err
 	}
+	opts.Scope = out.requests()
 	f.json = out.json
 	result, err := f.analyze(c, args, opts)
 	if err != nil {
@@ -90,26 +89,37 @@ func (f *following) analyze(c *cobra.Command, args []string, opts analyzer.Optio
 		return f.readRest(c, args[0], opts, result)
 	case err != nil || failed != nil:
 		return nil, fmt.Errorf("follow %s: %w", args[0], errors.Join(err, failed))
-	case !slices.ContainsFunc(infos, knownLater):
-		return result, nil
-	case f.fromNow || !isDirectory(args[0]):
-		fmt.Fprintln(c.ErrOrStderr(), "isotap: the report lacks what predicates missed and what the server's log tells: "+
-			"isotap analyze has it")
+	}
+	later := knownLater(infos, opts.Scope)
+	if later == "" {
 		return result, nil
 	}
-	fmt.Fprintln(c.ErrOrStderr(), "isotap: what predicates missed and what the server's log tells is judged now that the "+
-		"recording has ended")
+	if f.fromNow || !isDirectory(args[0]) {
+		fmt.Fprintf(c.ErrOrStderr(), "isotap: the report lacks %s: isotap analyze has it\n", later)
+		return result, nil
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "isotap: %s: that is judged now that the recording has ended\n", later)
 	if result, err = f.reread(c.Context(), args[0], opts); err == nil && f.json {
 		f.rest(result) // a text follows that has all
 	}
 	return result, err
 }
 
-// knownLater reports whether there is something of a run that is known later than its transactions are: which versions
-// match a predicate, and what the server's log says.
-func knownLater(info history.Info) bool {
-	return info.Mode == "predicates" ||
-		slices.ContainsFunc(info.Log, func(s history.LogStretch) bool { return !s.Empty() })
+// knownLater says what of runs is known later than their transactions are: which versions match a predicate, what the
+// server's log says, and what lies between the transactions of a request. It is empty where there is nothing of it.
+func knownLater(infos []history.Info, scope analyzer.Scope) string {
+	var of []string
+	if slices.ContainsFunc(infos, func(i history.Info) bool { return i.Mode == "predicates" }) {
+		of = append(of, "what predicates missed")
+	}
+	logged := func(s history.LogStretch) bool { return !s.Empty() }
+	if slices.ContainsFunc(infos, func(i history.Info) bool { return slices.ContainsFunc(i.Log, logged) }) {
+		of = append(of, "what the server's log tells")
+	}
+	if scope != analyzer.NoScope {
+		of = append(of, "what lies between transactions of a request")
+	}
+	return strings.Join(of, ", ")
 }
 
 // followPatience is how long a finding waits for what was open when it was complete: less than in the process that

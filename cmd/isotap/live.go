@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,6 +28,7 @@ type watching struct {
 	again  uint64         // how much is analyzed again at once at most: see end
 	every  time.Duration  // how often that is done before the end; 0: never
 	told   map[string]int // how often each finding that was told had been seen then
+	scope  analyzer.Scope
 	tell   func([]analyzer.News)
 	begin  func(history.Info) // nil: tell need not know the runs
 }
@@ -67,7 +69,7 @@ func (w *watching) watch(o *proxyserver.Options, out io.Writer) error {
 	if err := w.check(); err != nil {
 		return err
 	}
-	o.Slide = sliding.Options{Every: w.every, Limit: w.again}
+	o.Slide = sliding.Options{Every: w.every, Limit: w.again, Scope: w.scope}
 	o.Watch = w.options(out, func(err error) { o.Logger.Error("live", zap.Error(err)) })
 	return nil
 }
@@ -103,25 +105,26 @@ const defaultAgain = 500_000
 // defaultEvery is how often stretches of a run that is watched are analyzed for what is known late.
 const defaultEvery = 30 * time.Second
 
-// end returns the result of a run that was watched. What predicates missed and what the server's log says is known
-// later than transactions are, so the recording is analyzed once more. That has the whole log in memory: where it has
-// too much of it, the result is that of the watch, and says so.
+// end returns the result of a run that was watched. What predicates missed, what the server's log says and what lies
+// between the transactions of a request is known later than transactions are, so the recording is analyzed once more.
+// That has all of them in memory: where there is too much, the result is that of the watch, and says so.
 func (w *watching) end(c *cobra.Command, srv *proxyserver.Server, dir string) (*analyzer.Result, error) {
-	result := srv.Watched()
-	if !srv.Predicates() && !srv.LogRead() {
+	result, s := srv.Watched(), srv.Recorded()
+	later := w.later(srv)
+	if len(later) == 0 {
 		return result, nil
 	}
-	if s := srv.Recorded(); s.LogTxns > 0 && s.Analyzed() > w.again {
+	if bounded := s.LogTxns > 0 || !srv.Predicates(); bounded && s.Analyzed() > w.again {
 		result.Coverage.Log.Left = int(s.LogTxns)
 		if srv.Predicates() {
 			result.Coverage.Untested = result.Coverage.Conditions
 		}
 		fmt.Fprintf(c.ErrOrStderr(), "isotap: %d transactions, and %d of the server's log with %d writes, are too much to be "+
-			"analysed once more (--live-again): %s, isotap analyze %s has it\n", s.Txns, s.LogTxns, s.LogWrites,
-			w.missing(srv), dir)
+			"analysed once more (--live-again): %s %s, isotap analyze %s has it\n", s.Txns, s.LogTxns, s.LogWrites,
+			strings.Join(later, ", "), w.missing(srv), dir)
 		return result, nil
 	}
-	whole, err := analysis.AnalyzeRun(context.WithoutCancel(c.Context()), dir, srv.Run(), analyzer.Options{})
+	whole, err := analysis.AnalyzeRun(context.WithoutCancel(c.Context()), dir, srv.Run(), analyzer.Options{Scope: w.scope})
 	if err != nil {
 		return nil, err
 	}
@@ -129,20 +132,32 @@ func (w *watching) end(c *cobra.Command, srv *proxyserver.Server, dir string) (*
 	return whole, nil
 }
 
+// later says what of a run is known later than its transactions are.
+func (w *watching) later(srv *proxyserver.Server) (of []string) {
+	if srv.Predicates() {
+		of = append(of, "what predicates missed")
+	}
+	if srv.LogRead() {
+		of = append(of, "what the log tells")
+	}
+	if w.scope != analyzer.NoScope {
+		of = append(of, "what lies between transactions of a request")
+	}
+	return of
+}
+
 // slides reports whether what is known late is looked for before the end.
 func (w *watching) slides() bool { return w.every > 0 && w.again > 0 }
 
-// missing says what predicates missed and the log tells that was not told.
+// missing says how much was looked at of what is known late.
 func (w *watching) missing(srv *proxyserver.Server) string {
 	switch n := srv.LeftOut(); {
 	case !w.slides():
-		return "what predicates missed and what the log tells is left out"
+		return "is left out"
 	case n > 0:
-		return fmt.Sprintf("what predicates missed and what the log tells was looked at while it came, without %d transactions "+
-			"of the log, for anomalies of up to %s", n, w.every)
+		return fmt.Sprintf("was looked at while it came, without %d transactions of the log, for anomalies of up to %s", n, w.every)
 	}
-	return fmt.Sprintf("what predicates missed and what the log tells was looked at while it came, for anomalies of up to %s",
-		w.every)
+	return fmt.Sprintf("was looked at while it came, for anomalies of up to %s", w.every)
 }
 
 // rest tells, once the watch has ended, what of the whole recording's findings was not told while they were made: what

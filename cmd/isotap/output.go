@@ -23,7 +23,7 @@ type output struct {
 	files     []string // the exports'
 	scenarios string
 	failOn    string
-	scope     string // empty: the verb has no --scope
+	scope     scopeFlag
 	limit     int
 	baseline  string
 	update    string
@@ -82,18 +82,9 @@ func (o *output) flags(c *cobra.Command) {
 	must(c.MarkFlagFilename("baseline", "json"))
 }
 
-// scopeFlag adds the flag that says which transactions are of one request.
-func (o *output) scopeFlag(c *cobra.Command) {
-	o.scope = analyzer.GuessedScope.String()
-	c.Flags().StringVar(&o.scope, "scope", o.scope, "which transactions are of one request, between which nobody protects what it "+
-		"goes by: tag, as comments of their statements say (traceparent, request_id); guess, also those that follow each other "+
-		"at once on one connection; off")
-	complete(c, "scope", "tag", "guess", "off")
-}
-
 // requests returns what --scope says.
 func (o *output) requests() analyzer.Scope {
-	scope, _ := analyzer.ParseScope(o.scope) // check has
+	scope, _ := o.scope.scope() // check has
 	return scope
 }
 
@@ -113,8 +104,8 @@ func (o *output) check() (err error) {
 	default:
 		return fmt.Errorf("--fail-on: %q is none of violation, hazard, unprotected, none", o.failOn)
 	}
-	if _, err := analyzer.ParseScope(o.scope); o.scope != "" && err != nil {
-		return fmt.Errorf("--scope: %w", err)
+	if _, err := o.scope.scope(); err != nil {
+		return err
 	}
 	switch {
 	case o.baseline != "":

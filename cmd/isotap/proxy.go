@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
+	"github.com/isotap/isotap/analyzer"
 	"github.com/isotap/isotap/internal/config"
 	"github.com/isotap/isotap/internal/proxyserver"
 	"github.com/isotap/isotap/report"
@@ -28,6 +29,8 @@ func proxyCommand() *cobra.Command {
 	load := settingsFlags(c, config.Default())
 	var live watching
 	live.flags(c, "live", "analyse while recording, and print findings as they are made")
+	var scope scopeFlag
+	scope.add(c, "with --live: ")
 	c.Flags().Uint64Var(&live.again, "live-again", defaultAgain, "with --live: how many transactions, with those of the "+
 		"server's log and the rows that they wrote, are analysed once more at the end at most")
 	c.Flags().BoolVar(&live.json, "json", false,
@@ -43,6 +46,9 @@ func proxyCommand() *cobra.Command {
 		}
 		var level zap.AtomicLevel
 		if o.Logger, level, err = newLogger(s.LogLevel); err != nil {
+			return err
+		}
+		if live.scope, err = scope.scope(); err != nil {
 			return err
 		}
 		if err := live.watch(&o, c.OutOrStdout()); err != nil {
@@ -75,7 +81,7 @@ func proxyCommand() *cobra.Command {
 
 // sayLate says what a live analysis tells later than the rest.
 func (w *watching) sayLate(c *cobra.Command, srv *proxyserver.Server) {
-	if !w.on || !srv.Predicates() && !srv.ReadsLog() {
+	if !w.on || !srv.Predicates() && !srv.ReadsLog() && w.scope == analyzer.NoScope {
 		return
 	}
 	var of []string
@@ -85,11 +91,14 @@ func (w *watching) sayLate(c *cobra.Command, srv *proxyserver.Server) {
 	if srv.ReadsLog() {
 		of = append(of, "that rest on the server's log (who writes past isotap)")
 	}
+	if w.scope != analyzer.NoScope {
+		of = append(of, "between transactions of a request")
+	}
 	when := "not told while they are made, but at the end"
 	if w.slides() {
 		when = fmt.Sprintf("told every %s, and the rest at the end", w.every)
 	}
-	fmt.Fprintf(c.ErrOrStderr(), "isotap: findings %s are %s\n", strings.Join(of, " and "), when)
+	fmt.Fprintf(c.ErrOrStderr(), "isotap: findings %s are %s\n", strings.Join(of, ", "), when)
 }
 
 // sayUnwatched says what a proxy cannot watch.

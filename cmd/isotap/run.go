@@ -80,7 +80,7 @@ func runCommand() *cobra.Command {
 	c.Flags().SetInterspersed(false)
 	out.flags(c)
 	out.coverageFlag(c, 50)
-	out.scopeFlag(c)
+	out.scope.add(c, "")
 	var live watching
 	live.flags(c, "live", "print findings as they are made, to standard error")
 	c.Flags().BoolVar(&instrument, "instrument", instrument,
@@ -115,6 +115,7 @@ func runCommand() *cobra.Command {
 		if o.Logger, _, err = newLogger(s.LogLevel); err != nil {
 			return err
 		}
+		live.scope = out.requests()
 		if err := live.watch(&o, c.ErrOrStderr()); err != nil {
 			return err
 		}

@@ -48,7 +48,7 @@ func (srv *Server) startWatch(ctx context.Context, o *Options, info history.Info
 	clock := func() int64 { return int64(time.Since(info.Started)) }
 	watching.Clock = clock
 	srv.watch = monitor.Start(watching)
-	if o.Slide.Every > 0 && o.Slide.Limit > 0 && (srv.predicates || srv.logged.reader != nil) {
+	if o.Slide.Every > 0 && o.Slide.Limit > 0 && (srv.predicates || srv.logged.reader != nil || o.Slide.Scope != analyzer.NoScope) {
 		slide := o.Slide
 		slide.Tell = srv.foundLater
 		slide.Complain = func(err error) { o.Logger.Warn("live", zap.Error(err)) }

@@ -1,6 +1,7 @@
 // Package sliding analyzes the last stretch of a recording while it is written, every so often: the next stretch
 // overlaps this one by half. It has what is known later than transactions are, which package analyzer's Live lacks:
-// what the server's log tells, and which versions match a condition that did not find them.
+// what the server's log tells, which versions match a condition that did not find them, and what lies between the
+// transactions of one request.
 //
 // What is not in a stretch counts as not recorded ([analysis.AnalyzePart]), so that what is found is true whatever went
 // before. An anomaly that takes longer than half a stretch may be missed.
@@ -27,6 +28,8 @@ type Options struct {
 	// Limit is how many transactions, with those of the server's log and the rows that these wrote, are analyzed at
 	// once at most. Where more come, stretches are shorter than Every.
 	Limit uint64
+	// Scope says which transactions are of one request.
+	Scope analyzer.Scope
 	// Tell takes what a stretch has. It is called by the Window's own goroutine.
 	Tell func(*analyzer.Result)
 	// Complain takes why a stretch was not analyzed.
@@ -161,7 +164,7 @@ func (w *Window) endedBefore(at int64) int {
 // try analyzes the last stretch, and says why it could not.
 func (w *Window) try(ctx context.Context, lag time.Duration) {
 	if err := w.look(ctx, lag); err != nil && ctx.Err() == nil {
-		w.opts.Complain(fmt.Errorf("what the server's log and conditions tell of the last stretch is not known: %w", err))
+		w.opts.Complain(fmt.Errorf("what the server's log, conditions and requests tell of the last stretch is not known: %w", err))
 	}
 }
 
@@ -186,7 +189,7 @@ func (w *Window) look(ctx context.Context, lag time.Duration) error {
 	if uint64(len(p.Txns))+to.logged-from.logged > w.opts.Limit {
 		return r.Close()
 	}
-	result, err := analysis.AnalyzePart(ctx, r, w.of.Dir, p, analyzer.Options{})
+	result, err := analysis.AnalyzePart(ctx, r, w.of.Dir, p, analyzer.Options{Scope: w.opts.Scope})
 	if err != nil {
 		return err
 	}
