@@ -107,8 +107,9 @@ func (x *source) logged(ctx context.Context, run history.Run) iter.Seq2[*history
 }
 
 // KnownLater returns those findings of a part that rest on what is known later than transactions are: on conditions, on
-// writes that the server's log tells of, or on which transactions are of one request. Of a row that somebody put back as it had been, past isotap, a part does
-// not have what shows that. So what rows alone show is left to who sees the whole run.
+// writes that the server's log tells of, or on which transactions are of one request. Of a row that somebody put back
+// as it had been, past isotap, a part does not have what shows that. So what rows alone show is left to who sees the
+// whole run.
 func KnownLater(r *analyzer.Result) (later []*analyzer.Finding) {
 	restored := slices.ContainsFunc(r.Runs, func(i history.Info) bool { return i.PutBack })
 	for _, f := range r.Findings {
