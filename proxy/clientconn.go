@@ -17,6 +17,7 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/provoke"
 	"github.com/isotap/isotap/proxy/session"
+	"github.com/isotap/isotap/proxy/twin"
 )
 
 const (
@@ -34,6 +35,7 @@ type clientConn struct {
 
 	session    session.Session
 	provoked   *provoke.Session // nil: nothing is held back
+	twin       twin.Session     // nil: nobody plays twins
 	info       history.Session
 	buffered   []byte    // what the client sent and the session does not take yet
 	begun      time.Time // when the client connected
@@ -81,6 +83,9 @@ func (l *clientConn) finish(ctx context.Context) {
 	defer l.leave(ctx)
 	ctx = context.WithoutCancel(ctx)
 	l.session.ServerClosed(l.proxy.now())
+	if l.twin != nil {
+		l.twin.Ends()
+	}
 	for toClient, _ := l.session.Output(); len(toClient) > 0; toClient, _ = l.session.Output() { // it gives room back
 	}
 	if l.proxy.cfg.Off || l.server.conn == nil {
@@ -248,9 +253,15 @@ func (l *clientConn) send() {
 		if l.provoked != nil {
 			l.holdBack(len(toClient) == 0)
 		}
+		if l.twin != nil && len(toServer) > 0 {
+			l.playBefore(len(toClient) == 0)
+		}
 		if err := l.server.write(toServer); err != nil {
 			// The server's last words may still be on their way: its side is read to the end.
 			l.log().Debug("write to server", zap.Error(err))
+		}
+		if l.twin != nil && len(toClient) > 0 {
+			l.twin.After()
 		}
 		if err := l.client.write(toClient); err != nil {
 			l.session.ClientClosed(l.proxy.now())

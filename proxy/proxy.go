@@ -7,7 +7,7 @@
 // local.go judges whether clients may be connected to a server on this host, logins.go bounds those that have
 // not logged in, clientconn.go runs a connection and reads from the side that speaks next, nonblocking.go writes
 // to a server that may not read, compress.go and tls.go change what a side is spoken over, meter.go counts,
-// reloadable.go changes settings while the proxy runs, drain.go ends it.
+// provoke.go and twin.go have clients wait, reloadable.go changes settings while the proxy runs, drain.go ends it.
 package proxy
 
 import (
@@ -28,6 +28,7 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/provoke"
 	"github.com/isotap/isotap/proxy/session"
+	"github.com/isotap/isotap/proxy/twin"
 )
 
 // A Recorder takes what the sessions did. Its methods may be called from many goroutines; Txn blocks
@@ -94,6 +95,8 @@ type Config struct {
 	Texts bool
 	// Provoke holds statements back; nil: none is.
 	Provoke *provoke.Provoker
+	// Twins is told of the clients' transactions, and plays twins beside them; nil: nobody does.
+	Twins twin.Player
 	// AllowLocal permits a server on this host or a unix socket behind a listener that others can
 	// reach. The server would take those others for local clients.
 	AllowLocal bool
@@ -302,6 +305,9 @@ func (p *Proxy) newClientConn(client net.Conn) *clientConn {
 	if p.cfg.Provoke != nil {
 		l.provoked = p.cfg.Provoke.NewSession(l.client.wake)
 	}
+	if p.cfg.Twins != nil && !p.cfg.Off {
+		l.twin = p.cfg.Twins.Session(l.info.ID)
+	}
 	settings := p.reloadable.Load()
 	l.session = p.cfg.Protocol.NewSession(session.Options{
 		ID:          l.info.ID,
@@ -312,6 +318,7 @@ func (p *Proxy) newClientConn(client net.Conn) *clientConn {
 		RowMemory:   p.rowMemory,
 		Halted:      p.halted(),
 		Provoke:     l.provoked,
+		Twin:        l.twin,
 		ClientLocal: clientLocal,
 		ServerLocal: serverLocal,
 	})

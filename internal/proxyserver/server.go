@@ -30,6 +30,7 @@ import (
 	"github.com/isotap/isotap/proxy"
 	"github.com/isotap/isotap/proxy/provoke"
 	"github.com/isotap/isotap/proxy/session"
+	"github.com/isotap/isotap/proxy/twin"
 	"github.com/isotap/isotap/recorder"
 	"github.com/isotap/isotap/serverlog"
 )
@@ -74,6 +75,8 @@ type Options struct {
 	Logger     *zap.Logger
 	// Provoke has statements held back, so that transactions cross; nil: none is.
 	Provoke *provoke.Options
+	// Twins plays twins beside the clients' transactions; nil: nobody does.
+	Twins twin.Player
 	// Admin is the address of the admin server (internal/admin); empty: there is none.
 	Admin      string
 	AdminPprof bool // serve profiles there
@@ -185,6 +188,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		srv.provoker = provoke.New(*o.Provoke)
 		cfg.Provoke = srv.provoker
 	}
+	cfg.Twins = o.Twins
 	cfg.Protocol = b.protocol(legs, cfg.Durable, srv.logged.reader != nil)
 	serving, stop := context.WithCancel(ctx)
 	srv.serving, srv.stop = serving, stop

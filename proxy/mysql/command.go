@@ -284,6 +284,7 @@ func (s *Session) run(plan *sqlmysql.Plan, payload []byte) {
 	o := s.txn.observe(plan, &s.settings, s.now)
 	o.call = call
 	s.mayBeHeld(o)
+	s.tellSends(o)
 	payload = s.plain(plan, payload)
 	if reason := s.leavesAlone(plan); !reason.IsZero() {
 		o.downgrade(history.Opaque, reason)

@@ -42,6 +42,7 @@ func (s *Session) statementDone(x *exchange) error {
 	// The transaction may end with the statement. It must know by then which answers it has to wait for.
 	s.readVariables(o, x)
 	s.readMoment(o, x)
+	s.tellAnswered(o, x)
 	s.settle(o, x)
 	s.cfg.Provoke.Done(&o.stmt, s.txn.inTrans)
 
@@ -152,6 +153,7 @@ func (s *Session) settle(o *pendingStatement, x *exchange) {
 		return
 	}
 	ended, then := s.txn.settle(o, &x.reply, s.now)
+	s.tellEnd(o, x, ended)
 	s.handOver(ended)
 	if !x.failed && !o.wasInTrans {
 		s.endBranch(o.plan)

@@ -71,6 +71,7 @@ func (s *Session) execute(payload []byte) error {
 		s.original = append(s.original[:0], payload...)
 	}
 	x.show(s.conditions.listed(p.plan, p.text, &s.settings.env, true))
+	s.tellSends(o)
 	s.sendFor(x, command, len(payload))
 	return nil
 }

@@ -45,7 +45,9 @@ func (s *Session) greeting(seq byte, payload []byte) error {
 	r := reader{b: b, pos: 1}
 	version := r.cString()
 	s.dialect, s.version = sqlmysql.ParseVersion(string(version))
-	r.bytes(4) // connection id
+	if id := r.bytes(4); id != nil {
+		s.connection = binary.LittleEndian.Uint32(id)
+	}
 	scramble := bytes.Clone(r.bytes(8))
 	r.bytes(1)
 	low := r.bytes(2)
@@ -136,6 +138,7 @@ func (s *Session) handshakeResponse(payload []byte, caps uint32) ([]byte, error)
 	s.caps &= caps
 	r := reader{b: b, pos: loginHead}
 	user := string(r.cString())
+	s.user, s.collation = user, b[8]
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -163,6 +166,7 @@ func (s *Session) handshakeResponse(payload []byte, caps uint32) ([]byte, error)
 func (s *Session) changeUser(payload []byte) {
 	r := reader{b: bytes.Clone(payload), pos: 1}
 	user := string(r.cString())
+	s.user, s.collation = user, 0
 	a := r.shortAnswer()
 	if s.caps&gomysql.CLIENT_SECURE_CONNECTION == 0 {
 		r.pos = a.from
@@ -247,6 +251,7 @@ func (s *Session) reset() {
 	s.captures.reset()
 	s.counts, s.conditions = counts{}, newConditions(s.dialect)
 	s.txn.reset()
+	s.tellLogin()
 }
 
 // sendClient sends a packet of the handshake to the client, numbered as that leg counts.

@@ -21,7 +21,8 @@
 //   - exchange.go has what was sent, the commands whose replies are due and how far these have come. relay.go passes
 //     replies on to the client: mask.go keeps isotap's columns out of results, describing.go out of what describes
 //     tables.
-//   - completion.go takes a statement's end stage by stage, retry.go runs the original of one that was refused.
+//   - completion.go takes a statement's end stage by stage, retry.go runs the original of one that was refused; twin.go
+//     tells of both to who plays the transaction once more.
 //   - questions.go has the queries that isotap adds, ending.go what becomes of all when a side is gone.
 //
 // The parts:
@@ -51,6 +52,7 @@ import (
 
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/session"
+	"github.com/isotap/isotap/proxy/twin"
 	"github.com/isotap/isotap/proxy/txnstate"
 	"github.com/isotap/isotap/rewrite"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
@@ -130,9 +132,13 @@ type Session struct {
 	// compresses says that the client asked for compression that it was not offered. Most go on without;
 	// PHP's mysqlnd compresses all the same.
 	compresses bool
-	// What the server's greeting says it is.
-	dialect sqlmysql.Dialect
-	version uint32
+	// What the server's greeting says it is, and its number for the connection.
+	dialect    sqlmysql.Dialect
+	version    uint32
+	connection uint32
+	// What the client has logged in with.
+	user      string
+	collation byte
 
 	// What has come, up to less than a packet, and what is passed on before it has come whole.
 
@@ -151,7 +157,8 @@ type Session struct {
 
 	toClient []byte
 	toServer []byte
-	holding  bool // output to the client waits for the recording
+	tap      *twin.Tap // nil: nobody plays twins
+	holding  bool      // output to the client waits for the recording
 	// holdingHead says that output to the client waits until it is known which columns of a result are isotap's: where
 	// the result's head begins in it, the first exchange's mask has.
 	holdingHead bool
@@ -194,6 +201,9 @@ func NewSession(cfg Config) *Session {
 		txn: newTransaction(cfg.Options), auth: auth{key: cfg.Key},
 		legs: legs{client: leg{seq: 0xff, local: cfg.ClientLocal}, server: leg{local: cfg.ServerLocal}}}
 	s.identities.of = &s.txn.unrecorded
+	if cfg.Twin != nil {
+		s.tap = &twin.Tap{}
+	}
 	return s
 }
 
@@ -264,6 +274,7 @@ func (s *Session) FromServer(now int64, p []byte) error {
 func (s *Session) Output() (toClient, toServer []byte) {
 	toServer, s.toServer = s.toServer, txnstate.Reusable(s.toServer)
 	if !s.holding && !s.holdingHead {
+		s.tap.Sent(s.toClient)
 		toClient, s.toClient = s.toClient, txnstate.Reusable(s.toClient)
 		s.final = finalPacket{}
 	}

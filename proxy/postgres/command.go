@@ -207,6 +207,7 @@ func (s *Session) query(m message) {
 		return
 	}
 	s.mayBeHeld(x.form)
+	s.tellSends(x.form, nil)
 	s.askBeforeEnd(x.form.plan(0))
 	s.sendQuery(m, x)
 	for at := 0; x.form.plan(at) != nil; at++ {

@@ -27,6 +27,7 @@ func (s *Session) completed(x *pendingReply, tag string) {
 	s.names.declared(&s.txn, r, r.form.plan(x.at), &st)
 	s.takeNames(r.plan, tag)
 	s.cfg.Provoke.Done(&st, s.txn.block)
+	s.tellAnswered(&st, true)
 	s.withhold(x)
 }
 
@@ -220,6 +221,9 @@ func (s *Session) endTxn(status history.Status) {
 	}
 	s.names.endCursors(status)
 	s.changesEnd(status)
+	if s.cfg.Twin != nil {
+		s.cfg.Twin.Ended(status)
+	}
 }
 
 // changesEnd has the settings read again, and the schema, where the end of the transaction has changed them.
@@ -263,6 +267,7 @@ func (s *Session) failed(x *pendingReply, e *serverError) {
 	s.fetched(&s.result, &st)
 	s.record(&st)
 	s.cfg.Provoke.Done(&st, s.txn.block)
+	s.tellAnswered(&st, false)
 }
 
 // syntaxError is what a text fails with that the server cannot parse.

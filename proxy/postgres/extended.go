@@ -94,6 +94,9 @@ func (s *Session) bind(m message) {
 		p.literals = literals(&b, types)
 	}
 	codes := b.codes
+	if s.tap != nil {
+		p.codes = slices.Clone(b.codes)
+	}
 	if m.more == 0 {
 		f := &p.form
 		if e := s.names.confirmed.executed(f.plan(0)); e != nil {
@@ -176,6 +179,7 @@ func (s *Session) execute(m message) {
 			p = s.rebind(x.name, history.ReasonRowLimit)
 		}
 		s.mayBeHeld(&p.form)
+		s.tellSends(&p.form, p)
 		s.rerun(x.name, p)
 		s.describePortalFirst(x.name, p)
 		p.early = p.early || !p.sent && p.bound != 0 && p.bound != s.ran

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/proxy/session"
+	"github.com/isotap/isotap/proxy/twin"
 )
 
 // What the first message of a connection asks for, by the number behind its length ("Message Formats").
@@ -34,6 +35,7 @@ type login struct {
 	startupMessage []byte
 	// answered says that the server has begun to authenticate.
 	answered bool
+	who      twin.Login
 	legs
 	binding
 }
@@ -127,6 +129,7 @@ func (s *Session) takeStartup(params []byte) {
 			break
 		}
 		value := string(r.cString())
+		asked(&s.who, name, value)
 		switch name {
 		case "user":
 			s.events = append(s.events, session.Event{User: &value})
@@ -170,6 +173,9 @@ func (s *Session) authFromServer(m message) error {
 		return s.relayRequest(m)
 	case msgParameterStatus:
 		s.settings.parameter(m.body)
+	case msgBackendKeyData:
+		key := reader{b: m.body}
+		s.who.Connection = key.uint32()
 	case msgErrorResponse:
 		if s.choice != nil { // it takes no connection without TLS
 			s.cannotBind()
@@ -192,6 +198,7 @@ func (s *Session) authenticated(m message) error {
 	}
 	s.txn.status = txnIdle
 	s.phase = phaseAsk
+	s.tellLogin()
 	s.sendQuestion()
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/proxy/twin"
 	"github.com/isotap/isotap/rewrite"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 	"github.com/isotap/isotap/sqltoken"
@@ -27,7 +28,9 @@ type statement struct {
 	// cut are the columns of isotap's that the client does not see of its rows, as the last description had them.
 	cut    []int
 	layout layout // of the rows of what stands under its name
-	asked  bool   // the client has asked for a description
+	// told are the columns that the client was told of, where they are kept; nil: it was not.
+	told  []twin.Column
+	asked bool // the client has asked for a description
 	// described says that isotap has asked for one, shown that it, or the client, has had it.
 	described, shown bool
 	// variants are other forms of the text that stand on the server under names of isotap's own.
@@ -46,6 +49,8 @@ type portal struct {
 	plan   *sqlpostgres.Plan // by which its rows are understood; nil: by none
 	format byte              // of the hidden columns: 0 text, 1 binary
 	layout layout            // of its rows, as they were described
+	told   []twin.Column     // see statement
+	codes  []byte            // the result's format codes, as the client has bound it, where they are kept
 	asked  bool              // the client has asked for a description
 	wider  int               // how many format codes its Bind got for columns that are cut
 	args   []string

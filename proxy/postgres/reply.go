@@ -177,7 +177,7 @@ func (s *Session) description(x *pendingReply, m message) error {
 		if s.describesLate(x) {
 			defer s.holdDescription(len(s.toClient))
 		}
-		hidden := f.hiddenOrNone(plan)
+		from, hidden := len(s.toClient), f.hiddenOrNone(plan)
 		if hidden == 0 || plan.Session.Cursor != nil {
 			hidden = s.names.hiddenFields(plan, m.body)
 		}
@@ -194,6 +194,7 @@ func (s *Session) description(x *pendingReply, m message) error {
 				return err
 			}
 		}
+		s.keepDescription(x, s.toClient[from:])
 	default:
 		return unexpected(m, x)
 	}

@@ -46,6 +46,7 @@ import (
 	"fmt"
 
 	"github.com/isotap/isotap/proxy/session"
+	"github.com/isotap/isotap/proxy/twin"
 	"github.com/isotap/isotap/proxy/txnstate"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 )
@@ -127,6 +128,7 @@ type Session struct {
 	// the first one that ended a transaction among the events.
 	replyAt, ackAt int
 	events         []session.Event
+	tap            *twin.Tap // nil: nobody plays twins
 
 	client, server frameReader
 	row            *heldRow   // a long row of which not all has come; nil: none
@@ -171,6 +173,9 @@ func NewSession(cfg Config) *Session {
 	s := &Session{cfg: cfg, names: names{speculative: newNamespace(), confirmed: newNamespace(), own: cfg.Own}}
 	s.txn = transaction{session: cfg.ID, nextID: cfg.NextTxn, unrecorded: txnstate.NewUnrecorded(cfg.TxnMemory)}
 	s.seen.of = &s.txn.unrecorded
+	if cfg.Twin != nil {
+		s.tap = &twin.Tap{}
+	}
 	s.clientLeg.local, s.serverLeg.local = cfg.ClientLocal, cfg.ServerLocal
 	return s
 }
@@ -189,7 +194,10 @@ func (s *Session) Output() (toClient, toServer []byte) {
 		return nil, toServer
 	}
 	if toClient = s.long.next(); toClient == nil {
+		s.tap.Sent(s.toClient)
 		toClient, s.toClient = s.toClient, txnstate.Reusable(s.toClient)
+	} else {
+		s.tap.Lose()
 	}
 	return toClient, toServer
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy/provoke"
+	"github.com/isotap/isotap/proxy/twin"
 	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/sqltoken"
 )
@@ -33,6 +34,8 @@ type Options struct {
 	// Provoke is told what is about to be sent, and what was answered, so that statements can be held back; nil: none
 	// is.
 	Provoke *provoke.Session
+	// Twin is told of the client's transactions, for a twin to be played beside them; nil: nobody is.
+	Twin twin.Session
 	// ClientLocal and ServerLocal say which leg is a unix socket.
 	ClientLocal, ServerLocal bool
 }
