@@ -77,6 +77,11 @@ func (p *play) session(ctx context.Context, name string) (*session, error) {
 			return s, nil
 		}
 	}
+	if o, outside := p.options.Outside[name]; outside {
+		s := newSession(name, newOutsider(ctx, o), false, p.scenario.Loses())
+		p.sessions = append(p.sessions, s)
+		return s, nil
+	}
 	level, err := p.levelOf(name)
 	if err != nil {
 		return nil, err
@@ -301,7 +306,7 @@ func (p *play) finish(ctx context.Context) error {
 			return nil
 		}
 		for _, s := range p.sessions {
-			if s.running != nil {
+			if s.running != nil || s.outside() {
 				continue
 			}
 			s.send(&Result{SQL: "ROLLBACK"})
@@ -357,7 +362,11 @@ func (p *play) abandon() {
 func (p *play) close() error {
 	var all error
 	for _, s := range p.sessions {
-		if s.running != nil {
+		switch {
+		case s.outside():
+			s.close()
+			continue
+		case s.running != nil:
 			all = errors.Join(all, p.kill(s))
 			s.close()
 			continue
