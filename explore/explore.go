@@ -17,6 +17,9 @@
 //   - explorer.go goes through the programs, and says which of them are played beside which;
 //   - play.go plays, by package scenario/replay; later.go leaves a transaction out until the place of another one, so
 //     that two meet which a suite runs one after the other;
+//   - stage.go has what plays are played on;
+//   - live.go plays beside the clients of a proxy, on the database itself: livesession.go follows each client, act.go
+//     plays while that waits, liveplay.go says what;
 //   - brief.go shortens statements; values.go maps the values that a server or a client makes anew;
 //   - difference.go compares what two plays read, judge.go makes races of it; text.go and json.go print them.
 package explore
@@ -74,8 +77,12 @@ type Result struct {
 	// NotPlayed counts transactions without a twin, by why.
 	NotPlayed map[Reason]int
 	Took      time.Duration
+	// Live says that twins were played beside the run itself, on its database; Took is how long its clients waited
+	// then.
+	Live bool
 
-	family dbms.Family // whose SQL the races have
+	family  dbms.Family // whose SQL the races have
+	failure string      // of a twin that was played live, the last one
 }
 
 // A Reason is why a transaction was not played beside its twin.

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -12,10 +13,12 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/isotap/isotap/dbms"
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/clone"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/internal/proxyserver"
 	"github.com/isotap/isotap/internal/testdb"
+	"github.com/isotap/isotap/proxy/twin"
 	"github.com/isotap/isotap/recorder"
 	"github.com/isotap/isotap/workload"
 )
@@ -325,17 +328,7 @@ func TestWhoLoadsAnObjectRarelyGoesByItsNumbers(t *testing.T) {
 func exploreSerial(t *testing.T, family dbms.Family, counts string, statements []string) *Result {
 	t.Helper()
 	return exploreClient(t, family, counts, func(client *sql.Conn, database string) {
-		for _, text := range statements {
-			concurrently := " CONCURRENTLY"
-			upsert, other := "ON CONFLICT (email) DO UPDATE SET", "excluded.n"
-			if family == dbms.MySQLFamily {
-				concurrently = ""
-				upsert, other = "ON DUPLICATE KEY UPDATE", "VALUES(n)"
-			}
-			text = strings.NewReplacer("{db}", database, "{upsert}", upsert, "{new}", other, "{ concurrently}", concurrently, "{count}", counts).Replace(text)
-			if family == dbms.PostgreSQLFamily { // whose clients learn a key so
-				text = strings.NewReplacer("/*", "", "*/", "").Replace(text)
-			}
+		for _, text := range inSQL(family, counts, database, statements) {
 			if _, err := client.ExecContext(t.Context(), text); err != nil {
 				t.Fatalf("%s: %v", text, err)
 			}
@@ -343,20 +336,56 @@ func exploreSerial(t *testing.T, family dbms.Family, counts string, statements [
 	})
 }
 
+// inSQL returns a program's statements as a family has them.
+func inSQL(family dbms.Family, counts, database string, statements []string) (all []string) {
+	for _, text := range statements {
+		concurrently := " CONCURRENTLY"
+		upsert, other := "ON CONFLICT (email) DO UPDATE SET", "excluded.n"
+		if family == dbms.MySQLFamily {
+			concurrently = ""
+			upsert, other = "ON DUPLICATE KEY UPDATE", "VALUES(n)"
+		}
+		text = strings.NewReplacer("{db}", database, "{upsert}", upsert, "{new}", other, "{ concurrently}", concurrently, "{count}", counts).Replace(text)
+		if family == dbms.PostgreSQLFamily { // whose clients learn a key so
+			text = strings.NewReplacer("/*", "", "*/", "").Replace(text)
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
 // exploreClient has one client run through isotap, and plays what it did on a copy of the database as it was before.
 func exploreClient(t *testing.T, family dbms.Family, counts string, run func(client *sql.Conn, database string)) *Result {
 	t.Helper()
-	var setup []string
+	setup := tablesOf(counts)
+	text, target := newTarget(t, family, setup)
+	r, of := recordClient(t, text, target, nil, run)
+	_, was := newTarget(t, family, append(setup, hidden(family)...))
+	result, err := Explore(t.Context(), r, Options{Was: was, Database: target.Database, Run: of, Copy: clone.Temporary})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// tablesOf are the statements that make the tables, where keys count so.
+func tablesOf(counts string) (setup []string) {
 	for _, text := range tables {
 		if slices.Contains([]byte(text), '%') {
 			text = fmt.Sprintf(text, counts)
 		}
 		setup = append(setup, text)
 	}
-	text, target := newTarget(t, family, setup)
+	return setup
+}
+
+// recordClient has one client run through isotap, and returns the recording.
+func recordClient(t *testing.T, text string, target dsn.Target, twins twin.Player,
+	run func(client *sql.Conn, database string)) (*recorder.Reader, history.Run) {
+	t.Helper()
 	recording := filepath.Join(t.TempDir(), "rec")
 	srv, err := proxyserver.Start(t.Context(), proxyserver.Options{Upstream: target, Listen: "127.0.0.1:0", Recording: recording,
-		Args: true, Texts: true, Definitions: true, Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))})
+		Args: true, Texts: true, Definitions: true, Twins: twins, Logger: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,6 +401,9 @@ func exploreClient(t *testing.T, family dbms.Family, counts string, run func(cli
 		t.Fatal(err)
 	}
 	run(client, target.Database)
+	if err := errors.Join(client.Close(), db.Close()); err != nil {
+		t.Fatal(err)
+	}
 	of := srv.Run()
 	if err := srv.Stop(); err != nil {
 		t.Fatal(err)
@@ -380,13 +412,8 @@ func exploreClient(t *testing.T, family dbms.Family, counts string, run func(cli
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
-	_, was := newTarget(t, family, append(setup, hidden(family)...))
-	result, err := Explore(t.Context(), r, Options{Was: was, Database: target.Database, Run: of, Copy: clone.Temporary})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result
+	t.Cleanup(func() { r.Close() })
+	return r, of
 }
 
 // hidden are statements that give the tables isotap's columns, which those of the MySQL family have when `isotap run`

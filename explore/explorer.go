@@ -13,7 +13,6 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/scenario/replay"
-	"github.com/isotap/isotap/scenario/runner"
 )
 
 // playsPerProgram is how often a program, or a pair of two, is played beside a twin, with the values of different
@@ -170,7 +169,7 @@ func (p *pass) all(ctx context.Context, instances []*instance) error {
 			return err
 		}
 		if time.Now().After(p.ends) {
-			p.leave(instances[i : last+1])
+			p.outOfTime(instances[i : last+1])
 			break
 		}
 		if err := p.next(ctx, in); err != nil {
@@ -188,12 +187,8 @@ func (p *pass) all(ctx context.Context, instances []*instance) error {
 // A pass is one way through instances, on one copy.
 type pass struct {
 	*explorer
-	target  dsn.Target // the copy
-	runner  *replay.Runner
-	server  replay.Server
-	control *replay.Connection // for questions
+	stage                      // the copy
 	forward *replay.Connection // for what is played without a twin; nil until something is
-	schema  *schema
 	first   bool
 	rank    int                    // of the neighbours that are played, at most
 	seen    map[string]bool        // values that instances so far brought
@@ -203,62 +198,30 @@ type pass struct {
 }
 
 // enter connects to the copy.
-func (p *pass) enter(ctx context.Context) (err error) {
-	if p.server, err = runner.Server(p.target); err != nil {
+func (p *pass) enter(ctx context.Context) error {
+	if err := p.stage.enter(ctx); err != nil {
 		return err
 	}
-	p.server.Database, p.server.FoundRows = p.target.Database, true
-	if p.runner, err = replay.NewRunner(ctx, p.server); err != nil {
-		return fmt.Errorf("connect to the copy: %w", err)
-	}
-	if p.control, err = p.runner.Connect(ctx); err != nil {
-		return err
-	}
-	return p.learn()
+	p.schema.journals, p.schema.versions = p.journals, p.schema.versionsOf(p.instances)
+	return nil
 }
 
 // learn asks the copy for its tables.
 func (p *pass) learn() error {
-	s, err := readSchema(p.control, p.server.Family)
-	if err != nil {
+	if err := p.stage.learn(); err != nil {
 		return err
 	}
-	s.journals, s.versions = p.journals, s.versionsOf(p.instances)
-	p.schema = s
+	p.schema.journals, p.schema.versions = p.journals, p.schema.versionsOf(p.instances)
 	return nil
 }
 
 // leaveCopy ends all connections to the copy, if there are any.
 func (p *pass) leaveCopy() error {
-	err := p.giveUpPrepared()
-	for _, c := range []**replay.Connection{&p.forward, &p.control} {
-		if *c != nil {
-			(*c).Close()
-			*c = nil
-		}
+	if p.forward != nil {
+		p.forward.Close()
+		p.forward = nil
 	}
-	if p.runner == nil {
-		return err
-	}
-	err = errors.Join(err, p.runner.Close())
-	p.runner = nil
-	return err
-}
-
-// giveUpPrepared rolls back what a play left prepared that was broken off: a database with such a transaction cannot be
-// dropped.
-func (p *pass) giveUpPrepared() error {
-	if p.control == nil || p.schema == nil || p.schema.gid == "" {
-		return nil
-	}
-	left, err := ask(p.control, "SELECT gid FROM pg_prepared_xacts WHERE gid = '"+p.schema.gid+"'")
-	if err == nil && len(left.Rows) > 0 {
-		_, err = ask(p.control, "ROLLBACK PREPARED '"+p.schema.gid+"'")
-	}
-	if err != nil {
-		return fmt.Errorf("look for what is left prepared: %w", err)
-	}
-	return nil
+	return p.leave()
 }
 
 // branch plays what a test wrapped in a transaction, each part as if it had been by itself, on a copy of the copy: the
@@ -295,8 +258,8 @@ func (p *pass) wants(in *instance) bool {
 	})
 }
 
-// leave counts what the time does not reach.
-func (p *pass) leave(rest []*instance) {
+// outOfTime counts what the time does not reach.
+func (p *pass) outOfTime(rest []*instance) {
 	for _, in := range rest {
 		if p.first {
 			p.result.count(in, func(*instance) Reason { return NoTime })
@@ -470,15 +433,20 @@ func (p *pass) judge(play *play) {
 	if play.twin == nil || play.twin != play.in && !(play.asRecorded(before) && play.readsAsRecorded()) {
 		return
 	}
+	p.result.tell(play)
+}
+
+// tell takes what a play shows in which the transaction did as recorded.
+func (r *Result) tell(play *play) {
 	switch refused, known := play.refused(); {
 	case refused:
-		p.result.Refused++
+		r.Refused++
 		return
 	case !known:
-		p.result.NotPlayed[Serializable]++
+		r.NotPlayed[Serializable]++
 		return
 	}
-	v := judge(p.schema, play.twin, play.differences(racing), play.differences(serial), play.twin != play.in && !play.waited())
+	v := judge(play.schema, play.twin, play.differences(racing), play.differences(serial), play.twin != play.in && !play.waited())
 	if play.twin != play.in {
 		v.races = play.crossing(v.races)
 	}
@@ -488,9 +456,9 @@ func (p *pass) judge(play *play) {
 		}
 	}
 	if v.refused && len(v.races) == 0 {
-		p.result.Refused++
+		r.Refused++
 	}
-	p.result.Races = append(p.result.Races, v.races...)
+	r.Races = append(r.Races, v.races...)
 }
 
 // crossing returns the races of two different programs: none but where the transaction writes over the twin, or would

@@ -20,6 +20,7 @@ type document struct {
 	Refused      int            `json:"refused"`
 	Wrapped      int            `json:"wrapped"`
 	Seconds      float64        `json:"seconds"`
+	Live         bool           `json:"live"`
 	Races        []raceDocument `json:"races"`
 	NotPlayed    map[Reason]int `json:"not_played"`
 }
@@ -50,7 +51,7 @@ type raceDocument struct {
 func (r *Result) JSON(w io.Writer) error {
 	d := document{Schema: schemaName, Transactions: r.Transactions, Programs: r.Programs, Twins: r.Plays, Judged: r.Judged,
 		Diverged: r.Diverged, Refused: r.Refused, Wrapped: r.Wrapped,
-		Seconds: r.Took.Seconds(), Races: make([]raceDocument, len(r.Races)), NotPlayed: r.NotPlayed}
+		Seconds: r.Took.Seconds(), Live: r.Live, Races: make([]raceDocument, len(r.Races)), NotPlayed: r.NotPlayed}
 	for i := range r.Races {
 		x := &r.Races[i]
 		d.Races[i] = raceDocument{x.Kind, x.Proved, x.Program, x.Beside, x.Table, x.Column, x.Row, x.Racing, x.Serial, x.Wrote,

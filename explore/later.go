@@ -171,12 +171,9 @@ func (p *play) numbered(r role, at int) {
 
 // run plays an instance with its twin, puts counters back, and judges what it told.
 func (p *pass) run(ctx context.Context, play *play, back counts) error {
-	trace, err := p.runner.Run(ctx, p.server, play.scenario(), play.in.playsAt(),
-		replay.Options{Existing: true, Whoever: true, Again: true, Grace: grace[p.schema.family], Fill: play.fill})
-	if err != nil {
-		return fmt.Errorf("play %s: %w", play.in.id, err)
+	if err := p.perform(ctx, play, replay.Options{Again: true}); err != nil {
+		return err
 	}
-	play.take(trace.Results)
 	p.result.Plays++
 	if back == nil {
 		back = play.drawn

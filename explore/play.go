@@ -51,6 +51,7 @@ type play struct {
 	drawn   counts          // where the counters stood when the transaction had drawn its keys, and no twin had
 	tried   *replay.Result  // of the racing twin's COMMIT; nil: it was not tried
 	seen    map[string]bool // values that instances so far brought
+	live    bool            // it is played beside the transaction's own client
 	beginning
 }
 
@@ -60,7 +61,8 @@ type beginning struct {
 	start counts   // where the counters stand
 }
 
-func newPlay(s *schema, in, twin *instance, from beginning, seen map[string]bool) *play {
+// blankPlay returns a play without steps.
+func blankPlay(s *schema, in, twin *instance, from beginning, seen map[string]bool) *play {
 	p := &play{schema: s, in: in, twin: twin, beginning: from, seen: seen}
 	for r := range p.mapped {
 		p.mapped[r] = newMapping()
@@ -72,6 +74,11 @@ func newPlay(s *schema, in, twin *instance, from beginning, seen map[string]bool
 		p.mapped[racing].renew(s, twin.statements, seen)
 		p.mapped[serial].renew(s, twin.statements, seen)
 	}
+	return p
+}
+
+func newPlay(s *schema, in, twin *instance, from beginning, seen map[string]bool) *play {
+	p := blankPlay(s, in, twin, from, seen)
 	if twin == nil && !in.block {
 		for at := range in.statements { // some definitions are refused in a block
 			p.steps = append(p.steps, step{own, at, in.statements[at].text})
@@ -181,7 +188,7 @@ func (p *play) scenario() *scenario.Scenario {
 		}
 	}
 	for _, st := range p.steps {
-		s.Steps = append(s.Steps, scenario.Step{Session: st.role.String(), SQL: st.sql})
+		s.Steps = append(s.Steps, scenario.Step{Session: p.session(st.role), SQL: st.sql})
 	}
 	return s
 }

@@ -109,21 +109,11 @@ func instancesOf(ctx context.Context, r *recorder.Reader, run history.Run, famil
 		txns, defined[x.ID] = append(txns, &x.Txn), x.Database
 	}
 	slices.SortStableFunc(txns, func(a, b *history.Txn) int { return cmp.Compare(a.End, b.End) })
-	last := make(map[history.SessionID][]statement) // reads in autocommit that nothing followed yet
+	last := make(lastReads)
 	var all []*instance
 	for _, x := range txns {
 		in := newInstance(x, family)
-		if x.Implicit && !in.writes() {
-			all = append(all, in)
-			if in.whole && !in.failed && in.reads() {
-				last[x.Session] = append(recent(last[x.Session], x.Start), in.statements...)
-			}
-			continue
-		}
-		if before := recent(last[x.Session], x.Start); len(before) > 0 && !in.undone {
-			in.before, in.statements = len(before), slices.Concat(before, in.statements)
-		}
-		delete(last, x.Session)
+		last.join(in)
 		all = append(all, in)
 	}
 	databases, err := sessionDatabases(ctx, r, run)
@@ -143,6 +133,24 @@ func instancesOf(ctx context.Context, r *recorder.Reader, run history.Run, famil
 		}
 	}
 	return all, nil
+}
+
+// lastReads are each connection's reads in autocommit that nothing followed yet.
+type lastReads map[history.SessionID][]statement
+
+// join puts the reads just before an instance, on its connection, into it. One that is such a read itself waits for
+// what follows.
+func (l lastReads) join(in *instance) {
+	if !in.block && !in.writes() {
+		if in.whole && !in.failed && in.reads() {
+			l[in.session] = append(recent(l[in.session], in.start), in.statements...)
+		}
+		return
+	}
+	if before := recent(l[in.session], in.start); len(before) > 0 && !in.undone {
+		in.before, in.statements = len(before), slices.Concat(before, in.statements)
+	}
+	delete(l, in.session)
 }
 
 // recent returns those of a connection's reads that are of one request with what begins at a moment.

@@ -34,6 +34,8 @@ type schema struct {
 	// gid is by which name PostgreSQL prepares what is then rolled back, to learn whether it would commit; empty: it
 	// prepares nothing (max_prepared_transactions).
 	gid string
+	// traces are tables, in lower case, at whose triggers no ROLLBACK takes all of it back.
+	traces map[string]bool
 }
 
 // The questions of each family: columns (table, column, OID, number, whether it counts, whether it is of moments),
@@ -94,6 +96,9 @@ func readSchema(c *replay.Connection, family dbms.Family) (*schema, error) {
 		}
 	}
 	if err := s.staysWithin(c); err != nil {
+		return nil, err
+	}
+	if err := s.readTriggers(c); err != nil {
 		return nil, err
 	}
 	for _, row := range rows[0] {
@@ -192,6 +197,35 @@ func (s *schema) staysWithin(c *replay.Connection) error {
 		}
 	}
 	return nil
+}
+
+// triggers ask for those of the tables: the table, and what the trigger runs.
+var triggers = map[dbms.Family]string{
+	dbms.PostgreSQLFamily: `SELECT c.relname, p.prosrc FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+		JOIN pg_proc p ON p.oid = t.tgfoid WHERE NOT t.tgisinternal`,
+	dbms.MySQLFamily: `SELECT event_object_table, action_statement FROM information_schema.triggers
+		WHERE event_object_schema = DATABASE()`,
+}
+
+// readTriggers notes the tables whose triggers leave something that no ROLLBACK takes back, or that others meet before.
+func (s *schema) readTriggers(c *replay.Connection) error {
+	r, err := ask(c, triggers[s.family])
+	if err != nil {
+		return fmt.Errorf("ask for triggers: %w", err)
+	}
+	s.traces = make(map[string]bool)
+	for _, row := range r.Rows {
+		tokens, err := sqltoken.Statement(s.family, row[1].Text)
+		if err != nil || hasWord(tokens, staysBehind) || hasWord(tokens, []string{"notify"}) {
+			s.traces[strings.ToLower(row[0].Text)] = true
+		}
+	}
+	return nil
+}
+
+// leavesTraces reports whether an instance writes a table at which triggers do.
+func (s *schema) leavesTraces(in *instance) bool {
+	return slices.ContainsFunc(in.statements, func(st statement) bool { return st.writes() && s.traces[strings.ToLower(st.target)] })
 }
 
 // ask is a question whose refusal is an error.

@@ -65,7 +65,7 @@ func TestWhatABrokenOffPlayPreparedIsGivenUp(t *testing.T) {
 				return err
 			}
 		}
-		p := &pass{control: conn, schema: s}
+		p := &pass{stage: stage{control: conn, schema: s}}
 		if err := errors.Join(p.giveUpPrepared(), p.giveUpPrepared()); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/scenario/replay"
 	"github.com/isotap/isotap/sqltoken"
 )
 
@@ -26,6 +27,7 @@ type statement struct {
 	overwrites []string
 	reach      reach
 	tokens     []sqltoken.Token
+	answer     *replay.Result // what the client got for it, where it is played beside that; nil: it is not known
 }
 
 func newStatement(family dbms.Family, recorded *history.Stmt, text string) statement {

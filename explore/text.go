@@ -16,7 +16,11 @@ import (
 // Text writes the result for people: the races, the surest first, and what could not be played.
 func (r *Result) Text(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Played on a copy: %s of %s, %s in %v. ", counted(r.Transactions, "writing transaction"),
+	where := "on a copy"
+	if r.Live {
+		where = "live, on the database itself"
+	}
+	fmt.Fprintf(&b, "Played %s: %s of %s, %s in %v. ", where, counted(r.Transactions, "writing transaction"),
 		counted(r.Programs, "program"), counted(r.Plays, "twin"), r.Took.Round(100*time.Millisecond))
 	found, idle := r.pairs()
 	switch len(found) {
@@ -308,9 +312,16 @@ func (r *Result) rest(b *strings.Builder) {
 		}
 		fmt.Fprintf(b, "  %5d  %s\n", r.NotPlayed[why], why)
 	}
+	if r.failure != "" {
+		fmt.Fprintf(b, "\nThe last twin failed so: %s\n", printable(short(r.failure)))
+	}
 	if r.Wrapped > 0 {
 		fmt.Fprintf(b, "\n%s rolled back, as tests do. What was in them was played as if each savepoint had been a transaction, and\n"+
 			"each statement outside of one in autocommit.\n", wereCounted(r.Wrapped, "transaction"))
+	}
+	if r.Live && r.Plays > 0 {
+		b.WriteString("\nThe twins were rolled back. What they drew of sequences (AUTO_INCREMENT) is left out there, and they left\n" +
+			"dead rows, which the server clears away.\n")
 	}
 	if r.Diverged > 0 {
 		fmt.Fprintf(b, "\n%d did otherwise than recorded when they were played again: nothing is told of them.\n", r.Diverged)
