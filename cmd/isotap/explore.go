@@ -153,6 +153,7 @@ type exploringRun struct {
 	// there are the server's databases before the command starts.
 	there []string
 	races []report.Race // what was shown; nil: nothing was played
+	twin  twinRun
 }
 
 func (e *exploringRun) flags(c *cobra.Command) {
@@ -162,11 +163,18 @@ func (e *exploringRun) flags(c *cobra.Command) {
 	c.Flags().Lookup("explore").NoOptDefVal = string(exploreRequire)
 	complete(c, "explore", string(exploreAuto), string(exploreRequire), string(exploreOff))
 	exploreTimeFlag(c, &e.time)
+	e.twin.flags(c)
 }
+
+// plays reports whether the command's transactions are played, on a copy or beside it.
+func (e *exploringRun) plays() bool { return e.was != nil || e.twin.live != nil }
 
 // begin copies the command's database, as it is before the command starts. Where that cannot be done it says why; it is
 // an error where the exploration is required.
 func (e *exploringRun) begin(c *cobra.Command, o *proxyserver.Options) error {
+	if e.twin.on {
+		return e.twin.begin(c, o)
+	}
 	if e.use == exploreOff {
 		return nil
 	}
@@ -212,8 +220,15 @@ func (e *exploringRun) copy(ctx context.Context, o *proxyserver.Options) error {
 // report plays what the command did, on copies of the copy. That it cannot is an error where it is required; that it
 // was interrupted is none.
 func (e *exploringRun) report(c *cobra.Command, recording string, run history.Run) error {
-	if e.was == nil || c.Context().Err() != nil {
+	if !e.plays() || c.Context().Err() != nil {
 		return nil
+	}
+	if e.twin.live != nil {
+		result, err := e.twin.result(c, recording, run)
+		if err != nil {
+			return err
+		}
+		return e.print(c, result)
 	}
 	err := e.explore(c, recording, run)
 	if err == nil || e.use == exploreRequire && c.Context().Err() == nil {
@@ -242,6 +257,11 @@ func (e *exploringRun) explore(c *cobra.Command, recording string, run history.R
 	if e.use == exploreAuto && result.Judged == 0 && len(result.Races) == 0 {
 		return nil // there is nothing to say that somebody asked for
 	}
+	return e.print(c, result)
+}
+
+// print shows what was played.
+func (e *exploringRun) print(c *cobra.Command, result *explore.Result) error {
 	e.races = result.Page()
 	if _, err := fmt.Fprintln(c.ErrOrStderr()); err != nil {
 		return err
@@ -251,6 +271,9 @@ func (e *exploringRun) explore(c *cobra.Command, recording string, run history.R
 
 // end drops the copy. Where nobody asked for it, what keeps it from that is said, and no error.
 func (e *exploringRun) end(c *cobra.Command) error {
+	if err := e.twin.end(); err != nil {
+		return err
+	}
 	if e.was == nil {
 		return nil
 	}
