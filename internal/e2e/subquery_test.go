@@ -97,6 +97,8 @@ func TestRowsBehindViewsAreObserved(t *testing.T) {
 		{"SELECT * FROM pairs WHERE doc IS NULL", "exact, 1 reads"},
 		{"SELECT n.id, docs.k FROM note n JOIN docs ON docs.number = n.doc WHERE n.id = 0", "exact, 2 reads"},
 		{"SELECT k FROM docs WHERE number IN (SELECT n.doc FROM note n WHERE n.id = 0)", "exact, 2 reads"},
+		{"SELECT n.id FROM note n WHERE n.id = 0 AND n.doc IN (SELECT number FROM docs)", "exact, 2 reads"},
+		{"SELECT n.id FROM note n WHERE n.id = 0 AND EXISTS (SELECT 1 FROM keyed d WHERE d.k > 5)", "exact, 6 reads"},
 		{"SELECT n.id, c.n FROM note n JOIN counted c ON c.doc = n.doc WHERE n.id = 0", "inexact (view), 1 reads"},
 		{"SELECT * FROM above", "opaque (view), 0 reads"},
 		{"SELECT * FROM first", "opaque (view), 0 reads"},
@@ -212,6 +214,13 @@ func TestArmsOrdersAndGroupsAreObserved(t *testing.T) {
 		{"SELECT k, g.s FROM doc JOIN (SELECT n, SUM(w) AS s FROM part GROUP BY n HAVING s > 1) g ON g.n = doc.id", "inexact (joined aggregate), 2 reads"},
 		{"SELECT doc.id FROM doc LEFT JOIN (SELECT n, SUM(w) AS s FROM part GROUP BY n) g ON g.n = doc.id", "inexact (joined aggregate), 2 reads"},
 		{"SELECT doc.id, g.c FROM doc JOIN (SELECT doc, COUNT(*) AS c FROM note GROUP BY doc) g ON g.doc = doc.id", "inexact (subquery), 67 reads"},
+		{"SELECT n, COUNT(*) AS s FROM part GROUP BY n HAVING s > 1", "exact, 6 reads"},
+		{"SELECT n, COUNT(*) AS s FROM part GROUP BY n HAVING s > 9", "inexact (subquery), 0 reads"}, // no row shows them
+		{"SELECT g.s FROM (SELECT n, COUNT(*) AS s FROM part GROUP BY n) g WHERE g.s > 1", "exact, 6 reads"},
+		{"SELECT g.id FROM (SELECT id, ROW_NUMBER() OVER (ORDER BY id) AS s FROM part) g WHERE g.s < 2", "exact, 5 reads"},
+		{"SELECT id FROM part WHERE n IN (SELECT id FROM part WHERE w = 5)", "exact, 5 reads"},
+		{"SELECT k FROM doc WHERE id IN (SELECT p.n FROM part p WHERE p.w > 6 UNION SELECT n.doc FROM note n WHERE n.id < 2)", "exact, 5 reads"},
+		{"SELECT k FROM doc WHERE (EXISTS (SELECT 1 FROM part p WHERE p.n = doc.id) AND k < (SELECT MAX(p.w) FROM part p WHERE p.n = doc.id)) OR EXISTS (SELECT 1 FROM note n WHERE n.id = 0 AND n.doc = doc.id)", "exact, 4 reads"},
 	}
 	for _, s := range cases {
 		if want, got := answer(t.Context(), direct, s.sql), answer(t.Context(), c, s.sql); got != want {

@@ -49,7 +49,8 @@ func (pl *planner) conditionOf(n *ast.SelectStmt, b *block) span {
 // alternatives finds the subqueries of a part of a condition, one, or several that are arms of ORs, on which a row need
 // not hang. It does not hang on one if the part is true with NULL in its place and in those behind it: it is then true
 // whatever they find. The server evaluates arms in the order of the text. Where the last arm has several subqueries
-// that must all let it be true, they are one thing.
+// that must all let it be true, they are one thing. In an arm before, it does not hang on one if what AND joins before
+// that does not hold, or what has no subquery.
 func (pl *planner) alternatives(part ast.ExprNode, at span, b *block) (found []alternative, ok bool) {
 	var links []link
 	l := listener{srcs: b.srcs, bodies: pl.nesting.bodies}
@@ -60,6 +61,10 @@ func (pl *planner) alternatives(part ast.ExprNode, at span, b *block) (found []a
 	if !ok {
 		return nil, false
 	}
+	needs, ok := pl.st.needs(part, at, last)
+	if !ok {
+		return nil, false
+	}
 	places := make([]span, len(links))
 	for i := range links {
 		if places[i], ok = pl.placeOf(&links[i], at); !ok || i < last && !pl.comparesSilently(&links[i], b) {
@@ -67,17 +72,39 @@ func (pl *planner) alternatives(part ast.ExprNode, at span, b *block) (found []a
 		}
 	}
 	for i := range links {
-		from := min(i, last)
+		from, need := last, need{}
+		if i < last {
+			from, need = needs[i].first, needs[i]
+		}
 		again, ok := pl.asDerived(links[:from])
-		if !ok {
+		within, fine := pl.asDerived(links[from:max(i, from)])
+		if !ok || !fine {
 			return nil, false
 		}
 		for _, p := range places[from:] {
 			again = append(again, replacement{p, []Piece{text("(NULL)")}})
 		}
-		found = append(found, alternative{link: links[i], decided: pl.replaced(at, again), copies: from > 0})
+		decided := pl.replaced(at, again)
+		if len(need.conjuncts) > 0 {
+			decided = pl.unneeded(decided, need.conjuncts, within)
+		}
+		found = append(found, alternative{link: links[i], decided: decided, copies: from > 0 || i > from && i < last})
 	}
 	return found, true
+}
+
+// unneeded returns the condition that a row does not hang on a subquery, since other arms decide, or since one of the
+// conditions that AND joins with it, whose tokens these are, does not hold.
+func (pl *planner) unneeded(decided []Piece, conjuncts []span, by []replacement) []Piece {
+	pieces := slices.Concat([]Piece{text("(")}, decided, []Piece{text(") IS TRUE OR (")})
+	for i, at := range conjuncts {
+		if i > 0 {
+			pieces = append(pieces, text(" AND "))
+		}
+		own := slices.DeleteFunc(slices.Clone(by), func(r replacement) bool { return r.at.from < at.from || r.at.to > at.to })
+		pieces = slices.Concat(pieces, []Piece{text("(")}, pl.replaced(at, own), []Piece{text(")")})
+	}
+	return append(pieces, text(") IS NOT TRUE"))
 }
 
 // asDerived returns what has the scalar subqueries among some read their tables in a query in FROM. MySQL takes a
@@ -206,30 +233,96 @@ func (pl *planner) replaced(at span, by []replacement) (pieces []Piece) {
 }
 
 // lastArm returns the first of the subqueries, of which there are so many, that stand in the last arm which has any. It
-// reports whether those before are arms by themselves.
+// reports whether no arm has ORs of some within what AND joins.
 func lastArm(part ast.ExprNode, subqueries int) (first int, ok bool) {
 	if subqueries == 1 {
 		return 0, true
 	}
 	for _, a := range armsOf(part, false) {
-		if a.subqueries == 0 {
+		switch {
+		case a.subqueries == 0:
 			continue
+		case a.mixed:
+			return 0, false
 		}
 		if first += a.subqueries; first == subqueries {
-			return first - a.subqueries, !a.mixed
-		}
-		if a.joined || a.mixed || a.subqueries > 1 {
-			return 0, false
+			return first - a.subqueries, true
 		}
 	}
 	return 0, false
 }
 
-// An orArm is an arm of a condition's ORs. Joined says that AND joins it of several conditions, mixed that ORs with
+// A need is what must hold that the server comes to a subquery: conditions that AND joins with it, whose tokens these
+// are. First is the number of its arm's first subquery.
+type need struct {
+	first     int
+	conjuncts []span
+}
+
+// needs returns what must hold for each subquery of a part of a condition, but for those of the last arm, which begin
+// with that number.
+func (st *statement) needs(part ast.ExprNode, at span, last int) (all []need, ok bool) {
+	if last == 0 {
+		return nil, true
+	}
+	for _, arm := range st.armTexts(part, at) {
+		first, conjuncts := len(all), st.leaves(arm.expr, arm.at)
+		for i, own := range conjuncts {
+			count := 0
+			for _, a := range armsOf(own.expr, false) {
+				count += a.subqueries
+			}
+			if count == 0 || first >= last {
+				continue
+			}
+			if count > 1 {
+				return nil, false
+			}
+			n := need{first: first}
+			for j, other := range conjuncts {
+				if j < i || j > i && !hasSubquery(other.expr) {
+					n.conjuncts = append(n.conjuncts, other.at)
+				}
+			}
+			if slices.ContainsFunc(n.conjuncts, span.empty) {
+				return nil, false
+			}
+			all = append(all, n)
+		}
+	}
+	return all, len(all) == last
+}
+
+// armTexts returns the arms of a condition's ORs, and their tokens; none where they are not certain.
+func (st *statement) armTexts(e ast.ExprNode, at span) []leaf {
+	switch e := e.(type) {
+	case *ast.ParenthesesExpr:
+		if !at.empty() && st.group(at.from) == at.to-1 {
+			return st.armTexts(e.Expr, span{at.from + 1, at.to - 1})
+		}
+	case *ast.BinaryOperationExpr:
+		if e.Op != opcode.LogicOr {
+			break
+		}
+		arms, texts := operandsBy(e, opcode.LogicOr), st.between(at, "OR", "||")
+		var all []leaf
+		for i, arm := range arms {
+			var of span
+			if len(texts) == len(arms) {
+				of = texts[i]
+			}
+			all = append(all, st.armTexts(arm, of)...)
+		}
+		return all
+	}
+	return []leaf{{e, at}}
+}
+
+// An orArm is an arm of a condition's ORs. Mixed says that AND joins it of several conditions, and that ORs with
 // subqueries are among these.
 type orArm struct {
-	subqueries    int
-	joined, mixed bool
+	subqueries int
+	mixed      bool
 }
 
 // armsOf returns the arms of a condition's ORs, or of what stands behind NOT: NOT (a AND b) is NOT a OR NOT b.
@@ -249,7 +342,7 @@ func armsOf(e ast.ExprNode, negated bool) []orArm {
 		if (e.Op == opcode.LogicOr) != negated {
 			return append(left, right...)
 		}
-		all := orArm{joined: true}
+		var all orArm
 		for _, side := range [][]orArm{left, right} {
 			for _, a := range side {
 				all.subqueries += a.subqueries

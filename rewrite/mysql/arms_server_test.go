@@ -17,6 +17,8 @@ type operand struct {
 	text string
 	// rows are the queries of what its subqueries find for a row of the table d, whose key is d.id.
 	rows []string
+	// parts are what AND joins in it, in the order of the text.
+	parts []operand
 }
 
 // TestArmsTellTheRowsOfTheirTurn draws conditions of several ORs, and holds what their subqueries show against what
@@ -25,6 +27,8 @@ func TestArmsTellTheRowsOfTheirTurn(t *testing.T) {
 	testdb.Only(t, "others' are not looked into", "mariadb", testdb.MariaDB118.Name, testdb.MySQL.Name)
 	s := newReadServer(t)
 	s.session.Repeats = true
+	s.makeView("v", "SELECT e.id, e.dep, e.pay, e.note FROM e WHERE e.id < 9999 AND (e.note <> 'zz' OR e.note IS NULL)", "id int, dep int, pay decimal, note text")
+	s.makeView("vd", "SELECT e.id, e.dep, d.boss, e.pay, e.note FROM e JOIN d ON d.id = e.dep", "id int, dep int, boss int, pay decimal, note text")
 	exact := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		ors := make([][]operand, rapid.IntRange(1, 2).Draw(rt, "ors"))
@@ -50,6 +54,8 @@ func TestArmsTellTheRowsOfTheirTurn(t *testing.T) {
 			query = "WITH w AS (" + body + ") " + strings.ReplaceAll(query, "FROM e x", "FROM w x")
 		case 1:
 			query = strings.Replace(query, "FROM e x", "FROM ("+body+") x", 1)
+		case 2:
+			query = strings.ReplaceAll(query, "FROM e x", "FROM v x")
 		}
 		p := s.rewriter.Plan(query, s.session)
 		if p.Observation != history.Exact || len(p.Result.Sources) < 2 {
@@ -84,8 +90,9 @@ func TestArmsTellTheRowsOfTheirTurn(t *testing.T) {
 		plain := s.session
 		plain.Repeats = false
 		before := literal(s.rewriter.Plan(query, plain), Values{})
-		if lacks := less(s.accessed(before), s.accessed(literal(p, Values{}))); len(lacks) > 0 {
-			rt.Fatalf("%s has the plan\n%s\nnot\n%s", query, s.explained(literal(p, Values{})), s.explained(before))
+		lacks := less(s.accessed(before), s.accessed(literal(p, Values{})))
+		if len(lacks) > 0 && !strings.Contains(s.explained(before), "Impossible WHERE") { // MySQL: nothing is read
+			rt.Fatalf("%s lacks %v and has the plan\n%s\nnot\n%s", query, lacks, s.explained(literal(p, Values{})), s.explained(before))
 		}
 		shown := proxied.seen(t, p.Result.Sources)
 		if got := strings.ReplaceAll(shown+" ", "=0 ", " "); strings.TrimSpace(got) != strings.Join(all, " ") {
@@ -101,18 +108,26 @@ func (s *readServer) turns(or []operand, id int, found map[string]bool) {
 		n, _ := s.exec(fmt.Sprintf("SELECT COUNT(*) FROM d WHERE d.id = %d AND (%s)", id, a.text)).GetInt(0, 0)
 		return n == 1
 	}
-	if slices.ContainsFunc(or, func(a operand) bool { return len(a.rows) == 0 && holds(a) }) {
+	if slices.ContainsFunc(or, func(a operand) bool { return len(a.rows)+len(a.parts) == 0 && holds(a) }) {
 		return
 	}
 	for _, a := range or {
-		for _, query := range a.rows {
-			r := s.exec(strings.ReplaceAll(query, "d.id", fmt.Sprint(id)))
-			for i := range r.Values {
-				row, _ := r.GetString(i, 0)
-				found[row] = true
+		if slices.ContainsFunc(a.parts, func(p operand) bool { return len(p.rows) == 0 && !holds(p) }) {
+			continue
+		}
+		for _, p := range append([]operand{{rows: a.rows}}, a.parts...) {
+			for _, query := range p.rows {
+				r := s.exec(strings.ReplaceAll(query, "d.id", fmt.Sprint(id)))
+				for i := range r.Values {
+					row, _ := r.GetString(i, 0)
+					found[row] = true
+				}
+			}
+			if p.text != "" && !holds(p) {
+				break
 			}
 		}
-		if len(a.rows) > 0 && holds(a) {
+		if len(a.rows)+len(a.parts) > 0 && holds(a) {
 			return
 		}
 	}
@@ -120,15 +135,25 @@ func (s *readServer) turns(or []operand, id int, found map[string]bool) {
 
 // drawArm draws an operand of an OR.
 func drawArm(t *rapid.T) operand {
-	if rapid.IntRange(0, 9).Draw(t, "group") == 0 { // what must hold as a whole
-		first, second := drawCondition(t), drawCondition(t)
-		all := operand{text: first.text + " AND " + second.text, rows: append(first.rows, second.rows...)}
-		if rapid.Bool().Draw(t, "negated") && !strings.Contains(all.text, " IN (") { // NOT IN reads all rows
-			all.text = "NOT (" + first.text + " OR " + second.text + ")"
-		}
-		return operand{text: "(" + all.text + ")", rows: all.rows}
+	if rapid.IntRange(0, 5).Draw(t, "group") > 0 {
+		return drawCondition(t)
 	}
-	return drawCondition(t)
+	first, second := drawCondition(t), drawCondition(t)
+	if rapid.IntRange(0, 2).Draw(t, "negated") == 0 && !strings.Contains(first.text+second.text, " IN (") { // NOT IN reads all rows
+		return operand{text: "(NOT (" + first.text + " OR " + second.text + "))", rows: append(first.rows, second.rows...)}
+	}
+	all := operand{text: first.text + " AND " + second.text, parts: []operand{first, second}}
+	if rapid.IntRange(0, 2).Draw(t, "third") == 0 {
+		third := drawCondition(t)
+		all.text, all.parts = all.text+" AND "+third.text, append(all.parts, third)
+	}
+	if len(slices.Concat(first.rows, second.rows, all.parts[len(all.parts)-1].rows)) == 0 {
+		return operand{text: "(" + all.text + ")"}
+	}
+	if rapid.Bool().Draw(t, "open") {
+		all.text = "(" + all.text + ")"
+	}
+	return all
 }
 
 // drawCondition draws a condition of the row alone, or one with a subquery.
@@ -143,6 +168,21 @@ func drawCondition(t *rapid.T) operand {
 	const of = "SELECT CONCAT_WS('=', x.isotap_rowid, NULLIF(x.isotap_wlist, '0')) FROM e x WHERE "
 	rows := []string{of + "x.dep = d.id AND " + where}
 	switch {
+	case kind == 8 && not == "" && rapid.IntRange(0, 2).Draw(t, "same") == 0: // its table's name hides the row's
+		where = strings.NewReplacer("x.", "", "note", "name", "pay", "boss").Replace(where)
+		return operand{text: one("d.boss", "boss") + " IN (SELECT " + one("id", "d.id") + " FROM d WHERE " + where + ")", rows: []string{
+			"SELECT CONCAT_WS('=', x.isotap_rowid, NULLIF(x.isotap_wlist, '0')) FROM d x WHERE x.id = (SELECT w.boss FROM d w WHERE w.id = d.id) AND " + where}}
+	case kind == 8 && not == "" && rapid.IntRange(0, 2).Draw(t, "union") == 0:
+		other := one("x.name <> 'ops'", "x.boss IS NOT NULL", "x.id < 3")
+		const boss = "SELECT CONCAT_WS('=', x.isotap_rowid, NULLIF(x.isotap_wlist, '0')) FROM d x WHERE x.boss = d.id AND "
+		union := one(" UNION ", " UNION ALL ", " UNION DISTINCT (") // what it opens is closed
+		end := strings.Repeat(")", strings.Count(union, "("))
+		all := []string{rows[0], strings.Replace(boss, " = d.id", " = (SELECT w.id FROM d w WHERE w.id = d.id)", 1) + other}
+		if rapid.Bool().Draw(t, "in") {
+			return operand{text: "d.id IN (SELECT x.dep FROM e x WHERE " + where + union + "SELECT x.boss FROM d x WHERE " + other + end + ")", rows: all}
+		}
+		return operand{text: "EXISTS (SELECT 1 FROM e x WHERE x.dep = d.id AND " + where + union + "SELECT 2 FROM d x WHERE x.boss = d.id AND " + other + end + ")",
+			rows: all}
 	case kind < 6:
 		return operand{text: not + "(d.boss " + one("<", ">=", "<>") + " (SELECT " + one("MAX(x.pay)", "COUNT(*)", "SUM(x.id)", "MIN(x.dep)") +
 			" FROM e x WHERE x.dep = d.id AND " + where + "))", rows: rows}

@@ -2,9 +2,12 @@ package mysql
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
+
+	"github.com/isotap/isotap/rewrite"
 )
 
 // A row that hangs on `x IN (SELECT y ...)` hangs on the rows with an equal y alone, so a copy asks for these.
@@ -22,30 +25,79 @@ func (pl *planner) equalTo(at *link, own, around sources) (string, bool) {
 	}
 	var tests []string
 	for i, e := range outer {
-		test, ok := pl.equalPair(e, n.Fields.Fields[i].Expr, own, around)
-		if !ok {
+		pair, ok := pl.equals(e, n.Fields.Fields[i].Expr, own, around)
+		if !ok || own.named(pair.as) != nil || at.part && !pair.alike() {
 			return "", false
 		}
-		tests = append(tests, test)
+		tests = append(tests, pair.outer+" = "+quoted(pair.name)+"."+quoted(pair.inner.Name))
 	}
 	return strings.Join(tests, " AND "), true
 }
 
-// equalPair returns the condition that a column of the sources around is equal to one of a subquery's own.
-func (pl *planner) equalPair(around, own ast.ExprNode, of, outside sources) (string, bool) {
+// A matchedPair is an equality of a column of the sources around and of a subquery's column.
+type matchedPair struct {
+	of        *Column
+	outer, as string // that column's spelling, and its source's name
+	inner     *Column
+	name      string // of the subquery's table
+}
+
+// alike reports whether the columns are compared as they are in each query of a UNION whose columns are all so: it has
+// one type for all of them.
+func (p matchedPair) alike() bool {
+	return integerType(p.of.Type) && integerType(p.inner.Type) || p.of.Full != "" && p.of.Full == p.inner.Full && p.of.Collation == p.inner.Collation
+}
+
+// equals returns the equality of a column around and a subquery's own, if the server compares them without a
+// conversion.
+func (pl *planner) equals(around, own ast.ExprNode, of, outside sources) (e matchedPair, ok bool) {
 	inner, ok1 := own.(*ast.ColumnNameExpr)
 	outer, ok2 := around.(*ast.ColumnNameExpr)
 	if !ok1 || !ok2 {
-		return "", false
+		return e, false
 	}
 	left, spelled, as, ok1 := pl.columnAround(outer.Name, outside)
 	right, name, ok2 := of.owner(inner.Name)
 	l := listener{srcs: append(of[:len(of):len(of)], outside...), bodies: pl.nesting.bodies}
-	if !ok1 || !ok2 || of.named(as) != nil || kindOf(left.Type) == anyKind || kindOf(left.Type) != kindOf(right.Type) ||
+	if !ok1 || !ok2 || kindOf(left.Type) == anyKind || kindOf(left.Type) != kindOf(right.Type) ||
 		l.kind(inner) == noisy || l.kind(outer) == noisy {
-		return "", false
+		return e, false
 	}
-	return spelled + " = " + quoted(name) + "." + quoted(right.Name), true
+	return matchedPair{left, spelled, as, right, name}, true
+}
+
+// besideName is the name of a subquery's table where its own name hides one of the tables around.
+const besideName = rewrite.CarriedPrefix + "within"
+
+// lookBesideName returns the column that shows what a subquery behind IN reads of its only table, whose name hides the
+// row that is compared: within a query in FROM that table has another name outside.
+func (pl *planner) lookBesideName(at *link, own sources, query clauses, b *block) ([]*besides, bool) {
+	n, outer := at.query, []ast.ExprNode{at.equal}
+	if row, ok := at.equal.(*ast.RowExpr); ok {
+		outer = row.Values
+	}
+	if at.part || len(own) != 1 || n.Limit != nil || len(n.Fields.Fields) != len(outer) || pl.renamed != nil || b.n == nil ||
+		pl.checkSpelling(own[0].name) != nil {
+		return nil, false
+	}
+	var list, tests []string
+	for i, e := range outer {
+		pair, ok := pl.equals(e, n.Fields.Fields[i].Expr, own, b.srcs)
+		if !ok || !strings.EqualFold(pair.name, own[0].name) {
+			return nil, false
+		}
+		column := besideName + strconv.Itoa(i+1)
+		list = append(list, quoted(pair.name)+"."+quoted(pair.inner.Name)+" AS "+column)
+		tests = append(tests, pair.outer+" = "+besideName+"."+column)
+	}
+	for _, c := range []string{rewrite.RowIDColumn, rewrite.WListColumn} {
+		list = append(list, quoted(own[0].name)+"."+c)
+	}
+	read := clauses{from: slices.Concat([]Piece{text("FROM (SELECT " + strings.Join(list, ", ") + " ")}, query.pieces(),
+		[]Piece{text(") AS " + besideName)}), where: []Piece{text(strings.Join(tests, " AND "))}}
+	of := *own[0]
+	of.name = besideName
+	return []*besides{{of: &of, node: n, equal: at.equal, query: read.pieces(), parts: read}}, true
 }
 
 // asksForEqual reports whether behind IN a subquery's rows with an equal value are read alone: each has a value of its

@@ -28,6 +28,8 @@ func (pl *planner) readSources(n *ast.SelectStmt, srcs sources) (passing []repla
 			r, ok = pl.passOutwards(s, query)
 		case c != nil && plainTable(name):
 			r, ok = pl.inPlaceOf(n, s, name, c)
+		case c == nil && base && pl.isView(name):
+			ok = pl.seeThrough(s, name)
 		default:
 			ok = base && pl.baseSources(sources{s})
 		}

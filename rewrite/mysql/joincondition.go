@@ -313,7 +313,7 @@ func (st *statement) leaves(n ast.ExprNode, at span) []leaf {
 		if n.Op != opcode.LogicAnd {
 			break
 		}
-		operands, texts := operandsOf(n), st.betweenAnds(at)
+		operands, texts := operandsBy(n, opcode.LogicAnd), st.between(at, "AND", "&&")
 		if len(texts) != len(operands) {
 			texts = make([]span, len(operands))
 		}
@@ -326,15 +326,17 @@ func (st *statement) leaves(n ast.ExprNode, at span) []leaf {
 	return []leaf{{n, at}}
 }
 
-func operandsOf(n ast.ExprNode) []ast.ExprNode {
-	if b, ok := n.(*ast.BinaryOperationExpr); ok && b.Op == opcode.LogicAnd {
-		return append(operandsOf(b.L), operandsOf(b.R)...)
+// operandsBy returns what an operator, AND or OR, joins.
+func operandsBy(n ast.ExprNode, op opcode.Op) []ast.ExprNode {
+	if b, ok := n.(*ast.BinaryOperationExpr); ok && b.Op == op {
+		return append(operandsBy(b.L, op), operandsBy(b.R, op)...)
 	}
 	return []ast.ExprNode{n}
 }
 
-// betweenAnds returns the stretches between the ANDs of a conjunction. That of BETWEEN is none, nor are those in CASE.
-func (st *statement) betweenAnds(at span) (parts []span) {
+// between returns the stretches between the ANDs of a conjunction, or the ORs of a disjunction, which is a word or a
+// mark. The AND of BETWEEN is none, nor are those in CASE.
+func (st *statement) between(at span, word, mark string) (parts []span) {
 	if at.empty() {
 		return nil
 	}
@@ -352,7 +354,7 @@ func (st *statement) betweenAnds(at span) (parts []span) {
 			between++
 		case st.is(i, "AND") && between > 0:
 			between--
-		case st.is(i, "AND"), st.mark(i, "&&"):
+		case st.is(i, word), st.mark(i, mark):
 			parts = append(parts, span{from, i})
 			from = i + 1
 		}

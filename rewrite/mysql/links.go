@@ -20,6 +20,7 @@ type link struct {
 	set     bool         // something is compared with all its rows, until one decides
 	// operands are columns in the same expression: where one is NULL, so is that.
 	operands []*ast.ColumnName
+	part     bool // it is one of the queries of a UNION, which reads what each of them reads
 }
 
 // hasSubquery reports whether an expression holds a subquery.
@@ -46,6 +47,48 @@ func subqueryOf(e ast.ExprNode) (*ast.SelectStmt, bool) {
 	return n, ok
 }
 
+// addTo adds links of this kind for a subquery, one for each query of a UNION. It reports whether it is one of these.
+func (at link) addTo(links *[]link, e ast.ExprNode) bool {
+	if n, ok := subqueryOf(e); ok {
+		at.query = n
+		*links = append(*links, at)
+		return true
+	}
+	parts, ok := unionOf(e)
+	for _, n := range parts {
+		at.query, at.part = n, true
+		*links = append(*links, at)
+	}
+	return ok
+}
+
+// unionOf returns the queries of a subquery that is a UNION of them.
+func unionOf(e ast.ExprNode) (parts []*ast.SelectStmt, ok bool) {
+	for {
+		p, ok := e.(*ast.ParenthesesExpr)
+		if !ok {
+			break
+		}
+		e = p.Expr
+	}
+	s, ok := e.(*ast.SubqueryExpr)
+	if !ok {
+		return nil, false
+	}
+	n, ok := s.Query.(*ast.SetOprStmt)
+	if !ok || n.With != nil || n.SelectList == nil || n.SelectList.With != nil || n.Limit != nil || n.OrderBy != nil {
+		return nil, false
+	}
+	for _, operand := range n.SelectList.Selects {
+		query, after := onlyQuery(operand)
+		if query == nil || after != nil && *after != ast.Union && *after != ast.UnionAll || query.Limit != nil || query.OrderBy != nil {
+			return nil, false
+		}
+		parts = append(parts, query)
+	}
+	return parts, len(parts) > 1
+}
+
 // shownSubqueries collects the subqueries of an item of the select list that are evaluated for each row. It reports
 // whether there are no others.
 func shownSubqueries(e ast.ExprNode, links *[]link) bool {
@@ -57,9 +100,7 @@ func shownSubqueries(e ast.ExprNode, links *[]link) bool {
 	case *ast.ParenthesesExpr:
 		return shownSubqueries(e.Expr, links)
 	case *ast.ExistsSubqueryExpr:
-		n, ok := subqueryOf(e.Sel)
-		*links = append(*links, link{query: n, exists: true})
-		return ok
+		return link{exists: true}.addTo(links, e.Sel)
 	case *ast.UnaryOperationExpr:
 		return shownSubqueries(e.V, links)
 	case *ast.IsNullExpr:
@@ -84,14 +125,10 @@ func conjuncts(e ast.ExprNode, links *[]link) bool {
 			return conjuncts(e.L, links) && conjuncts(e.R, links)
 		}
 	case *ast.ExistsSubqueryExpr:
-		n, ok := subqueryOf(e.Sel)
-		*links = append(*links, link{query: n, exists: true, matched: !e.Not})
-		return ok
+		return link{exists: true, matched: !e.Not}.addTo(links, e.Sel)
 	case *ast.PatternInExpr:
 		if e.Sel != nil && !e.Not {
-			n, ok := subqueryOf(e.Sel)
-			*links = append(*links, link{query: n, equal: e.Expr, matched: true})
-			return ok && compared(e.Expr, links)
+			return link{equal: e.Expr, matched: true}.addTo(links, e.Sel) && compared(e.Expr, links)
 		}
 	}
 	return compared(e, links)
@@ -116,19 +153,13 @@ func compared(e ast.ExprNode, links *[]link) bool {
 	case *ast.UnaryOperationExpr:
 		return compared(e.V, links)
 	case *ast.ExistsSubqueryExpr:
-		n, ok := subqueryOf(e.Sel)
-		*links = append(*links, link{query: n, exists: true})
-		return ok
+		return link{exists: true}.addTo(links, e.Sel)
 	case *ast.PatternInExpr:
 		if e.Sel != nil {
-			n, ok := subqueryOf(e.Sel)
-			*links = append(*links, link{query: n, set: true})
-			return ok && compared(e.Expr, links)
+			return link{set: true}.addTo(links, e.Sel) && compared(e.Expr, links)
 		}
 	case *ast.CompareSubqueryExpr:
-		n, ok := subqueryOf(e.R)
-		*links = append(*links, link{query: n, set: true})
-		return ok && compared(e.L, links)
+		return link{set: true}.addTo(links, e.R) && compared(e.L, links)
 	case *ast.FuncCallExpr:
 		if name := e.FnName.L; (name == "coalesce" || name == "ifnull") && len(e.Args) > 0 &&
 			!slices.ContainsFunc(e.Args[1:], func(a ast.ExprNode) bool { return hasSubquery(a) }) {

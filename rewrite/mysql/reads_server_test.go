@@ -61,6 +61,17 @@ func newReadServer(t *testing.T) *readServer {
 	return s
 }
 
+// makeView makes a view of these columns, and lets the planner know of it.
+func (s *readServer) makeView(name, query, columns string) {
+	s.t.Helper()
+	s.exec("CREATE VIEW " + name + " AS " + query)
+	r := s.exec("SELECT VIEW_DEFINITION FROM information_schema.VIEWS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = '" + name + "'")
+	view := table(name, columns)
+	view.View, view.Instrumented = true, false
+	view.Query, _ = r.GetString(0, 0)
+	s.rewriter.schema.(tables)[s.session.Schema+"."+name] = view
+}
+
 func (s *readServer) exec(query string) *gomysql.Result {
 	s.t.Helper()
 	r, err := s.conn.Execute(query)

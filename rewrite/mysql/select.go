@@ -268,6 +268,7 @@ type source struct {
 	carries []carried
 	query   *ast.SelectStmt
 	rows    *ast.SelectStmt // the query whose rows it has, whatever the names of their columns
+	behind  []viewed        // the tables behind a view in a subquery
 }
 
 type sources []*source
@@ -339,15 +340,19 @@ func (pl *planner) downgradeBlock(b *block, use *usage) {
 	if use.function {
 		pl.downgrade(history.ReasonFunction)
 	}
-	if use.window && n.Limit != nil || b.srcs.windowed() && (n.Where != nil || n.Having != nil || n.Limit != nil || len(b.srcs) > 1) {
-		pl.downgrade(history.ReasonWindowFunction) // its values came from rows that are not among the result's
-	}
 	arrays := slices.ContainsFunc(b.srcs, func(s *source) bool {
 		return slices.ContainsFunc(s.shows, func(i identity) bool { return i.source.Array })
 	})
+	aside := (arrays || b.srcs.windowed()) && pl.leftOutAside(b, use)
+	if use.window && n.Limit != nil ||
+		!aside && b.srcs.windowed() && (n.Where != nil || n.Having != nil || n.Limit != nil || len(b.srcs) > 1) {
+		pl.downgrade(history.ReasonWindowFunction) // its values came from rows that are not among the result's
+	}
 	switch {
+	case aside:
 	case arrays && b.grouped:
 		pl.downgrade(history.ReasonNestedAggregate)
+	case b.grouped && n.Having != nil && pl.groupsAside(b, use):
 	case b.grouped && hidesGroups(n), arrays && (n.Where != nil || n.Having != nil || n.Limit != nil ||
 		len(b.srcs) > 1):
 		pl.downgrade(history.ReasonGroupsLeftOut)

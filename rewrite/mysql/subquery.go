@@ -138,7 +138,9 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 	}
 	srcs := flatten(n.From.TableRefs)
 	passing, ok := pl.readSources(n, srcs)
-	if !ok || len(passing) > 0 && (pl.renamed != nil || b.n == nil) {
+	views := slices.ContainsFunc(srcs, func(s *source) bool { return s.behind != nil })
+	if !ok || (views || len(passing) > 0) && (pl.renamed != nil || b.n == nil) ||
+		views && (at.picksOne() || merges(n.From.TableRefs)) {
 		return nil, false
 	}
 	query, ok := pl.cutOut(n, passing)
@@ -156,7 +158,10 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 		switch {
 		case ok:
 			query, whole, equal = joined(query, test), false, at.equal
-		case asksForEqual(n):
+		case !asksForEqual(n):
+		case whole && len(within) == 0 && len(passing) == 0 && !views:
+			return pl.lookBesideName(at, srcs, query, b)
+		default:
 			return nil, false // the rows that are equal were read, and not all
 		}
 	}
@@ -176,7 +181,12 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 		}
 	}
 	var found []*besides
-	for _, s := range srcs {
+	own := srcs
+	if views {
+		own, query = joinBehind(srcs, query)
+		read = query.pieces()
+	}
+	for _, s := range own {
 		found = append(found, &besides{of: s, node: n, equal: equal, query: read, parts: query, whole: whole,
 			first: first, limit: limit})
 	}
@@ -273,17 +283,13 @@ func (pl *planner) verbOf(n *ast.SelectStmt) int {
 }
 
 // cutOut returns a query's FROM clause and condition from the text, with other pieces in the place of some of the FROM
-// clause's tokens.
+// clause's tokens. It stands in parentheses, or is one of the queries of a set operation that does.
 func (pl *planner) cutOut(n *ast.SelectStmt, by []replacement) (c clauses, ok bool) {
-	st, verb := pl.st, pl.verbOf(n)
-	if verb < 0 {
+	verb := pl.armVerb(n)
+	if verb < 1 || pl.st.Tokens[verb].Depth == 0 {
 		return c, false
 	}
-	end := st.group(verb - 1)
-	if end < 0 {
-		return c, false
-	}
-	return pl.clausesIn(n, verb, end, by)
+	return pl.clausesIn(n, verb, pl.endOf(verb), by)
 }
 
 // harmless reports whether a query's conditions cannot fail, nor be the reason for a warning, whatever rows they are

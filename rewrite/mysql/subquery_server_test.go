@@ -106,6 +106,12 @@ func TestTheServerEvaluatesArmsInTheOrderOfTheText(t *testing.T) {
 						t.Errorf("%s: the first arm ran %v times, the second %v", text, ran["one"], ran["two"])
 					}
 				}
+				// What AND joins in an arm is evaluated in the order of the text, too.
+				both := "NOT (" + fmt.Sprintf(first, "one") + ") AND " + fmt.Sprintf(second, "two")
+				text := "SELECT id FROM d WHERE d.id < 3 AND (" + both + " OR EXISTS (SELECT 1 FROM e AS o WHERE o.dep = d.id))"
+				if ran := s.runs(text); ran["one"] == 0 || ran["two"] != 0 {
+					t.Errorf("%s: the first ran %v times, the second %v", text, ran["one"], ran["two"])
+				}
 			}
 		}
 	}

@@ -58,8 +58,7 @@ func (pl *planner) lookIntoAssignments(list []*ast.Assignment, b *block, changed
 		for i := range links {
 			at := &links[i]
 			columns, ok := pl.lookFrom(at, b, locks)
-			if !ok || locks && columns[0].all && !readsAll(at.query, columns[0].of) ||
-				!pl.hangOnOperands(at, columns, b, changed) {
+			if !ok || !pl.hangOnOperands(at, columns, b, changed) {
 				return nil, false
 			}
 			found = append(found, columns...)

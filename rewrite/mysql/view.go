@@ -66,32 +66,41 @@ func (pl *planner) lookUp(view *source, t viewed) *besides {
 
 // behind returns the tables behind a view if it shows the keys of all, and its rows are rows of theirs.
 func (pl *planner) behind(name *ast.TableName) []viewed {
+	view, n := pl.viewNamed(name)
+	if n == nil {
+		return nil
+	}
+	return pl.keysShown(n, view)
+}
+
+// viewNamed returns a view and its query, if its rows are rows of tables; nil otherwise.
+func (pl *planner) viewNamed(name *ast.TableName) (*Table, *ast.SelectStmt) {
 	schema := name.Schema.O
 	if schema == "" {
 		schema = pl.session.Schema
 	}
 	view := pl.lookup(schema, name.Name.O)
 	if view == nil || !view.View || view.Query == "" || !ascii(view.Query) && !pl.session.utf8() {
-		return nil
+		return nil, nil
 	}
 	trees, err := pl.rewriter.trees(view.Query, &Session{Dialect: pl.session.Dialect}, false)
 	if err != nil || len(trees) != 1 {
-		return nil
+		return nil, nil
 	}
 	n, ok := trees[0].(*ast.SelectStmt)
 	if !ok || n.Kind != ast.SelectStmtKindSelect || n.Distinct || n.GroupBy != nil || n.Having != nil || n.Limit != nil ||
 		n.With != nil || n.LockInfo != nil || n.From == nil || len(n.WindowSpecs) > 0 || merges(n.From.TableRefs) {
-		return nil
+		return nil, nil
 	}
 	if u := inspectWrite(n); u.subquery || u.function || u.outward || u.window || u.aggregate {
-		return nil
+		return nil, nil
 	}
 	var all aggregates
 	n.Fields.Accept(&all)
 	if all.sums || all.extremes || all.distinct {
-		return nil
+		return nil, nil
 	}
-	return pl.keysShown(n, view)
+	return view, n
 }
 
 // keysShown returns the tables of a view's query with the view's columns that are their keys; none if one of them does

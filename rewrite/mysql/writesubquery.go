@@ -160,7 +160,7 @@ func (pl *planner) lookFrom(at *link, b *block, locks bool) ([]*besides, bool) {
 		return columns, ok
 	}
 	n := at.query
-	if len(columns) != 1 || n.GroupBy != nil || n.Having != nil || n.Distinct || n.OrderBy != nil || n.Limit != nil ||
+	if at.part || len(columns) != 1 || n.GroupBy != nil || n.Having != nil || n.Distinct || n.OrderBy != nil || n.Limit != nil ||
 		at.set || at.equal != nil && !at.matched {
 		return nil, false
 	}
