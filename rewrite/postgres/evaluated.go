@@ -47,6 +47,9 @@ var (
 
 func (t test) queries() bool { return hasSubquery(t.node) || t.ofNode != nil && hasSubquery(t.ofNode) }
 
+// ofText reports whether the test copies something of the client's.
+func (t test) ofText() bool { return t.node != nil || t.ofNode != nil }
+
 // A need says what becomes of the value of an expression.
 type need uint8
 

@@ -59,7 +59,7 @@ func (s *seeker) join(b *block, item ast.Node, at span, optional bool) bool {
 	if !s.seek(n.Quals, at, ofAll, tests) {
 		return false
 	}
-	return !slices.ContainsFunc(s.links[before:], func(l link) bool { return !b.meansTheSame(l) })
+	return !slices.ContainsFunc(s.links[before:], func(l link) bool { return !b.meansTheSame(l.SubLink) })
 }
 
 // there returns a condition that holds where a side of a join has a row, if it has a table that has one then.
@@ -82,9 +82,9 @@ func (b *block) there(side ast.Node) (condition string, ok bool) {
 	return "", false
 }
 
-// meansTheSame reports whether the names in a subquery of a join's condition mean in the select list what they mean
+// meansTheSame reports whether the names in something of a join's condition mean in the select list what they mean
 // there: the list sees all tables, and a name without one may be that of several.
-func (b *block) meansTheSame(at link) (same bool) {
+func (b *block) meansTheSame(n ast.Node) (same bool) {
 	same = true
 	whole := pgtree.Walk(func(n ast.Node) bool {
 		ref, ok := n.(*ast.ColumnRef)
@@ -99,6 +99,6 @@ func (b *block) meansTheSame(at link) (same bool) {
 		}
 		same = same && (len(names) > 1 || owners < 2)
 		return same
-	}, at.SubLink)
+	}, n)
 	return same && whole
 }
