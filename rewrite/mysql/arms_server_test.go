@@ -172,6 +172,11 @@ func drawCondition(t *rapid.T) operand {
 		where = strings.NewReplacer("x.", "", "note", "name", "pay", "boss").Replace(where)
 		return operand{text: one("d.boss", "boss") + " IN (SELECT " + one("id", "d.id") + " FROM d WHERE " + where + ")", rows: []string{
 			"SELECT CONCAT_WS('=', x.isotap_rowid, NULLIF(x.isotap_wlist, '0')) FROM d x WHERE x.id = (SELECT w.boss FROM d w WHERE w.id = d.id) AND " + where}}
+	case kind == 8 && not == "" && rapid.IntRange(0, 3).Draw(t, "computed") == 0:
+		value := one("%s + 1", "(%s * 2 - 3)", "3 - %s", "%s + d.id * 0")
+		rows := []string{strings.Replace(of, "e x WHERE ", "e x JOIN d w ON w.id = d.id WHERE ", 1) + "x.dep = " +
+			strings.ReplaceAll(fmt.Sprintf(value, "w.boss"), "d.id", "w.id") + " AND " + where}
+		return operand{text: fmt.Sprintf(value, one("boss", "d.boss")) + " IN (SELECT x.dep FROM e x WHERE " + where + ")", rows: rows}
 	case kind == 8 && not == "" && rapid.IntRange(0, 2).Draw(t, "union") == 0:
 		other := one("x.name <> 'ops'", "x.boss IS NOT NULL", "x.id < 3")
 		const boss = "SELECT CONCAT_WS('=', x.isotap_rowid, NULLIF(x.isotap_wlist, '0')) FROM d x WHERE x.boss = d.id AND "

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
+	"github.com/pingcap/tidb/pkg/parser/opcode"
+	"github.com/pingcap/tidb/pkg/parser/test_driver"
 
 	"github.com/isotap/isotap/rewrite"
 )
@@ -45,7 +47,8 @@ type matchedPair struct {
 // alike reports whether the columns are compared as they are in each query of a UNION whose columns are all so: it has
 // one type for all of them.
 func (p matchedPair) alike() bool {
-	return integerType(p.of.Type) && integerType(p.inner.Type) || p.of.Full != "" && p.of.Full == p.inner.Full && p.of.Collation == p.inner.Collation
+	return integerType(p.of.Type) && integerType(p.inner.Type) ||
+		p.of.Full != "" && p.of.Full == p.inner.Full && p.of.Collation == p.inner.Collation
 }
 
 // equals returns the equality of a column around and a subquery's own, if the server compares them without a
@@ -53,6 +56,9 @@ func (p matchedPair) alike() bool {
 func (pl *planner) equals(around, own ast.ExprNode, of, outside sources) (e matchedPair, ok bool) {
 	inner, ok1 := own.(*ast.ColumnNameExpr)
 	outer, ok2 := around.(*ast.ColumnNameExpr)
+	if ok1 && !ok2 {
+		return pl.equalsComputed(around, inner, of, outside)
+	}
 	if !ok1 || !ok2 {
 		return e, false
 	}
@@ -64,6 +70,42 @@ func (pl *planner) equals(around, own ast.ExprNode, of, outside sources) (e matc
 		return e, false
 	}
 	return matchedPair{left, spelled, as, right, name}, true
+}
+
+// equalsComputed is equals of what is computed of integers around, and an integer of a subquery. The server has computed
+// it for each row of the result, so that it fails for none.
+func (pl *planner) equalsComputed(around ast.ExprNode, own *ast.ColumnNameExpr, of, outside sources) (e matchedPair,
+	ok bool) {
+	inner, name, ok := of.owner(own.Name)
+	if !ok || !integerType(inner.Type) || inner.Generated || pl.renamed != nil {
+		return e, false
+	}
+	spelled, ok := pl.integers(around, of, outside)
+	return matchedPair{&Column{Column: rewrite.Column{Type: "bigint"}}, spelled, "", inner, name}, ok
+}
+
+// integers spells an expression of integers, where names are those of columns around and of none of a subquery's own
+// tables.
+func (pl *planner) integers(e ast.ExprNode, own, around sources) (text string, ok bool) {
+	switch e := e.(type) {
+	case *ast.ParenthesesExpr:
+		return pl.integers(e.Expr, own, around)
+	case *ast.ColumnNameExpr:
+		c, as, ok := around.owner(e.Name)
+		if !ok || !integerType(c.Type) || c.Generated || own.named(as) != nil || pl.checkSpelling(as, c.Name) != nil {
+			return "", false
+		}
+		return quoted(as) + "." + quoted(c.Name), true
+	case *test_driver.ValueExpr:
+		pl.literal = true
+		return strconv.FormatInt(e.GetInt64(), 10), e.Kind() == test_driver.KindInt64
+	case *ast.BinaryOperationExpr:
+		sign, arithmetic := map[opcode.Op]string{opcode.Plus: " + ", opcode.Minus: " - ", opcode.Mul: " * "}[e.Op]
+		left, ok1 := pl.integers(e.L, own, around)
+		right, ok2 := pl.integers(e.R, own, around)
+		return "(" + left + sign + right + ")", arithmetic && ok1 && ok2
+	}
+	return "", false
 }
 
 // besideName is the name of a subquery's table where its own name hides one of the tables around.
