@@ -72,8 +72,8 @@ func (pl *planner) equals(around, own ast.ExprNode, of, outside sources) (e matc
 	return matchedPair{left, spelled, as, right, name}, true
 }
 
-// equalsComputed is equals of what is computed of integers around, and an integer of a subquery. The server has computed
-// it for each row of the result, so that it fails for none.
+// equalsComputed is equals of what is computed of integers around, and an integer of a subquery. The server has
+// computed it for each row of the result, so that it fails for none.
 func (pl *planner) equalsComputed(around ast.ExprNode, own *ast.ColumnNameExpr, of, outside sources) (e matchedPair,
 	ok bool) {
 	inner, name, ok := of.owner(own.Name)
