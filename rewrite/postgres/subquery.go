@@ -284,8 +284,8 @@ func (l *looker) lookAtQuery(at link, n *ast.SelectStmt, around []*relation, dep
 		return nil, false
 	}
 	refers, sure := refersTo(n, q.own(), around)
-	if q.whole = !refers; !sure || q.whole && at.orders {
-		return nil, false // the server need not sort by what is the same for all rows
+	if q.whole = !refers; !sure {
+		return nil, false
 	}
 	l.compare(q, at)
 	collects := (l.block.grouped || l.block.unique) && !at.shown

@@ -365,7 +365,6 @@ func TestSubqueriesThatMayNotBeEvaluatedAreLeftAlone(t *testing.T) {
 		"SELECT id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = i.id AND lower(o.note COLLATE \"C\") > 'a')",
 		"SELECT id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.qty = (SELECT k FROM (VALUES (1)) v(k)))",
 		"SELECT id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.qty = (SELECT a FROM loose WHERE b = 'y'))",
-		"SELECT id FROM item ORDER BY (SELECT max(qty) FROM orders), id",
 		"SELECT id FROM item WHERE id IN (SELECT item_id FROM due)",
 		"SELECT id FROM item i WHERE EXISTS (SELECT FROM (SELECT a FROM loose LIMIT 1) l, orders o WHERE o.item_id = i.id AND l.a = o.id)",
 		"SELECT id FROM item i WHERE EXISTS (SELECT FROM (SELECT a, count(*) AS n FROM loose GROUP BY a) l, orders o WHERE o.item_id = i.id AND l.n > 1)",
