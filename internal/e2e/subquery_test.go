@@ -65,6 +65,10 @@ func TestSubqueriesWithParametersAreObserved(t *testing.T) {
 			"exact, 3 reads"}, []any{15, 2}},
 		{subqueryCase{"SELECT k FROM doc WHERE k > ? OR EXISTS (SELECT * FROM note n WHERE n.doc = doc.id AND n.id < ?)",
 			"inexact (parameter type), 2 reads"}, []any{"15", 2}},
+		{subqueryCase{"SELECT n.doc, COUNT(*) FROM note n WHERE n.id < ? GROUP BY n.doc HAVING COUNT(*) > ?", "exact, 5 reads"}, []any{3, 1}},
+		{subqueryCase{"SELECT n.doc, COUNT(*) FROM note n WHERE n.id < ? GROUP BY n.doc HAVING COUNT(*) > ?", "inexact (parameter type), 2 reads"},
+			[]any{"3", 1}},
+		{subqueryCase{"SELECT k FROM doc WHERE id - 1 IN (SELECT n.id FROM note n WHERE n.doc = ?)", "exact, 2 reads"}, []any{2}},
 	} {
 		if want, got := answer(t.Context(), direct, s.sql, s.args...), answer(t.Context(), c, s.sql, s.args...); got != want {
 			t.Errorf("%s: through the proxy %s, want %s", s.sql, got, want)

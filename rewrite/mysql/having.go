@@ -45,7 +45,7 @@ func (pl *planner) tellAside(n *ast.SelectStmt) bool {
 	if !pl.asideOf(n, &all, true) || len(pl.besides)+len(all) > maxBesideColumns {
 		return false
 	}
-	pl.besides, pl.literal, pl.plan.Upstream.FitsOnly = append(pl.besides, all...), true, true
+	pl.besides, pl.literal = append(pl.besides, all...), true
 	return true
 }
 
