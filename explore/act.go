@@ -190,7 +190,7 @@ func (l *Live) take(a *act) {
 	defer l.mu.Unlock()
 	l.waited += time.Since(a.began)
 	if why != "" {
-		l.why[a.of.id] = why
+		l.note(a.of.id, why)
 		return
 	}
 	*a.in = *a.of

@@ -122,7 +122,17 @@ func (l *Live) clearUnused() {
 func (l *Live) refuse(id history.TxnID, why Reason) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.why[id] = why
+	l.note(id, why)
+}
+
+// maxNoted is of how many transactions it is known why they were not played.
+const maxNoted = 1 << 20
+
+// note notes the first reason why a transaction is not played.
+func (l *Live) note(id history.TxnID, why Reason) {
+	if _, noted := l.why[id]; !noted && len(l.why) < maxNoted {
+		l.why[id] = why
+	}
 }
 
 // admit returns why a transaction is not played; empty: it is, beside that twin, and nothing else until then.
@@ -239,11 +249,9 @@ func (l *Live) end(a *act) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.busy = false
-	if a.err != nil {
+	if a.err != nil && !errors.Is(a.err, context.Canceled) { // else it was not to be played to its end
 		l.failure = a.err
-	}
-	if a.err != nil { // what failed may be these connections
-		l.clear()
+		l.clear() // what failed may be these connections
 	}
 	l.clearUnused()
 }

@@ -255,14 +255,14 @@ func (s *liveSession) instance(st *twin.Statement) *instance {
 // unfit returns why no twin can be as the session is; empty: one can.
 func (s *liveSession) unfit(st *twin.Statement, in *instance) Reason {
 	switch {
+	case !st.Alone:
+		return NotHeld
 	case !in.writes():
 		return NothingChanged
 	case !in.readsBeforeWrite():
 		return NothingRead
 	case s.traces:
 		return LeavesTraces
-	case !st.Alone:
-		return NotHeld
 	case st.Database == "", s.broken, s.strange, s.strangeBlock, s.login.Connection == 0, s.login.User != s.live.target.User,
 		slices.ContainsFunc(in.answeredSoFar(), func(st statement) bool { return st.answer == nil && st.isAnswered() }):
 		return Unread

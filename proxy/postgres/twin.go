@@ -62,7 +62,7 @@ func (s *Session) tellSends(f *form, of *portal) {
 	st := twin.Statement{Kind: p.Kind, Database: s.settings.database, Txn: s.txn.open,
 		Alone:      len(f.statements()) == 1 && !s.listens && !s.pipeline.runs() && !p.Txn.Chains,
 		Autocommit: !s.txn.block && s.txn.status == txnIdle, Level: s.txn.levelNow(s.settings.txnLevel())}
-	if st.Autocommit && st.Alone {
+	if st.Autocommit && st.Alone && (counts(p) || p.Kind == history.Merge) {
 		st.Stmt = history.Stmt{Num: 1, Kind: p.Kind, Locking: p.Locking, Observation: p.Observation, Reason: p.Reason,
 			Shape: p.Shape, Sender: p.Sender, Start: s.now, Text: written(p, of)}
 	}
