@@ -38,7 +38,9 @@ TIDB_SOURCE := internal/testdb/tidb
 BENCH_TOOLS := sysbench haproxy pgbouncer
 HOOK_MODULES := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/isotap/hooks
 HOOK_NODE := pg@8.23.1 mysql2@3.24.6 typeorm@1.1.1 knex@3.3.0 sequelize@6.37.8 \
-	prisma@7.10.1 @prisma/client@7.10.0 @prisma/adapter-pg@7.10.1 @prisma/adapter-mariadb@7.10.0
+	prisma@7.10.1 @prisma/client@7.10.0 @prisma/adapter-pg@7.10.1 @prisma/adapter-mariadb@7.10.0 \
+	@opentelemetry/api@1.9.1 @opentelemetry/instrumentation@0.223.0 @opentelemetry/sdk-trace-node@2.12.1 \
+	@opentelemetry/instrumentation-pg@0.76.0 @opentelemetry/instrumentation-mysql2@0.69.0
 HOOK_PACKAGES := $(if $(shell command -v npm),,npm) python3-django python3-sqlalchemy python3-psycopg python3-psycopg2 python3-pymysql python3-mysqldb \
 	php-cli php-laravel-framework php-pgsql php-mysql ruby-activerecord ruby-actionpack ruby-pg ruby-mysql2 openjdk-17-jdk-headless \
 	libpostgresql-jdbc-java libmariadb-java libhibernate3-java libjavassist-java libslf4j-java

@@ -26,7 +26,12 @@ func TestSendersAreReadFromComments(t *testing.T) {
 		"/* see: x, file: y */":                                                   {},
 		"/*file='" + long + "'*/":                                                 {},
 
-		"/*application='Shop',source_location='app/models/a.rb:3%3Ain%20%60save%27'*/":                                            {Place: "app/models/a.rb:3"},
+		"/*application='Shop',source_location='app/models/a.rb:3%3Ain%20%60save%27'*/": {Place: "app/models/a.rb:3"},
+		// What Rails 7.2.2 wrote, in both of its forms.
+		"/*controller:accounts,action:show,source_location:app.rb:24:in `block in show',request_id:97820298-c454-401a-ad7c-92b163ad1afb*/": {
+			Place: "app.rb:24", Action: "accounts#show", Request: "97820298-c454-401a-ad7c-92b163ad1afb"},
+		"/*action='show',controller='accounts',request_id='71a0dc74-b21e-430d-8997-c67c2200cca5',source_location='app.rb%3A26%3Ain%20%60block%20in%20show%27'*/": {
+			Place: "app.rb:26", Action: "accounts#show", Request: "71a0dc74-b21e-430d-8997-c67c2200cca5"},
 		"/*application:Shop,controller:orders,action:create,source_location:app/models/a.rb:3:in `save'*/":                        {Place: "app/models/a.rb:3", Action: "orders#create"},
 		"/*application:BCX,controller:projects,action:show,line:/app/a.rb:12:in `block in <top>'*/":                               {Place: "/app/a.rb:12", Action: "projects#show"},
 		"/*namespaced_controller='Api%3A%3AOrdersController',controller='orders',action='pay',job=''*/":                           {Action: "Api::OrdersController#pay"},

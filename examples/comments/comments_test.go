@@ -41,6 +41,8 @@ type hook struct {
 	env     []string
 	only    []dbms.Family // empty: all
 	action  string        // empty: action
+	// traced says that the program marks no lines: it prints the request that its statements are of.
+	traced bool
 }
 
 const (
@@ -107,7 +109,8 @@ func hooks() []hook {
 		}
 		all = append(all, h)
 	}
-	return all
+	return append(all, hook{library: "OpenTelemetry", program: "otel_program.mjs", traced: true,
+		needs: []string{"sh", "-c", "test -d node_modules/@opentelemetry/sdk-trace-node"}, runs: []string{"node", "otel_program.mjs"}})
 }
 
 // interpreter is Python's that has the libraries.
@@ -228,7 +231,31 @@ func (h *hook) isRead(t *testing.T, dir, upstream string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.holds(t, txns)
+	if h.traced {
+		ofOneRequest(t, txns, strings.TrimSpace(string(out)))
+	} else {
+		h.holds(t, txns)
+	}
+}
+
+// ofOneRequest looks whether what reads and what writes the account are of the request named.
+func ofOneRequest(t *testing.T, txns []*history.Txn, request string) {
+	var verbs []string
+	for _, txn := range txns {
+		for _, s := range txn.Stmts {
+			if !strings.Contains(s.Shape, "account") {
+				continue
+			}
+			verb, _, _ := strings.Cut(s.Shape, " ")
+			verbs = append(verbs, verb)
+			if s.Sender.Request != request {
+				t.Errorf("%s: from %+v; the trace is %q", s.Shape, s.Sender, request)
+			}
+		}
+	}
+	if !slices.Equal(verbs, []string{"SELECT", "UPDATE"}) || request == "" {
+		t.Errorf("recorded were %v of %q", verbs, request)
+	}
 }
 
 // holds looks whether what reads and what writes the account have their places. A library may read a row once more
