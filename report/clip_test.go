@@ -18,6 +18,10 @@ func TestStatementsAreCutInTheirColumns(t *testing.T) {
 		{"UPDATE t SET alpha = 1, beta = 2, gamma = 3, delta = 4, epsilon = 5 WHERE id = 1", 48,
 			"UPDATE t SET alpha = 1, beta = 2… WHERE id = 1"},
 		{"SELECT a FROM t WHERE id = 1 AND alpha = 2 AND beta = 3 AND gamma = 4", 30, "SELECT a FROM t WHERE id = 1 …"},
+		{"SELECT alpha, beta, gamma, delta, epsilon FROM t WHERE id = 1 AND alpha = 2 AND beta = 3", 50,
+			"SELECT … FROM t WHERE id = 1 AND alpha = 2 AND be…"},
+		{"UPDATE t SET alpha = 1, beta = 2, gamma = 3 WHERE id = 1 AND alpha = 2 AND beta = 3", 50,
+			"UPDATE t SET … WHERE id = 1 AND alpha = 2 AND bet…"},
 		{"INSERT INTO t VALUES (1, 2, 3, 4, 5, 6, 7, 8, 9)", 30, "INSERT INTO t VALUES (1, 2, 3…"},
 		{"SELECT ää, öö, üü, ßß, éé, èè, àà, ûû, îî, ôô FROM t", 32, "SELECT ää, öö, üü, ßß, é… FROM t"},
 	} {

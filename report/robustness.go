@@ -250,16 +250,7 @@ func (r *robustness) schedule(s *robust.Schedule) {
 
 func (r *robustness) verdict(a *robust.Answer) {
 	r.line("")
-	rc, si := a.Of(robust.TypeII).Robust, a.Of(robust.Snapshot).Robust
-	switch {
-	case rc:
-		r.text("", "Every execution of these programs at READ COMMITTED is serializable.", bold)
-	case si:
-		r.text("", "These programs are not robust against READ COMMITTED. "+
-			"Every execution at SNAPSHOT ISOLATION is serializable.", bold)
-	default:
-		r.text("", "These programs are robust against neither READ COMMITTED nor SNAPSHOT ISOLATION.", bold)
-	}
+	r.text("", r.verdictOf(a), bold)
 	if a.Promotion != nil {
 		r.text("", r.promotion(a.Promotion), "")
 	}
@@ -267,4 +258,15 @@ func (r *robustness) verdict(a *robust.Answer) {
 	if slices.ContainsFunc(a.Graph.Nodes, func(l *robust.LTP) bool { return l.Flattened }) {
 		r.text("Note ", "Programs with more than 512 ways to run were taken as one way that has them all.", dim)
 	}
+}
+
+// verdictOf says at which level the programs are safe.
+func (r *robustness) verdictOf(a *robust.Answer) string {
+	switch {
+	case a.Of(robust.TypeII).Robust:
+		return "Every execution of these programs at READ COMMITTED is serializable."
+	case a.Of(robust.Snapshot).Robust:
+		return "These programs are not robust against READ COMMITTED. Every execution at SNAPSHOT ISOLATION is serializable."
+	}
+	return "These programs are robust against neither READ COMMITTED nor SNAPSHOT ISOLATION."
 }

@@ -28,6 +28,42 @@ func TestPageOnRobustnessMatchesItsGoldenFile(t *testing.T) {
 	compare(t, "robustness.html", unstyled(t, page.Bytes()))
 }
 
+// ran has the programs of a workload have run, each another number of times.
+func ran(w *robust.Workload) {
+	for i, p := range w.Programs {
+		p.Calls = 3*i + 1
+	}
+}
+
+func TestPageOnProgramsThatRanMatchesItsGoldenFile(t *testing.T) {
+	w, answers := assessed(t, robust.SmallBank(), nil)
+	ran(w)
+	w.Notes = []string{"one", "two", "three", "four"}
+	var page bytes.Buffer
+	if err := RobustnessPage(&page, w, answers[0], TerminalOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "robustness-page.txt", page.Bytes())
+}
+
+func TestManyProgramsThatRanFitAPage(t *testing.T) {
+	auction, err := robust.Auction(40)
+	w, _ := assessed(t, auction, err)
+	ran(w)
+	var page bytes.Buffer
+	a := robust.Assess(w.Programs, robust.Setting{}, robust.Limits{Subsets: 100, Witnesses: 100})
+	if err := RobustnessPage(&page, w, a, TerminalOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(page.String(), "\n"); n > 75 {
+		t.Errorf("%d lines", n)
+	}
+	// PlaceBid runs beside itself: what ran most comes first.
+	if first := " 1  PB40 (ran 238 times) beside itself"; !strings.Contains(page.String(), first) {
+		t.Errorf("the first is not %q:\n%s", first, page.String())
+	}
+}
+
 func TestPageOnManyProgramsStaysSmall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")

@@ -34,12 +34,97 @@ func (a *Analysis) Safe(levels []Level) (bool, error) {
 }
 
 func (a *Analysis) safe(at []Level) bool {
-	_, found := a.danger(at)
+	_, found := a.pivots().danger(at)
 	return !found
 }
 
-func (a *Analysis) danger(at []Level) (danger, bool) {
-	return a.structure.find(fullBitset(len(a.Graph.Nodes)), a.mixed(at))
+// pivots are what makes nodes pivots where programs run at different levels, so that many allocations can be tried. A
+// node's arrivals are sets of the nodes that they come from. It answers as [structure.find] does [Analysis.mixed].
+type pivots struct {
+	*Analysis
+	back []bitset // by node, those that it leads to
+	// free are, by pivot, the nodes with an arrival whose place does not matter; later[pivot][i] those with one that is
+	// later than the pivot's statement i.
+	free  []bitset
+	later [][]bitset
+	// vulnerable are, by the level of the node that it comes from and by pivot, those with a vulnerable arrival.
+	vulnerable [levels][]bitset
+}
+
+func (a *Analysis) pivots() *pivots {
+	n := len(a.Graph.Nodes)
+	p := &pivots{Analysis: a, back: a.structure.closure(fullBitset(n)), free: make([]bitset, n), later: make([][]bitset, n)}
+	for level := range p.vulnerable {
+		p.vulnerable[level] = make([]bitset, n)
+	}
+	for pivot := range n {
+		p.free[pivot] = newBitset(n)
+		for level := range p.vulnerable {
+			p.vulnerable[level][pivot] = newBitset(n)
+		}
+		for range a.Graph.Nodes[pivot].Statements {
+			p.later[pivot] = append(p.later[pivot], newBitset(n))
+		}
+		for i := range a.structure.arrivals[pivot] {
+			p.arrive(pivot, &a.structure.arrivals[pivot][i])
+		}
+	}
+	return p
+}
+
+// arrive counts an arrival in.
+func (p *pivots) arrive(pivot int, in *arrival) {
+	if in.free {
+		p.free[pivot].add(in.from)
+	}
+	for at := range max(in.latest, 0) {
+		p.later[pivot][at].add(in.from)
+	}
+	for level, vulnerable := range in.vulnerable {
+		if vulnerable {
+			p.vulnerable[level][pivot].add(in.from)
+		}
+	}
+}
+
+// danger returns the first danger where programs run at their levels.
+func (p *pivots) danger(at []Level) (danger, bool) {
+	n := len(p.Graph.Nodes)
+	var of [levels]bitset // the nodes of each level
+	for level := range of {
+		of[level] = newBitset(n)
+	}
+	for node := range n {
+		of[at[p.owners[node]]].add(node)
+	}
+	from, some := newBitset(n), newBitset(n)
+	for pivot := range n {
+		for i := range p.structure.departures[pivot] {
+			out := &p.structure.departures[pivot][i]
+			clear(from)
+			switch {
+			case of[ReadCommitted].has(pivot):
+				if out.earliest < never32 {
+					from.unite(p.free[pivot])
+					from.unite(p.later[pivot][out.earliest])
+				}
+			case out.snapshot:
+				for level := range of {
+					if Level(level) == Serializable && of[level].has(pivot) && of[level].has(out.to) {
+						continue
+					}
+					copy(some, p.vulnerable[level][pivot])
+					some.intersect(of[level])
+					from.unite(some)
+				}
+			}
+			from.intersect(p.back[out.to])
+			if first, ok := from.first(); ok {
+				return danger{first, pivot, out.to}, true
+			}
+		}
+	}
+	return danger{}, false
 }
 
 // mixed returns the question whether programs are safe at different levels.
@@ -63,9 +148,9 @@ func (a *Analysis) mixed(at []Level) question {
 // What is a pivot there needs a snapshot; what is one with a snapshot needs to be serializable, and so do those before
 // and behind it.
 func (a *Analysis) Allocate() []Level {
-	at := make([]Level, len(a.Programs))
+	at, p := make([]Level, len(a.Programs)), a.pivots()
 	for {
-		d, found := a.danger(at)
+		d, found := p.danger(at)
 		if !found {
 			break
 		}
@@ -78,16 +163,17 @@ func (a *Analysis) Allocate() []Level {
 			at[a.owners[node]] = Serializable
 		}
 	}
-	for a.lower(at) {
+	for p.lower(at) {
 	}
 	return at
 }
 
 // lower has one program run at a cheaper level, and reports whether there was one that can.
-func (a *Analysis) lower(at []Level) bool {
+func (p *pivots) lower(at []Level) bool {
 	for i, level := range at {
 		for cheaper := ReadCommitted; cheaper < level; cheaper++ {
-			if at[i] = cheaper; a.safe(at) {
+			at[i] = cheaper
+			if _, found := p.danger(at); !found {
 				return true
 			}
 		}

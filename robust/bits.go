@@ -62,6 +62,14 @@ func (b bitset) count() int {
 	return n
 }
 
+// first returns the smallest number; false where there is none.
+func (b bitset) first() (int, bool) {
+	for i := range b.all {
+		return i, true
+	}
+	return 0, false
+}
+
 // all calls f for each number, in order, until it returns false.
 func (b bitset) all(f func(int) bool) {
 	for i, w := range b {

@@ -83,7 +83,12 @@ var conditions = []mutants.Mutant{
 	{"the pivot's level decides", "allocation.go", "case here == ReadCommitted:", "case false:"},
 	{"three serializable ones are refused", "allocation.go", " && to == Serializable:", " && to > Serializable:"},
 	{"two serializable ones are not", "allocation.go", " && to == Serializable:", " && to <= Serializable:"},
-	{"a program runs as cheaply as it can", "allocation.go", "for a.lower(at) {", "for false {"},
+	{"a program runs as cheaply as it can", "allocation.go", "for p.lower(at) {", "for false {"},
+	{"a later arrival makes a pivot", "allocation.go", "from.unite(p.later[pivot][out.earliest])", ""},
+	{"an arrival whose place does not matter makes one", "allocation.go", "from.unite(p.free[pivot])", ""},
+	{"three serializable ones are refused, of many at once", "allocation.go", " && of[level].has(out.to) {", " && false {"},
+	{"the level it comes from counts", "allocation.go", "some.intersect(of[level])", ""},
+	{"what leads back counts", "allocation.go", "from.intersect(p.back[out.to])", ""},
 }
 
 func TestEveryConditionIsTested(t *testing.T) {

@@ -15,6 +15,7 @@ type Program struct {
 	ForeignKeys []Constraint
 	// Single are the variables that have one value in a whole run, loops or not. Schedules alone look at it.
 	Single  []string
+	Calls   int      // how often it ran, where it was made of a recording; 0 otherwise
 	Origin  string   // where it comes from, for people: FILE:LINE, a recording
 	Summary string   // what it does, for people, where its name does not tell
 	Notes   []string // what could not be decided about it, and was taken so that no dependency is missed

@@ -45,13 +45,27 @@ func Promote(programs []*Program, s Setting) *Promotion {
 	}
 	p.Statements = slices.DeleteFunc(candidates,
 		func(c Promoted) bool { return !slices.Contains(p.Programs, c.Program) })
-	for _, c := range slices.Clone(p.Statements) {
-		without := slices.DeleteFunc(slices.Clone(p.Statements), func(o Promoted) bool { return o == c })
-		if suffices(without) {
+	p.spare(suffices)
+	return p
+}
+
+// spare leaves out those statements that are not needed. What suffices without many suffices without some of these,
+// so that it asks for more at once as long as it may: what stays is what it would be one by one.
+func (p *Promotion) spare(suffices func([]Promoted) bool) {
+	all := slices.Clone(p.Statements)
+	for at, size := 0, 1; at < len(all); {
+		some := all[at:min(at+size, len(all))]
+		without := slices.DeleteFunc(slices.Clone(p.Statements), func(o Promoted) bool { return slices.Contains(some, o) })
+		switch {
+		case suffices(without):
 			p.Statements = without
+			at, size = at+len(some), 2*size
+		case size == 1:
+			at++ // it is needed
+		default:
+			size /= 2
 		}
 	}
-	return p
 }
 
 // promotable returns the plain key-based selections of what some program writes.

@@ -2,6 +2,7 @@ package robust
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -65,6 +66,22 @@ func TestSubsetsCanBeCut(t *testing.T) {
 		for _, set := range got.Maximal {
 			if !a.Robust(TypeI, set...) {
 				t.Errorf("%v is not robust", set)
+			}
+		}
+	}
+}
+
+// TestEdgesAreInOrder has the edges of a graph in the order of their ends, without sorting them.
+func TestEdgesAreInOrder(t *testing.T) {
+	auction, err := Auction(7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []*Workload{SmallBank(), TPCC(), auction} {
+		for _, s := range Settings {
+			g := Analyze(w.Programs, s).Graph
+			if len(g.Edges) == 0 || !slices.IsSortedFunc(g.Edges, compareEdges) {
+				t.Errorf("%s, %s: %d edges, in another order", w.Name, s, len(g.Edges))
 			}
 		}
 	}

@@ -243,3 +243,20 @@ func TestSafeMixturesOfLevelsHaveNoAnomalies(t *testing.T) {
 		}
 	})
 }
+
+// TestPivotsAreFoundAsByEachPair has the first danger at different levels be the one that a look at each pair of edges
+// finds first.
+func TestPivotsAreFoundAsByEachPair(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := draw{t}.workload()
+		a := Analyze(w.Programs, rapid.SampledFrom(Settings).Draw(t, "setting"))
+		at := make([]Level, len(a.Programs))
+		for i := range at {
+			at[i] = Level(rapid.IntRange(0, levels-1).Draw(t, "level"))
+		}
+		want, there := a.structure.find(fullBitset(len(a.Graph.Nodes)), a.mixed(at))
+		if got, found := a.pivots().danger(at); got != want || found != there {
+			t.Errorf("at %v: %v, %v; want %v, %v", at, got, found, want, there)
+		}
+	})
+}

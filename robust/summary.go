@@ -1,9 +1,6 @@
 package robust
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // A Setting says what counts as a conflict (7.2).
 type Setting struct {
@@ -65,44 +62,61 @@ func (g *SummaryGraph) Ends(e Edge) (from, to *Occurrence) {
 func Summarize(programs []*LTP, s Setting) *SummaryGraph { return theRules.summarize(programs, s) }
 
 func (r *rules) summarize(programs []*LTP, s Setting) *SummaryGraph {
-	// Only statements over one relation conflict.
-	type place struct{ program, at int32 }
-	byRelation := make(map[string][]place)
-	for i, p := range programs {
-		for at := range p.Statements {
-			rel := p.Statements[at].Relation
-			byRelation[rel] = append(byRelation[rel], place{int32(i), int32(at)})
-		}
-	}
 	g := &SummaryGraph{Setting: s, Nodes: programs}
-	for _, places := range byRelation {
-		for _, i := range places {
-			for _, j := range places {
-				e := Edge{From: i.program, FromAt: i.at, To: j.program, ToAt: j.at}
+	places := placesOf(programs)
+	toward := make([]int, len(programs)) // scratch of inOrder
+	var out []Edge
+	for from, p := range programs {
+		out = out[:0]
+		for at := range p.Statements {
+			for _, to := range places[p.Statements[at].Relation] {
+				e := Edge{From: int32(from), FromAt: int32(at), To: to.program, ToAt: to.at}
 				if r.admits(g, e) {
-					g.Edges = append(g.Edges, e)
+					out = append(out, e)
 				}
 				e.Counterflow = true
 				if r.admits(g, e) {
-					g.Edges = append(g.Edges, e)
+					out = append(out, e)
 				}
 			}
 		}
+		g.Edges = inOrder(g.Edges, out, toward)
 	}
-	slices.SortFunc(g.Edges, compareEdges)
 	return g
 }
 
-func compareEdges(a, b Edge) int {
-	c := cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To),
-		cmp.Compare(a.FromAt, b.FromAt), cmp.Compare(a.ToAt, b.ToAt))
-	if c != 0 || a.Counterflow == b.Counterflow {
-		return c
+// A place is a statement of a program.
+type place struct{ program, at int32 }
+
+// placesOf returns the statements over each relation, in order: only these conflict.
+func placesOf(programs []*LTP) map[string][]place {
+	places := make(map[string][]place)
+	for i, p := range programs {
+		for at := range p.Statements {
+			rel := p.Statements[at].Relation
+			places[rel] = append(places[rel], place{int32(i), int32(at)})
+		}
 	}
-	if b.Counterflow {
-		return -1
+	return places
+}
+
+// inOrder appends edges that begin in one program to others, in the order of the programs where they end. Those between
+// the same two programs stay in their order. Toward has a number for each program, all 0, and has that again.
+func inOrder(edges, out []Edge, toward []int) []Edge {
+	for i := range out {
+		toward[out[i].To]++
 	}
-	return 1
+	at := len(edges)
+	for to, n := range toward {
+		toward[to], at = at, at+n
+	}
+	edges = slices.Grow(edges, len(out))[:at]
+	for i := range out {
+		edges[toward[out[i].To]] = out[i]
+		toward[out[i].To]++
+	}
+	clear(toward)
+	return edges
 }
 
 // admits reports whether there can be a dependency as the edge says.

@@ -1,6 +1,7 @@
 package robust
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -345,4 +346,17 @@ func TestEveryChangeOfTheRulesIsNoticed(t *testing.T) {
 			t.Errorf("%s: no case fails", name)
 		}
 	}
+}
+
+// compareEdges orders edges as [SummaryGraph].Edges has them.
+func compareEdges(a, b Edge) int {
+	c := cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To),
+		cmp.Compare(a.FromAt, b.FromAt), cmp.Compare(a.ToAt, b.ToAt))
+	if c != 0 || a.Counterflow == b.Counterflow {
+		return c
+	}
+	if b.Counterflow {
+		return -1
+	}
+	return 1
 }

@@ -34,19 +34,22 @@ func (a *Analysis) witness(nodes bitset, q question, levels []Level) *Witness {
 		danger
 		back []int // the nodes from P_5 to P_3
 	}
-	var all []candidate
+	var byLength [][]candidate    // of back; of each no more than are tried
 	ways := make(map[int][][]int) // by P_5
 	a.structure.each(nodes, q, func(d danger) bool {
 		if ways[d.to] == nil {
 			ways[d.to] = a.structure.ways(nodes, d.to)
 		}
-		all = append(all, candidate{d, ways[d.to][d.from]})
+		c := candidate{d, ways[d.to][d.from]}
+		for len(byLength) <= len(c.back) {
+			byLength = append(byLength, nil)
+		}
+		if of := &byLength[len(c.back)]; len(*of) < maxCycles {
+			*of = append(*of, c)
+		}
 		return true
 	})
-	if len(all) == 0 {
-		return nil
-	}
-	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(len(a.back), len(b.back)) })
+	all := slices.Concat(byLength...)
 	var first *Witness
 	for _, c := range all[:min(len(all), maxCycles)] {
 		w := a.tryCycle(append([]int{c.pivot}, c.back...), q, levels)

@@ -85,7 +85,7 @@ func robustCommand() *cobra.Command {
 	f.StringSliceVar(&o.settings, "setting", nil,
 		"what counts as a conflict: tpl, attr, tpl+fk, attr+fk (tuples or attributes, with foreign keys); all when not set")
 	f.BoolVar(&o.json, "json", false, "print the answers as JSON (docs/robustness.md)")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "print all sets, and why each is not robust")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "print all programs and sets, and why each is not robust: of a recording, too")
 	f.StringVar(&o.html, "html", "", "write the HTML report to this file")
 	f.StringVar(&o.scenarios, "scenarios", "",
 		"write the executions that show what is not robust in the last setting to this directory, "+
@@ -152,6 +152,10 @@ func (o *robustFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	page := len(o.from.Recordings) > 0 && !o.verbose && !o.json
+	if page && o.html == "" {
+		chosen = chosen[len(chosen)-1:]
+	}
 	var answers []*robust.Answer
 	for _, s := range chosen {
 		answers = append(answers, robust.Assess(p.Programs, s, o.limits))
@@ -165,11 +169,14 @@ func (o *robustFlags) run(c *cobra.Command) error {
 	); err != nil {
 		return err
 	}
-	if o.json {
+	opts := report.TerminalOptions{Color: report.UseColor(c.OutOrStdout()), Verbose: o.verbose}
+	switch {
+	case o.json:
 		err = report.RobustnessJSON(c.OutOrStdout(), p.Workload, answers)
-	} else {
-		err = report.Robustness(c.OutOrStdout(), p.Workload, answers,
-			report.TerminalOptions{Color: report.UseColor(c.OutOrStdout()), Verbose: o.verbose})
+	case page:
+		err = report.RobustnessPage(c.OutOrStdout(), p.Workload, last, opts)
+	default:
+		err = report.Robustness(c.OutOrStdout(), p.Workload, answers, opts)
 	}
 	if err == nil && !last.Of(robust.TypeII).Robust {
 		return exitStatus(statusFound)

@@ -29,7 +29,7 @@ func (m *miner) build(clusters []*cluster) error {
 		}
 		leaves(c.nodes, func(n *node) { seen.Shapes = append(seen.Shapes, m.shapes[n.shape].shape) })
 		d := b.Program(namer.Program(m.o.Family, actions, seen.Shapes), "", seen.origin())
-		d.Summary = m.summary(c.nodes)
+		d.Summary, d.Calls = m.summary(c.nodes), seen.Calls
 		u := usage{m: m, draft: d, found: map[*node][]traceOccurrence{}}
 		u.sight(c)
 		d.Body = u.parts(c.nodes, nil)

@@ -27,6 +27,7 @@ type Draft struct {
 	Single  []string // see robust.Program
 	Notes   []string
 	Summary string // see robust.Program
+	Calls   int    // likewise
 	program robust.Program
 	uses    []use
 }
@@ -150,6 +151,7 @@ func (b *Builder) Workload() (*robust.Workload, error) {
 		}
 		p := robust.NewProgram(d.program.Name, d.Body, d.links(functions)...)
 		p.Short, p.Origin, p.Summary, p.Notes = d.program.Short, d.program.Origin, d.Summary, d.Notes
+		p.Calls = d.Calls
 		p.Single = d.Single
 		w.Programs = append(w.Programs, p)
 	}
