@@ -1,0 +1,39 @@
+package mysql
+
+import (
+	"testing"
+
+	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/testdb"
+)
+
+// TestWhySubqueriesAreLeftAlone has the server answer a statement otherwise with a copy that isotap could add, as
+// docs/subqueries.md has it: it warns more often, and computes with a value that was assigned.
+func TestWhySubqueriesAreLeftAlone(t *testing.T) {
+	testdb.Only(t, "others' are not looked into", "mariadb", testdb.MariaDB118.Name, testdb.MySQL.Name)
+	s := newReadServer(t)
+	s.session.Repeats = true
+	warnings := func(query string) int64 {
+		s.exec(query)
+		n, _ := s.exec("SHOW COUNT(*) WARNINGS").GetInt(0, 0)
+		return n
+	}
+	if p := s.rewriter.Plan("SELECT pay FROM e WHERE id IN (SELECT name FROM d)", s.session); p.Observation == history.Exact {
+		t.Error("IN by another type is exact")
+	}
+	const client = " FROM e WHERE id = 1 AND id NOT IN (SELECT name FROM d)"
+	once, again := warnings("SELECT pay"+client), warnings("SELECT pay, (SELECT GROUP_CONCAT(x.id) FROM d x WHERE x.name = e.id)"+client)
+	if once == 0 || again <= once {
+		t.Errorf("the server warns %d times, and %d times with a copy", once, again)
+	}
+	const assigned = "UPDATE d SET boss = (SELECT COUNT(*) FROM e x WHERE x.id > d.boss)"
+	if p := s.rewriter.Plan(assigned+" WHERE id = 1", s.session); p.Observation == history.Exact {
+		t.Errorf("%s is exact", assigned)
+	}
+	s.exec(assigned + ", name = (SELECT COUNT(*) FROM e x WHERE x.id > d.boss) WHERE id = 1")
+	row := s.exec("SELECT boss, name FROM d WHERE id = 1")
+	boss, _ := row.GetInt(0, 0)
+	if name, _ := row.GetInt(0, 1); boss != 3 || name != 2 { // five rows, and a boss of 2
+		t.Errorf("the subquery has %d, and its copy %d", boss, name)
+	}
+}

@@ -1,0 +1,39 @@
+package postgres
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/isotap/isotap/history"
+)
+
+// TestWhySubqueriesAreLeftAlone has the server answer a statement otherwise with a copy that isotap could add, as
+// docs/subqueries.md has it: with another error, with none, or with one in the place of none.
+func TestWhySubqueriesAreLeftAlone(t *testing.T) {
+	tw := newTwins(t)
+	for _, c := range []struct{ client, said, other, otherSaid string }{
+		{"PREPARE a AS UPDATE item SET price = $1, name = (SELECT max(note) FROM orders o WHERE o.id::int8 > $1)", "42P08 inconsistent types",
+			"PREPARE b AS UPDATE item SET price = $1, name = (SELECT max(note) FROM orders o WHERE o.id::int8 > $1) RETURNING ARRAY(SELECT o.ctid FROM orders o WHERE o.id::int8 > $1)", ""},
+		{"PREPARE c AS UPDATE item SET price = COALESCE($1, (SELECT max(o.qty) FROM orders o WHERE o.item_id = item.id))", "",
+			"PREPARE d AS UPDATE item SET price = COALESCE($1, (SELECT max(o.qty) FROM orders o WHERE o.item_id = item.id)) RETURNING CASE WHEN $1 IS NULL THEN ARRAY(SELECT o.ctid FROM orders o WHERE o.item_id = item.id) END",
+			"42P08 could not determine"},
+		{"SELECT count(*) FROM item i GROUP BY (SELECT max(qty) FROM orders o WHERE nope = 1) HAVING none = 1", `42703 column "none"`,
+			"SELECT count(*), array_agg(ARRAY(SELECT o.ctid FROM orders o WHERE nope = 1)) FROM item i GROUP BY (SELECT max(qty) FROM orders o WHERE nope = 1) HAVING none = 1", `42703 column "nope"`},
+		{"WITH w AS (SELECT 6 / (4 - id) AS q, item_id FROM orders ORDER BY id) SELECT name FROM item i WHERE id = 1 AND EXISTS (SELECT FROM w WHERE w.item_id = 1)", "",
+			"WITH w AS (SELECT 6 / (4 - id) AS q, item_id FROM orders ORDER BY id) SELECT name, ARRAY(SELECT item_id FROM w WHERE w.item_id = 1) FROM item i WHERE id = 1 AND EXISTS (SELECT FROM w WHERE w.item_id = 1)", "22012"},
+		{"SELECT i.ctid FROM item i JOIN loose l ON l.a = i.id", "", "SELECT i.ctid FROM (item i JOIN loose l ON l.a = i.id) AS j", "42P01"},
+	} {
+		if plan := tw.rewriter.Plan(c.client, tw.session).Statements[0]; plan.Observation == history.Exact && strings.Contains(c.client, "(SELECT") {
+			t.Errorf("%s is exact", c.client)
+		}
+		for text, want := range map[string]string{c.client: c.said, c.other: c.otherSaid} {
+			said := ""
+			if _, failure := run(t, tw.original, text); failure != nil {
+				said = failure.Code + " " + failure.Message
+			}
+			if !strings.HasPrefix(said, want) || want == "" && said != "" {
+				t.Errorf("%s: the server says %q, not %q", text, said, want)
+			}
+		}
+	}
+}
