@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -295,11 +296,11 @@ func TestClientsThatRunAtOnceGoOn(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			text, target := newTarget(t, f.family, tablesOf(f.counts))
 			live := NewLive(t.Context(), target)
-			url := startProxy(t, text, target, live)
+			address := startProxy(t, text, target, live)
 			var clients sync.WaitGroup
 			for n := range 4 {
 				clients.Go(func() {
-					client := open(t, url)
+					client := open(t, address)
 					for i := range 20 {
 						for _, s := range []string{"BEGIN", "SELECT balance" + strings.Repeat(", id", i) + " FROM account WHERE id = 1 FOR UPDATE",
 							"UPDATE account SET balance = balance + 1 WHERE id = 1", "COMMIT"} {
@@ -380,9 +381,9 @@ func TestTwinsHaveTheSessionsSettings(t *testing.T) {
 }
 
 // open opens a connection to a database.
-func open(t *testing.T, url string) *sql.Conn {
+func open(t *testing.T, address string) *sql.Conn {
 	t.Helper()
-	db, err := workload.DialectOf(url).Open(url, false)
+	db, err := workload.DialectOf(address).Open(address, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -415,10 +416,10 @@ func startProxy(t *testing.T, text string, target dsn.Target, twins twin.Player)
 func TestADatabaseIsDroppedThatTwinsWerePlayedIn(t *testing.T) {
 	text, target := newTarget(t, dbms.PostgreSQLFamily, tablesOf("serial"))
 	live := NewLive(t.Context(), target)
-	url := startProxy(t, text, target, live)
-	stays := open(t, strings.Replace(url, "/"+target.Database, "/postgres", 1))
+	address := startProxy(t, text, target, live)
+	stays := open(t, strings.Replace(address, "/"+target.Database, "/postgres", 1))
 	answerTo(t, stays, "SELECT oid FROM pg_class WHERE relname = 'pg_class'")
-	db, err := workload.DialectOf(url).Open(url, false)
+	db, err := workload.DialectOf(address).Open(address, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -482,5 +483,38 @@ func TestAClientGetsItsReplyThoughATwinWaits(t *testing.T) {
 				t.Errorf("%+v", result)
 			}
 		})
+	}
+}
+
+// TestTwinsHaveWhatASessionBeganWith: a client asks for settings as it connects, of which one is a list.
+func TestTwinsHaveWhatASessionBeganWith(t *testing.T) {
+	for parameters, judged := range map[string]int{`search_path=other,"$user",public&TimeZone=Asia/Tokyo`: 1,
+		"options=-c search_path=other -cwork_mem=8MB": 1, "options=--search_path=other": 0} {
+		text, target := newTarget(t, dbms.PostgreSQLFamily, append(tablesOf("serial"), "CREATE SCHEMA other",
+			"CREATE TABLE other.own (id int PRIMARY KEY, n int)", "INSERT INTO other.own VALUES (1, 0)"))
+		live := NewLive(t.Context(), target)
+		address := startProxy(t, text, target, live)
+		with, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		query := with.Query()
+		for _, p := range strings.Split(parameters, "&") {
+			name, value, _ := strings.Cut(p, "=")
+			query.Set(name, value)
+		}
+		with.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20")
+		client := open(t, with.String())
+		for _, s := range []string{"BEGIN", "SELECT n FROM own WHERE id = 1", "UPDATE own SET n = 1 WHERE id = 1", "COMMIT"} {
+			answerTo(t, client, s)
+		}
+		live.mu.Lock()
+		if len(live.played) != judged {
+			t.Errorf("%s: played is %v, and not %v: %v", parameters, live.played, live.why, live.failure)
+		}
+		live.mu.Unlock()
+		if err := live.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -26,8 +26,8 @@ func (s *Session) tellLogin() {
 // taken where they are -c name=value alone.
 func asked(who *twin.Login, name, value string) {
 	set := func(name, value string) {
-		who.Strange = who.Strange || strings.ContainsAny(name+value, `\'"`)
-		who.Settings = append(who.Settings, "SET "+name+" = '"+value+"'")
+		who.Strange = who.Strange || strings.ContainsAny(name+value, `\'`)
+		who.Settings = append(who.Settings, "SELECT pg_catalog.set_config('"+name+"', '"+value+"', false)")
 	}
 	switch {
 	case name == "user":
