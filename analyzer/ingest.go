@@ -27,7 +27,7 @@ func (s *store) add(t *history.Txn) error {
 	record := txn{
 		seq: t.ID.Seq(), run: r, level: t.Level, status: t.Status, start: t.Start, end: t.End,
 		access: uint32(len(s.accesses)), stmt: uint32(len(s.stmts)), fixed: math.MaxUint32,
-		installed: t.Status == history.Committed, staleRead: t.StaleRead, conflicts: conflicts(t),
+		installed: t.Status == history.Committed, staleRead: t.StaleRead, fresh: t.Fresh, conflicts: conflicts(t),
 		request: hashOf(t.ID.Run(), requestOf(t)),
 	}
 	if err := s.observe(t, i, r); err != nil {

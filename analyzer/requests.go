@@ -48,6 +48,10 @@ const (
 	requestTxns  = 64
 )
 
+// checkoutTime bounds a request that has a connection between two resets. A pool resets it before the next request gets
+// it, so neither pauses nor programs tell where one ends.
+const checkoutTime = 30 * time.Second
+
 // taggedPause is between two transactions that name the same request, at most: then it is another one of that id.
 const taggedPause = time.Minute
 
@@ -127,6 +131,7 @@ func requestOf(t *history.Txn) string {
 type guess struct {
 	request int32 // -1: none
 	program int32 // that began it
+	reset   bool  // the connection is one of a pool that resets it, and was reset before
 	began   int64
 	ended   int64
 	txns    int
@@ -135,7 +140,7 @@ type guess struct {
 // assign gives each transaction its request: numbers are those of requests' first transactions.
 func (r *requests) assign() {
 	tagged := make(map[uint64]*guess)
-	sessions := make(map[int32]*guess)
+	sessions, resets := make(map[int32]*guess), r.resets()
 	for t := range int32(len(r.o.txns)) {
 		x := &r.o.txns[t]
 		r.of[t] = t
@@ -157,11 +162,22 @@ func (r *requests) assign() {
 		if r.a.opts.Scope == GuessedScope && at.goesOn(x) {
 			r.of[t] = at.request
 		} else {
-			*at = guess{request: t, program: x.program, began: x.start}
+			*at = guess{request: t, program: x.program, reset: x.fresh && resets[x.session] > 1, began: x.start}
 		}
 		at.ended, at.txns = x.end, at.txns+1
 	}
 	r.gather()
+}
+
+// resets counts, by session, how often it was reset: once may be at its begin.
+func (r *requests) resets() map[int32]int {
+	resets := make(map[int32]int)
+	for t := range r.o.txns {
+		if r.o.txns[t].fresh {
+			resets[r.o.txns[t].session]++
+		}
+	}
+	return resets
 }
 
 // firstBegins returns when each session's first transaction began.
@@ -194,8 +210,13 @@ func (r *requests) gather() {
 
 // goesOn reports whether a transaction of the session may be of the request that the session is at.
 func (g *guess) goesOn(x *txn) bool {
-	return g.request != none && x.program != g.program && g.txns < requestTxns && x.start >= g.ended &&
-		x.start-g.ended <= int64(requestPause) && x.start-g.began <= int64(requestTime)
+	switch {
+	case g.request == none, x.fresh, g.txns >= requestTxns, x.start < g.ended:
+		return false
+	case g.reset:
+		return x.start-g.began <= int64(checkoutTime)
+	}
+	return x.program != g.program && x.start-g.ended <= int64(requestPause) && x.start-g.began <= int64(requestTime)
 }
 
 func (r *requests) lookup(of statementShape) *lookup {

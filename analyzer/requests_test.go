@@ -295,3 +295,36 @@ func TestWhatARequestReadIsOverwrittenInALaterTransaction(t *testing.T) {
 		})
 	}
 }
+
+// TestAPoolsResetsBoundItsRequests has a connection go to another request whenever it is reset, whatever the pauses.
+func TestAPoolsResetsBoundItsRequests(t *testing.T) {
+	slow := []requestStep{{1, 0, "", "other", ""}, {2, 0, "", "other", ""}, {1, 1000, "", "r", ""}, {2, 1001, "", "r", ""},
+		{1, 2000, "", "w", "150"}, {2, 3000, "", "w", "160"}}
+	for _, c := range []struct {
+		name   string
+		steps  []requestStep
+		resets []int // the steps behind which the session was reset
+		told   bool
+	}{
+		{"slow requests", slow, []int{0, 1, 2, 3}, true},
+		{"one reset", slow, []int{2, 3}, false},
+		{"without resets", slow, nil, false},
+		{"reset between read and write", slow, []int{0, 1, 2, 3, 4, 5}, false},
+		{"at once, reset between", []requestStep{{1, 0, "", "r", ""}, {2, 1, "", "r", ""}, {1, 3, "", "w", "150"}, {2, 5, "", "w", "160"}},
+			[]int{2, 3}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var h requestHistory
+			for _, x := range c.steps {
+				h.step(x)
+			}
+			for _, i := range c.resets {
+				h.txns[i].Fresh = true
+			}
+			got := found(t, h.txns, GuessedScope)
+			if told := len(got) == 1 && got[0] == "stale overwrite x1"; told != c.told || !told && len(got) > 0 {
+				t.Errorf("found %q", got)
+			}
+		})
+	}
+}

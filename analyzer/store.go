@@ -112,6 +112,7 @@ type txn struct {
 	installed bool
 	// staleRead reports whether it reads as of a moment before it began ([history.Txn].StaleRead).
 	staleRead bool
+	fresh     bool // see [history.Txn].Fresh
 	conflicts history.Conflicts
 	// unseenFrom is the number of its first statement that may have written rows without a tag; 0 for none.
 	// From there on a plain read may see such a row of its own, over a version that its snapshot lacks.

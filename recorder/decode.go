@@ -64,7 +64,7 @@ func (d *decoder) txn(t *history.Txn, into *Arena, value []byte) error {
 	t.Status = history.Status(d.in.byte())
 	t.Level = history.Level(d.in.byte())
 	flags := d.in.byte()
-	t.Implicit, t.StaleRead = flags&flagImplicit != 0, flags&flagStaleRead != 0
+	t.Implicit, t.StaleRead, t.Fresh = flags&flagImplicit != 0, flags&flagStaleRead != 0, flags&flagFresh != 0
 	t.Conflicts = history.Conflicts(flags >> conflictsShift & (1<<conflictsBits - 1))
 	t.Start = d.in.varint()
 	t.End = t.Start + d.in.varint()

@@ -11,7 +11,8 @@ import (
 const (
 	flagImplicit   = 1 << 0
 	conflictsShift = 1 // of a transaction: history.Conflicts stands above the flag, in so many bits
-	conflictsBits  = 6
+	conflictsBits  = 5
+	flagFresh      = 1 << 6
 	flagStaleRead  = 1 << 7
 
 	flagVoid     = 1 << 0
@@ -97,6 +98,9 @@ func (e *encoder) txn(b []byte, t *history.Txn) []byte {
 	}
 	if t.StaleRead {
 		flags |= flagStaleRead
+	}
+	if t.Fresh {
+		flags |= flagFresh
 	}
 	b = append(b, byte(t.Status), byte(t.Level), flags)
 	b = binary.AppendVarint(b, t.Start)

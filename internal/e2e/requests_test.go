@@ -2,9 +2,13 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/isotap/isotap/analyzer"
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/analysis"
 	"github.com/isotap/isotap/internal/dsn"
 	"github.com/isotap/isotap/workload"
@@ -100,5 +104,39 @@ func toldUnprotected(t *testing.T, recording string, want analyzer.Anomaly) {
 	}
 	if want == "" && len(told) > 0 || want != "" && (len(told) != 1 || told[0] != want) {
 		t.Errorf("told %q, want %q", told, want)
+	}
+}
+
+// TestResetsOfSessionsAreRecorded has pools' clients reset their sessions between two transactions, or not.
+func TestResetsOfSessionsAreRecorded(t *testing.T) {
+	t.Run("MySQL's family", func(t *testing.T) {
+		b := newBench(t, nil, "CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 1), (2, 2)")
+		b.sayFarewell([]string{"@write", "@write", resetStep, "@write", "@write", changeUserStep, "@write"})
+		wantFresh(t, b.txns(), false, false, true, false, true)
+	})
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeExec} {
+		t.Run("PostgreSQL, "+mode.String(), func(t *testing.T) {
+			b := newPostgresBench(t)
+			c := b.connect(b.through(), mode)
+			const write = "UPDATE t SET v = v + 1"
+			b.exec(c, "CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 1)", write, "DISCARD ALL", write, "RESET search_path",
+				write, "reset all", write, write)
+			b.stop()
+			wantFresh(t, recorded(t, b.recording), false, true, false, true, false)
+		})
+	}
+}
+
+// wantFresh looks which of the transactions that update came behind a reset of the session.
+func wantFresh(t *testing.T, txns []*history.Txn, want ...bool) {
+	t.Helper()
+	var fresh []bool
+	for _, x := range txns {
+		if slices.ContainsFunc(x.Stmts, func(s history.Stmt) bool { return s.Kind == history.Update }) {
+			fresh = append(fresh, x.Fresh)
+		}
+	}
+	if !slices.Equal(fresh, want) {
+		t.Errorf("behind a reset are %v, want %v", fresh, want)
 	}
 }

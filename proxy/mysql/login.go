@@ -200,8 +200,10 @@ func (s *Session) authFromServer(seq byte, payload []byte) error {
 		s.sendClient(payload)
 		s.txn.follow(ok.status)
 		s.forgetSecrets()
+		again := s.loggedIn // by CHANGE USER
 		s.phase, s.loggedIn = phaseCommand, true
 		s.reset()
+		s.txn.fresh = again
 		return nil
 	case markErr:
 		s.sendClient(payload)

@@ -107,6 +107,7 @@ type transaction struct {
 	// what is not recorded may have taken its snapshot (EXPLAIN, CHECKSUM TABLE); 0: there was none.
 	began      int64
 	next       nextLevel
+	fresh      bool // the session was reset since the last one
 	savepoints txnstate.Savepoints
 	unrecorded txnstate.Unrecorded
 	// outlives says that what the transaction wrote may outlive its rollback: a procedure can commit and
@@ -157,7 +158,7 @@ func (t *transaction) follow(status uint16) {
 
 // reset forgets what RESET CONNECTION and CHANGE USER undo.
 func (t *transaction) reset() {
-	t.savepoints, t.next = txnstate.Savepoints{}, nextLevel{}
+	t.savepoints, t.next, t.fresh = txnstate.Savepoints{}, nextLevel{}, true
 }
 
 // observe begins the record of a statement that is sent at now, in a session with those settings. One that leaves no
@@ -215,7 +216,8 @@ func recorded(k history.Kind) bool {
 // begin returns a new transaction. It takes the level that SET TRANSACTION gave to the next one.
 func (t *transaction) begin(in *settings, now int64) *history.Txn {
 	txn := &history.Txn{ID: t.session.NextTxn(), Session: t.session.ID, Level: in.level, Conflicts: in.conflicts,
-		Start: now, Stmts: t.capacity.NewStmts()}
+		Start: now, Fresh: t.fresh, Stmts: t.capacity.NewStmts()}
+	t.fresh = false
 	if t.next.set() {
 		txn.Level, t.next = t.next.of(in.level), nextLevel{}
 	}

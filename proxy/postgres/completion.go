@@ -69,6 +69,7 @@ func (s *Session) takeNames(p *sqlpostgres.Plan, tag string) {
 	}
 	s.ranOne(p)
 	s.names.deallocated(tag, p.Shape)
+	s.txn.fresh = s.txn.fresh || tag == "DISCARD ALL" || tag == "RESET" && strings.EqualFold(p.Shape, "RESET ALL")
 	s.preparedBySQL(p, tag)
 }
 

@@ -31,6 +31,7 @@ type transaction struct {
 	began int64
 	// stale reports whether it took over another transaction's snapshot: SET TRANSACTION SNAPSHOT.
 	stale bool
+	fresh bool // the client has had its session reset since the last one
 	// erred says that an error has ended the segment's statements.
 	erred bool
 	// interrupted is the ErrorResponse to a question of isotap's own that ended the transaction; nil where none did.
@@ -77,7 +78,8 @@ func recorded(k history.Kind) bool {
 func (t *transaction) newTxn(start int64, level history.Level) *history.Txn {
 	t.mayBegin(start)
 	open := &history.Txn{ID: t.nextID(), Session: t.session, Level: t.implicitOr(level),
-		Start: t.began, StaleRead: t.stale, Stmts: t.capacity.NewStmts()}
+		Start: t.began, StaleRead: t.stale, Fresh: t.fresh, Stmts: t.capacity.NewStmts()}
+	t.fresh = false
 	if t.block {
 		open.Level = t.level
 	}

@@ -162,7 +162,7 @@ func writeSession(s *history.Session) *session {
 
 func writeTxn(t *history.Txn) *txn {
 	x := &txn{ID: t.ID.String(), Session: uint32(t.Session), Status: t.Status.String(), Level: t.Level.String(),
-		Implicit: t.Implicit, StaleRead: t.StaleRead, Start: t.Start, End: t.End, Stmts: make([]stmt, len(t.Stmts))}
+		Implicit: t.Implicit, StaleRead: t.StaleRead, Fresh: t.Fresh, Start: t.Start, End: t.End, Stmts: make([]stmt, len(t.Stmts))}
 	if t.Conflicts != history.ConflictsUnknown {
 		x.Conflicts = t.Conflicts.String()
 	}

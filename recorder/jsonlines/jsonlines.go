@@ -98,6 +98,7 @@ type txn struct {
 	Conflicts string `json:"conflicts,omitempty"`
 	Implicit  bool   `json:"implicit,omitempty"`
 	StaleRead bool   `json:"stale_read,omitempty"`
+	Fresh     bool   `json:"fresh,omitempty"`
 	Start     int64  `json:"start"`
 	End       int64  `json:"end"`
 	Stmts     []stmt `json:"stmts"`

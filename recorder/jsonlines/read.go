@@ -39,7 +39,7 @@ func readTxn(x *txn) (*history.Txn, error) {
 		return nil, err
 	}
 	t := &history.Txn{ID: id, Session: history.SessionID(x.Session), Implicit: x.Implicit, StaleRead: x.StaleRead,
-		Start: x.Start, End: x.End}
+		Fresh: x.Fresh, Start: x.Start, End: x.End}
 	if t.Status, err = statuses.parse("status", x.Status); err != nil {
 		return nil, fmt.Errorf("transaction %s: %w", id, err)
 	}
