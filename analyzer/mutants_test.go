@@ -267,7 +267,7 @@ var rules = []mutants.Mutant{
 	{"who has seen it means it", "reverts.go", "if seen[c.changed] {", "if seen[none] {"},
 	{"a connection of later is of the next request", "reverts.go", " && r.opens[y.session] <= x.end", ""},
 	{"a reset begins another request", "requests.go", "case g.request == none, x.fresh, ", "case g.request == none, "},
-	{"one reset makes no pool", "requests.go", " && resets[x.session] > 1", ""},
+	{"one reset makes no pool", "requests.go", "resets[x.session] > 1", "resets[x.session] > 0"},
 	{"between resets pauses do not count", "requests.go", "	case g.reset:\n		return x.start-g.began <= int64(checkoutTime)\n", ""},
 	{"a request behind another has read it", "reverts.go", "return begun <= x.end", "return begun > 0"},
 	{"the text's end is not known", "reverts.go", "!s.cut() && !other.cut() && ", ""},

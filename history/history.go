@@ -173,8 +173,8 @@ type Txn struct {
 	// StaleRead reports whether its client had it read as of a moment before it began: PostgreSQL's SET TRANSACTION
 	// SNAPSHOT. Such a transaction may miss what had ended before it.
 	StaleRead bool
-	// Fresh says that the client had its session reset before (RESET CONNECTION, CHANGE USER; DISCARD ALL, RESET ALL), as
-	// a pool does before it gives a connection to somebody else.
+	// Fresh says that the client had its session reset before (RESET CONNECTION, CHANGE USER; DISCARD ALL, RESET ALL),
+	// as a pool does before it gives a connection to somebody else.
 	Fresh bool
 	// Start is no later than when it began: when its first statement was sent, or prepared; nanoseconds since the run's
 	// start.
