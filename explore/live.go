@@ -60,8 +60,8 @@ type Live struct {
 // there is something to play. The caller closes it.
 func NewLive(ctx context.Context, target dsn.Target) *Live {
 	l := &Live{target: target, limit: LiveTime, sessions: make(map[*liveSession]struct{}),
-		plays: make(map[string]int), paired: make(map[[2]string]bool), seen: make(map[string]bool), why: make(map[history.TxnID]Reason), played: make(map[history.TxnID]*play),
-		backs: make(writeBacks)}
+		plays: make(map[string]int), paired: make(map[[2]string]bool), seen: make(map[string]bool),
+		why: make(map[history.TxnID]Reason), played: make(map[history.TxnID]*play), backs: make(writeBacks)}
 	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return l
 }
