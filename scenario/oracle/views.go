@@ -153,12 +153,9 @@ func (v *viewing) order() {
 // unclear finds the moments in which a write in autocommit that had waited went on beside statements of others:
 // which of them came first nobody can tell, and it is committed at once.
 func (v *viewing) unclear() map[int]bool {
-	first, sessions := make(map[int]int), make(map[int]map[string]bool)
+	sessions := make(map[int]map[string]bool)
 	for _, e := range v.ends {
 		r := &v.trace.Results[e.step-1]
-		if at, ok := first[e.batch]; !ok || e.event < at {
-			first[e.batch] = e.event
-		}
 		if sessions[e.batch] == nil {
 			sessions[e.batch] = make(map[string]bool)
 		}
@@ -176,7 +173,7 @@ func (v *viewing) unclear() map[int]bool {
 			open[r.Session] = true
 		case s.verb == commits || s.verb == undoes || c != nil && c.undoes:
 			open[r.Session] = false
-		case s.writes() && !open[r.Session] && r.Blocked && v.start[e.step] <= first[e.batch] && len(sessions[e.batch]) > 1:
+		case s.writes() && !open[r.Session] && r.Blocked && len(sessions[e.batch]) > 1:
 			all[e.batch] = true
 		}
 	}

@@ -38,6 +38,31 @@ func TestStatementsNotJudgedTakeSnapshots(t *testing.T) {
 	}
 }
 
+// A deadlock's victim goes on in autocommit: what it writes then may wait for the other one, and which of the two comes
+// first when that ends nobody can tell.
+func TestADeadlocksVictimGoesOnInAutocommit(t *testing.T) {
+	testdb.Only(t, "MariaDB's locks at SERIALIZABLE", "mariadb")
+	r := open(t, testdb.Current(t).URL())
+	s := &scenario.Scenario{Name: "victim", Closed: true, Sessions: []scenario.Session{{Name: "a"}, {Name: "b"}, {Name: "c"}},
+		Setup: []string{"CREATE TABLE t (id INT NOT NULL, c VARCHAR(20))"}}
+	for _, x := range []string{"c: BEGIN", "b: BEGIN", "b: SELECT COUNT(*) FROM t WHERE id IN (SELECT id FROM t u WHERE id = 3)",
+		"c: INSERT INTO t VALUES (3, 'ab'), (8, 'it')", "a: BEGIN", "c: SELECT * FROM t WHERE id NOT IN (0) LOCK IN SHARE MODE",
+		"a: INSERT INTO t VALUES (16, 'x y'), (16, 'A')", "c: SELECT * FROM t", "a: UPDATE t SET c = c WHERE id >= CHAR_LENGTH(c)",
+		"a: INSERT INTO t VALUES (13, NULL)", "a: COMMIT", "c: BEGIN", "c: SELECT id FROM t WHERE c IS NULL", "c: INSERT INTO t VALUES (8, 'e')"} {
+		session, sql, _ := strings.Cut(x, ": ")
+		s.Steps = append(s.Steps, scenario.Step{Session: session, SQL: sql})
+	}
+	for range 5 {
+		v, err := oracle.Views(t.Context(), r.Direct, r.Scratch, r.Server, oracle.Script{Scenario: s}, history.Serializable)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Wrong() {
+			t.Error(v)
+		}
+	}
+}
+
 // A deadlock has two sides: one of them may be a statement in autocommit, which waits.
 func TestStatementsInAutocommitDeadlock(t *testing.T) {
 	testdb.Only(t, "MariaDB's locks at SERIALIZABLE", "mariadb")
