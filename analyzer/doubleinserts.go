@@ -221,8 +221,22 @@ func (d *doubleInserts) unaware(e, f *foundNone) bool {
 		return false
 	case f.looked > txns[e.insert].end, e.looked > txns[f.insert].end:
 		return false // it found none after the other had put it there: somebody took it away
+	case d.goneBefore(e.version, f.insert), d.goneBefore(f.version, e.insert):
+		return false
 	}
 	return e.forOne && f.forOne || e.values != "" && e.values == f.values
+}
+
+// goneBefore reports whether a row was no more what a version made it when a transaction began: it had been deleted, or
+// written again where an UPDATE had made it that.
+func (d *doubleInserts) goneBefore(version, txn int32) bool {
+	next := d.o.links[version].next
+	if next < 0 || int(next) >= len(d.o.accesses) {
+		return false
+	}
+	a := &d.o.accesses[next]
+	again := a.op == history.DeleteRow || d.o.accesses[version].op == history.UpdateRow
+	return again && d.o.txns[a.txn].end < d.o.txns[txn].start
 }
 
 func (d *doubleInserts) add(e, f *foundNone) {

@@ -139,6 +139,8 @@ func TestTwoRequestsInsertWhatNeitherFound(t *testing.T) {
 		{"another column", both("look beside its own", "another column"), "", ""},
 		{"one adds, one renames", []accountStep{{1, 0, "", "look", a}, {2, 1, "", "look", a}, {1, 3, "", "add", a}, {2, 5, "", "rename", a}}, "",
 			"double set x1"},
+		{"a third renames the first before the second", []accountStep{{1, 0, "a", "look", a}, {2, 1, "b", "look", a}, {1, 3, "a", "rename", a},
+			{1, 5, "c", "rename", "'b'"}, {2, 7, "b", "rename", a}}, "", ""},
 		{"it renames once more", []accountStep{{1, 0, "a", "look", a}, {2, 1, "b", "look", a}, {1, 3, "a", "rename", a}, {2, 5, "b", "rename", a},
 			{2, 7, "b", "rename", "'b'"}}, "", ""},
 		{"a state that the row does not have", both("a state that is set", "add"), "", ""},

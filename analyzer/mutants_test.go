@@ -253,6 +253,7 @@ var rules = []mutants.Mutant{
 		"f.looked > txns[e.insert].end, e.looked > txns[f.insert].end:", "len(txns) < 0:"},
 	{"one row that two requests set is one thing", "doubleinserts.go", ", d.o.rowOf(e.version) == d.o.rowOf(f.version):", ":"},
 	{"who looks for any row does not set one to that", "doubleinserts.go", " || ins.update && len(by) == 0", ""},
+	{"who is gone by then is no second", "doubleinserts.go", "return again && ", "return false && again && "},
 	{"a row that is set once more is another thing", "doubleinserts.go", "(a.op == history.UpdateRow || ", "("},
 	{"who sets a row looks for another one", "lookups.go", "!found.update", "true"},
 	{"who asks for more than there is takes", "meetings.go", "is.adds >= 0", "is.adds == 0"},
