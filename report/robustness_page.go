@@ -14,7 +14,7 @@ import (
 // The limits of a page.
 const (
 	pagePairs    = 12 // sets of programs that are shown
-	pageNotes    = 3
+	pageNotes    = 5
 	pagePromoted = 4
 )
 

@@ -38,7 +38,7 @@ func ran(w *robust.Workload) {
 func TestPageOnProgramsThatRanMatchesItsGoldenFile(t *testing.T) {
 	w, answers := assessed(t, robust.SmallBank(), nil)
 	ran(w)
-	w.Notes = []string{"one", "two", "three", "four"}
+	w.Notes = []string{"one", "two", "three", "four", "five", "six"}
 	var page bytes.Buffer
 	if err := RobustnessPage(&page, w, answers[0], TerminalOptions{}); err != nil {
 		t.Fatal(err)
