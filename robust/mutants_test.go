@@ -87,7 +87,7 @@ var conditions = []mutants.Mutant{
 	{"a later arrival makes a pivot", "allocation.go", "from.unite(p.later[pivot][out.earliest])", ""},
 	{"an arrival whose place does not matter makes one", "allocation.go", "from.unite(p.free[pivot])", ""},
 	{"two serializable ones are not, of many at once", "allocation.go", " && of[level].has(out.to) {", " {"},
-	{"the level it comes from counts", "allocation.go", "some.intersect(of[level])", ""},
+	{"the level it comes from counts", "allocation.go", "some.intersect(of[level])", "some.intersect(of[0])"},
 	{"what leads back counts", "allocation.go", "from.intersect(p.back[out.to])", ""},
 }
 

@@ -360,3 +360,21 @@ func compareEdges(a, b Edge) int {
 	}
 	return 1
 }
+
+// TestAPivotNeedsAWayBack has a program read what others insert and change. It misses a change before it reads what was
+// inserted, but nothing leads from it to who inserts: no level is needed.
+func TestAPivotNeedsAWayBack(t *testing.T) {
+	all := Of("id", "v")
+	inserts := NewProgram("inserts", &Statement{Type: Ins, Relation: "R", Write: all})
+	changes := NewProgram("changes", &Statement{Type: KeyUpd, Relation: "X", Read: Of("v"), Write: Of("v")})
+	reads := NewProgram("reads", Sequence{&Statement{Type: KeySel, Relation: "X", Read: Of("v")},
+		&Statement{Type: KeySel, Relation: "R", Read: Of("v")}})
+	a := Analyze([]*Program{inserts, changes, reads}, Setting{})
+	at := make([]Level, 3)
+	if d, found := a.structure.find(fullBitset(3), a.mixed(at)); found {
+		t.Fatalf("%v, by each pair", d)
+	}
+	if d, found := a.pivots().danger(at); found {
+		t.Errorf("%v", d)
+	}
+}
