@@ -40,6 +40,7 @@ func TestSnapshotOfWhatReadsNoRowIsTheTransactions(t *testing.T) {
 	}
 	for _, early := range early {
 		reader := b.conn(db)
+		b.updatesCurrentRows(reader)
 		b.exec(reader, "BEGIN", early)
 		b.exec(db, "UPDATE t SET v = v + 1")
 		b.exec(reader, "SELECT v FROM t WHERE id = 2 LOCK IN SHARE MODE", read, "COMMIT")
