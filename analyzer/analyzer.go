@@ -33,7 +33,7 @@
 // Between the transactions of one request (requests.go), where [Options.Scope] asks for it:
 //
 //   - stale overwrite: a request reads a row in one transaction and sets its columns to constants in a later one, over
-//     what another request did to these columns in between (meetings.go), or over a row that it had asked for before
+//     what another request did to these columns in between (collisions.go), or over a row that it had asked for before
 //     another inserted it (overlooked.go);
 //   - stale decision: it takes an amount from what it read, of which another request has left less in between;
 //   - double insert, double set: two requests look for one thing, find none, and each inserts it or sets a row to it

@@ -22,8 +22,8 @@ type lookup struct {
 	single bool     // it shows one column, or a constant
 }
 
-// A rowValues is what a statement gives the columns of a row: an INSERT of one row, with nothing said of rows that are
-// there already, or an UPDATE of one table.
+// A rowValues is the values that a statement gives a row's columns: an INSERT of one row, which says nothing of rows that
+// are there already, or an UPDATE of one table.
 type rowValues struct {
 	table  string
 	sets   []placed // the columns that it names, but for those that it gives the table's default
@@ -194,8 +194,8 @@ func conjunctsOf(condition []word) [][]word {
 	return append(parts, condition[from:])
 }
 
-// rowValuesOf returns what a shape gives a row; nil where it is neither an UPDATE of one table nor an INSERT of one
-// row, or has something to say of a row that is there already.
+// rowValuesOf returns the values that a shape gives a row. It returns nil where that is no UPDATE of one table and no
+// INSERT of one row, or one that says what comes of a row that is there already.
 func rowValuesOf(family dbms.Family, shape string) *rowValues {
 	words := wordsOf(family, shape)
 	if len(words) > 0 && words[0].keyword("UPDATE") {

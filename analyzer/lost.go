@@ -20,7 +20,7 @@ func (t *explainer) lost() (sentence string, slight bool, err error) {
 	case SilentRevert:
 		return t.tookBack(), false, nil
 	case StaleDecision:
-		return t.tookOfLess(), false, nil
+		return t.tookFromLess(), false, nil
 	case DoubleInsert, DoubleSet:
 		return t.insertedTwice(), false, nil
 	}
@@ -72,7 +72,7 @@ func (t *explainer) setOver() string {
 	if first == nil || second == nil || second.where == "" {
 		return ""
 	}
-	columns := overset(t.family, first, second, "")
+	columns := setOtherwise(t.family, first, second, "")
 	if len(columns) == 0 {
 		return ""
 	}
@@ -96,17 +96,17 @@ func (t *explainer) tookBack() string {
 		row += " where " + second.where
 	}
 	return fmt.Sprintf("%s: a request set %s; then another set %s again, as before, and %s anew, as if it had read the row before "+
-		"the first.", row, first.setting(back), second.setting(back), second.setting(setAnew(before, first, second)))
+		"the first.", row, first.setting(back), second.setting(back), second.setting(alsoChanged(before, first, second)))
 }
 
-// tookOfLess tells of a row that one request read, another left less in, and the first took from.
-func (t *explainer) tookOfLess() string {
+// tookFromLess tells of a row that one request read, another left less in, and the first took from.
+func (t *explainer) tookFromLess() string {
 	last := &t.f.Witness[1]
 	first, second := deedOf(t.family, last.FromStmt), deedOf(t.family, last.ToStmt)
 	if first == nil || second == nil || second.where == "" {
 		return ""
 	}
-	m := meet(t.family, t.f.Witness[0].FromStmt.Shape, last.FromStmt.Shape, last.ToStmt.Shape)
+	m := collide(t.family, t.f.Witness[0].FromStmt.Shape, last.FromStmt.Shape, last.ToStmt.Shape)
 	columns := slices.DeleteFunc(slices.Clone(m.taken), func(c string) bool { return second.settingOf(c).adds >= 0 })
 	if len(columns) == 0 {
 		return ""

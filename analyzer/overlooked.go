@@ -28,7 +28,7 @@ func (r *requests) overlooked(txns []int32, t, write int32) error {
 	if err != nil || now == nil {
 		return err
 	}
-	columns := overset(family, inserted, now, read)
+	columns := setOtherwise(family, inserted, now, read)
 	if len(columns) == 0 {
 		return nil
 	}
@@ -65,9 +65,9 @@ func (r *requests) latestRead(write int32) (shape string, known bool) {
 	return r.o.programs.classes[n].first, true
 }
 
-// overset returns the columns that an UPDATE sets to other constants than an INSERT had given them, but for those that
-// a read between shows.
-func overset(family dbms.Family, inserted, now *deed, read string) (columns []string) {
+// setOtherwise returns the columns that an INSERT gave one constant, and an UPDATE another; not those that the read
+// between the two shows.
+func setOtherwise(family dbms.Family, inserted, now *deed, read string) (columns []string) {
 	for _, s := range now.sets {
 		was := inserted.settingOf(s.column)
 		if was != nil && s.differs(was) && !tellsTime(s.column) && (read == "" || !shows(family, read, s.column)) {

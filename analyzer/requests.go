@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
 
@@ -65,13 +66,13 @@ type requests struct {
 	c  *collector
 	of []int32 // by transaction: its request
 	// members are the transactions of each request that has several, in the order in which they began.
-	members map[int32][]int32
-	loaded  recentTxns
-	lookups map[statementShape]*lookup
-	valued  map[statementShape]*rowValues
-	told    map[int32]bool           // versions that wrote over another's, as is told
-	reads   []requestRead            // scratch
-	meets   map[overwriting]*meeting // see meetingOf
+	members    map[int32][]int32
+	loaded     recentTxns
+	lookups    map[statementShape]*lookup
+	valued     map[statementShape]*rowValues
+	told       map[int32]bool             // versions that wrote over another's, as is told
+	reads      []requestRead              // scratch
+	collisions map[overwriting]*collision // see collisionOf
 }
 
 // A requestRead is the latest version that a request knows of a row: what it read, or wrote itself.
@@ -86,7 +87,7 @@ func (a *Analyzer) findRequests(c *collector) error {
 		return nil
 	}
 	r := &requests{a: a, o: a.order, c: c, of: make([]int32, len(a.order.txns)), members: make(map[int32][]int32),
-		meets: make(map[overwriting]*meeting), told: make(map[int32]bool),
+		collisions: make(map[overwriting]*collision), told: make(map[int32]bool),
 		lookups: make(map[statementShape]*lookup), valued: make(map[statementShape]*rowValues)}
 	r.loaded.load = a.load
 	r.assign()
@@ -219,22 +220,18 @@ func (g *guess) goesOn(x *txn) bool {
 	return x.program != g.program && x.start-g.ended <= int64(requestPause) && x.start-g.began <= int64(requestTime)
 }
 
-func (r *requests) lookup(of statementShape) *lookup {
-	l, ok := r.lookups[of]
-	if !ok {
-		l = lookupOf(of.family, of.text)
-		r.lookups[of] = l
-	}
-	return l
-}
+func (r *requests) lookup(of statementShape) *lookup { return cached(r.lookups, of, lookupOf) }
 
-func (r *requests) values(of statementShape) *rowValues {
-	ins, ok := r.valued[of]
+func (r *requests) values(of statementShape) *rowValues { return cached(r.valued, of, rowValuesOf) }
+
+// cached returns what a shape says, which is read once.
+func cached[T any](known map[statementShape]T, of statementShape, read func(dbms.Family, string) T) T {
+	said, ok := known[of]
 	if !ok {
-		ins = rowValuesOf(of.family, of.text)
-		r.valued[of] = ins
+		said = read(of.family, of.text)
+		known[of] = said
 	}
-	return ins
+	return said
 }
 
 // findOverwrites looks for rows that a request read in one transaction and wrote in a later one, over what another

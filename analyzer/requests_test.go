@@ -107,6 +107,24 @@ func (h *requestHistory) step(x requestStep) {
 	}
 }
 
+// foundAtScopes looks whether steps have one finding, or none, where requests are tagged and where they are guessed, too.
+func foundAtScopes(t *testing.T, steps []requestStep, tagged, guessed string) {
+	t.Helper()
+	var h requestHistory
+	for _, x := range steps {
+		h.step(x)
+	}
+	for scope, want := range map[Scope]string{NoScope: "", TaggedScope: tagged, GuessedScope: guessed} {
+		var all []string
+		if want != "" {
+			all = []string{want}
+		}
+		if got := found(t, h.txns, scope); !slices.Equal(got, all) {
+			t.Errorf("%v: found %q, want %q", scope, got, all)
+		}
+	}
+}
+
 // TestARequestTakesAwayByWhatItHasRead has requests that look at an amount, and let the server take some of it away in
 // a later transaction.
 func TestARequestTakesAwayByWhatItHasRead(t *testing.T) {
@@ -190,19 +208,7 @@ func TestAChangeIsSetBack(t *testing.T) {
 			"stale overwrite x1", "stale overwrite x1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var h requestHistory
-			for _, x := range c.steps {
-				h.step(x)
-			}
-			for scope, want := range map[Scope]string{NoScope: "", TaggedScope: c.tagged, GuessedScope: c.guessed} {
-				var all []string
-				if want != "" {
-					all = []string{want}
-				}
-				if got := found(t, h.txns, scope); !slices.Equal(got, all) {
-					t.Errorf("%v: found %q, want %q", scope, got, all)
-				}
-			}
+			foundAtScopes(t, c.steps, c.tagged, c.guessed)
 		})
 	}
 }
@@ -279,19 +285,7 @@ func TestWhatARequestReadIsOverwrittenInALaterTransaction(t *testing.T) {
 		{"its own write between", []requestStep{{1, 0, "", "r", ""}, {1, 2, "", "w", "150"}, {1, 4, "", "w", "160"}}, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var h requestHistory
-			for _, x := range c.steps {
-				h.step(x)
-			}
-			for scope, want := range map[Scope]string{NoScope: "", TaggedScope: c.tagged, GuessedScope: c.guessed} {
-				var all []string
-				if want != "" {
-					all = []string{want}
-				}
-				if got := found(t, h.txns, scope); !slices.Equal(got, all) {
-					t.Errorf("scope %d: found %q, want %q", scope, got, all)
-				}
-			}
+			foundAtScopes(t, c.steps, c.tagged, c.guessed)
 		})
 	}
 }

@@ -112,7 +112,7 @@ func (r *reverts) mayRevert(first, second int32) bool {
 	if !known {
 		family := r.a.engine(r.o.id(r.o.owner(first)).Run()).Family()
 		text := func(n int32) string { return r.o.programs.classes[n].first }
-		m := meet(family, "SELECT * FROM t", text(key.first), text(key.second))
+		m := collide(family, "SELECT * FROM t", text(key.first), text(key.second))
 		may = len(m.set) > 0 && len(assignmentsOf(family, text(key.second))) > 1
 		r.pairs[key] = may
 	}
@@ -154,7 +154,7 @@ func (r *reverts) setsBack(c revert) (bool, error) {
 			return false, err
 		}
 	}
-	return len(setBack(left[0], left[1], left[2])) > 0 && len(setAnew(left[0], left[1], left[2])) > 0, nil
+	return len(setBack(left[0], left[1], left[2])) > 0 && len(alsoChanged(left[0], left[1], left[2])) > 0, nil
 }
 
 // setBack returns the columns that a deed sets to what they were before another one set them.
@@ -168,8 +168,8 @@ func setBack(before, changed, now *deed) (columns []string) {
 	return columns
 }
 
-// setAnew returns the columns that a deed sets to what they surely were not when another one had been done.
-func setAnew(before, changed, now *deed) (columns []string) {
+// alsoChanged returns the columns that a deed sets to what they surely were not when another one had been done.
+func alsoChanged(before, changed, now *deed) (columns []string) {
 	for _, s := range now.sets {
 		was := changed.settingOf(s.column)
 		if was == nil {

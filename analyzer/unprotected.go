@@ -65,7 +65,7 @@ func lockRead(read *history.Stmt) string {
 func (t *explainer) checkAgain() []string {
 	read, write := t.f.Witness[0].FromStmt, t.f.Witness[1].ToStmt
 	column := "n"
-	if m := meet(t.family, read.Shape, t.f.Witness[1].FromStmt.Shape, write.Shape); len(m.taken) > 0 {
+	if m := collide(t.family, read.Shape, t.f.Witness[1].FromStmt.Shape, write.Shape); len(m.taken) > 0 {
 		column = m.taken[0]
 	}
 	return []string{

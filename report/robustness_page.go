@@ -27,8 +27,8 @@ func RobustnessPage(w io.Writer, workload *robust.Workload, a *robust.Answer, op
 		plural(len(workload.Schema.Relations), "table")))
 	r.someNotes(workload)
 	r.line("")
-	r.text("  READ COMMITTED      ", r.unsafe(a.Of(robust.TypeII)), "")
-	r.text("  SNAPSHOT ISOLATION  ", r.unsafe(a.Of(robust.Snapshot)), "")
+	r.text("  READ COMMITTED      ", r.notSafe(a.Of(robust.TypeII)), "")
+	r.text("  SNAPSHOT ISOLATION  ", r.notSafe(a.Of(robust.Snapshot)), "")
 	r.text("  cheapest levels     ", r.levels(a.Levels), "")
 	r.pairs(a.Of(robust.TypeII))
 	r.line("")
@@ -55,8 +55,8 @@ func (r *robustness) someNotes(workload *robust.Workload) {
 	}
 }
 
-// unsafe says how many programs are not safe by a test.
-func (r *robustness) unsafe(t *robust.TestAnswer) string {
+// notSafe says how many programs are not safe by a test.
+func (r *robustness) notSafe(t *robust.TestAnswer) string {
 	if t.Robust {
 		return "safe: all programs together"
 	}

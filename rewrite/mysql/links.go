@@ -32,6 +32,12 @@ func hasSubquery(e ast.Node) bool {
 
 // subqueryOf returns the query that an expression is.
 func subqueryOf(e ast.ExprNode) (*ast.SelectStmt, bool) {
+	n, ok := queryOf(e).(*ast.SelectStmt)
+	return n, ok
+}
+
+// queryOf returns the query, or set operation, that an expression is; nil for another expression.
+func queryOf(e ast.ExprNode) ast.ResultSetNode {
 	for {
 		p, ok := e.(*ast.ParenthesesExpr)
 		if !ok {
@@ -39,12 +45,10 @@ func subqueryOf(e ast.ExprNode) (*ast.SelectStmt, bool) {
 		}
 		e = p.Expr
 	}
-	s, ok := e.(*ast.SubqueryExpr)
-	if !ok {
-		return nil, false
+	if s, ok := e.(*ast.SubqueryExpr); ok {
+		return s.Query
 	}
-	n, ok := s.Query.(*ast.SelectStmt)
-	return n, ok
+	return nil
 }
 
 // addTo adds links of this kind for a subquery, one for each query of a UNION. It reports whether it is one of these.
@@ -64,18 +68,7 @@ func (at link) addTo(links *[]link, e ast.ExprNode) bool {
 
 // unionOf returns the queries of a subquery that is a UNION of them.
 func unionOf(e ast.ExprNode) (parts []*ast.SelectStmt, ok bool) {
-	for {
-		p, ok := e.(*ast.ParenthesesExpr)
-		if !ok {
-			break
-		}
-		e = p.Expr
-	}
-	s, ok := e.(*ast.SubqueryExpr)
-	if !ok {
-		return nil, false
-	}
-	n, ok := s.Query.(*ast.SetOprStmt)
+	n, ok := queryOf(e).(*ast.SetOprStmt)
 	if !ok || n.With != nil || n.SelectList == nil || n.SelectList.With != nil || n.Limit != nil || n.OrderBy != nil {
 		return nil, false
 	}

@@ -85,21 +85,16 @@ type Runner struct {
 // proxy, as a user who may create databases, see other connections and end them. The caller closes
 // the Runner.
 func NewRunner(ctx context.Context, control Server) (*Runner, error) {
-	d, err := control.dialect()
+	r, err := NewUnwatchedRunner(ctx, control)
 	if err != nil {
 		return nil, err
 	}
-	admin, err := control.connect(ctx, "")
-	if err != nil {
-		return nil, err
+	r.prefix = "isotap_replay_" + strings.ToLower(rand.Text()[:8]) + "_"
+	if err := r.administer(r.dialect.administer()...); err != nil {
+		return nil, errors.Join(err, r.adminConn.quit())
 	}
-	r := &Runner{control: control, dialect: d, adminConn: admin, prefix: "isotap_replay_" +
-		strings.ToLower(rand.Text()[:8]) + "_"}
-	if err := r.administer(d.administer()...); err != nil {
-		return nil, errors.Join(err, admin.quit())
-	}
-	if r.watcher, err = d.watch(ctx, control); err != nil {
-		return nil, errors.Join(d.rights(err), admin.quit())
+	if r.watcher, err = r.dialect.watch(ctx, control); err != nil {
+		return nil, errors.Join(r.dialect.rights(err), r.adminConn.quit())
 	}
 	return r, nil
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/isotap/isotap/history"
 )
 
-// A meeting is what an UPDATE of one request has to do with another's before it, by the shapes of the statements: of
+// A collision is what an UPDATE of one request has to do with another's before it, by the shapes of the statements: of
 // what the first request had read of the row, which columns both change.
-type meeting struct {
+type collision struct {
 	set   []string // the second sets these to constants, and the first sets them too
 	taken []string // the second takes amounts away from these, and the first changes them
 }
@@ -23,7 +23,7 @@ type overwriting struct{ read, first, second int32 }
 // [StaleOverwrite] or a [StaleDecision]; empty where nothing tells that it went by what was no more.
 func (r *requests) overtaken(witness []dep) (Anomaly, error) {
 	family := r.a.engine(r.o.id(witness[0].from).Run()).Family()
-	m := r.meetingOf(family, witness)
+	m := r.collisionOf(family, witness)
 	if len(m.set)+len(m.taken) == 0 {
 		return "", nil
 	}
@@ -45,15 +45,15 @@ func (r *requests) overtaken(witness []dep) (Anomaly, error) {
 	switch {
 	case slices.ContainsFunc(m.set, func(c string) bool { return takesBack(before, first, second, c) }):
 		return StaleOverwrite, nil
-	case slices.ContainsFunc(m.taken, func(c string) bool { return takesOfLess(before, first, second, c) }):
+	case slices.ContainsFunc(m.taken, func(c string) bool { return takesFromLess(before, first, second, c) }):
 		return StaleDecision, nil
 	}
 	return "", nil
 }
 
-// ofUnknownValues is what a meeting is where the values were not recorded: the second may have set what there was. Of
+// ofUnknownValues is what a collision is where the values were not recorded: the second may have set what there was. Of
 // amounts it would have to be known which way they go.
-func (m *meeting) ofUnknownValues() Anomaly {
+func (m *collision) ofUnknownValues() Anomaly {
 	if len(m.set) > 0 {
 		return StaleOverwrite
 	}
@@ -76,9 +76,9 @@ func takesBack(before, first, second *deed, column string) bool {
 	return was.value != is.value || is.cut() || is.amount()
 }
 
-// takesOfLess reports whether a deed takes an amount from a column of which an earlier one had left less than there was
+// takesFromLess reports whether a deed takes an amount from a column of which an earlier one had left less than there was
 // when it was looked at. Before is the deed before both; nil if it is not known.
-func takesOfLess(before, first, second *deed, column string) bool {
+func takesFromLess(before, first, second *deed, column string) bool {
 	was, is := first.settingOf(column), second.settingOf(column)
 	if was == nil || is == nil || is.adds >= 0 {
 		return false
@@ -142,41 +142,41 @@ func leftBy(family dbms.Family, s *history.Stmt) *deed {
 	return d
 }
 
-// noMeeting is that of statements of which nothing is told.
-var noMeeting = new(meeting)
+// noCollision is that of statements of which nothing is told.
+var noCollision = new(collision)
 
-// meetingOf returns the meeting of a witness' statements.
-func (r *requests) meetingOf(family dbms.Family, witness []dep) *meeting {
+// collisionOf returns the collision of a witness' statements.
+func (r *requests) collisionOf(family dbms.Family, witness []dep) *collision {
 	read, _ := r.o.stmtsOf(&witness[0])
 	first, second := r.o.stmtsOf(&witness[1])
 	key := overwriting{r.o.shapeOf(witness[0].from, read), r.o.shapeOf(witness[1].from, first),
 		r.o.shapeOf(witness[1].to, second)}
 	if key.read < 0 || key.first < 0 || key.second < 0 {
-		return noMeeting
+		return noCollision
 	}
-	m := r.meets[key]
+	m := r.collisions[key]
 	if m == nil {
 		text := func(n int32) string { return r.o.programs.classes[n].first }
-		m = meet(family, text(key.read), text(key.first), text(key.second))
-		r.meets[key] = m
+		m = collide(family, text(key.read), text(key.first), text(key.second))
+		r.collisions[key] = m
 	}
 	return m
 }
 
-// meet returns the meeting of three shapes: a read, an UPDATE, and one behind it of who had read. Nothing is told where
+// collide returns the collision of three shapes: a read, an UPDATE, and one behind it of who had read. Nothing is told where
 // the last one checks itself what it goes by: its condition names a column that either of them sets.
-func meet(family dbms.Family, read, first, second string) *meeting {
+func collide(family dbms.Family, read, first, second string) *collision {
 	if !isUpdate(family, first) || !isUpdate(family, second) {
-		return noMeeting
+		return noCollision
 	}
 	ours, theirs := assignmentsOf(family, second), assignmentsOf(family, first)
 	condition := conditionOf(wordsOf(family, second))
 	for _, a := range slices.Concat(ours, theirs) {
 		if slices.ContainsFunc(condition, func(w word) bool { return w.name && strings.EqualFold(w.text, a.column) }) {
-			return noMeeting
+			return noCollision
 		}
 	}
-	m := new(meeting)
+	m := new(collision)
 	for _, a := range ours {
 		both := slices.ContainsFunc(theirs, func(b assignment) bool { return strings.EqualFold(a.column, b.column) })
 		switch {
@@ -198,5 +198,5 @@ func isUpdate(family dbms.Family, shape string) bool {
 // counter are names of columns that count other rows: who counts one down does not go by how many there are.
 var counter = regexp.MustCompile(`(?i:(^|_)(count|counter|cnt)$|^(num|nb|n)_)|[a-z](Count|Counter)$`)
 
-// counts reports whether a column's name says that it counts other rows.
+// counts reports whether a column counts other rows, by its name.
 func counts(column string) bool { return counter.MatchString(column) }
