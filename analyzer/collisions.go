@@ -76,8 +76,8 @@ func takesBack(before, first, second *deed, column string) bool {
 	return was.value != is.value || is.cut() || is.amount()
 }
 
-// takesFromLess reports whether a deed takes an amount from a column of which an earlier one had left less than there was
-// when it was looked at. Before is the deed before both; nil if it is not known.
+// takesFromLess reports whether a deed takes an amount from a column in which an earlier one had left less than there
+// was when it was looked at. Before is the deed before both; nil if it is not known.
 func takesFromLess(before, first, second *deed, column string) bool {
 	was, is := first.settingOf(column), second.settingOf(column)
 	if was == nil || is == nil || is.adds >= 0 {
@@ -163,8 +163,8 @@ func (r *requests) collisionOf(family dbms.Family, witness []dep) *collision {
 	return m
 }
 
-// collide returns the collision of three shapes: a read, an UPDATE, and one behind it of who had read. Nothing is told where
-// the last one checks itself what it goes by: its condition names a column that either of them sets.
+// collide returns the collision of three shapes: a read, another request's UPDATE, and then the reader's own. There is
+// none where the last one checks itself what it goes by: its condition names a column that either of them sets.
 func collide(family dbms.Family, read, first, second string) *collision {
 	if !isUpdate(family, first) || !isUpdate(family, second) {
 		return noCollision

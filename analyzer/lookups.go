@@ -22,8 +22,8 @@ type lookup struct {
 	single bool     // it shows one column, or a constant
 }
 
-// A rowValues is the values that a statement gives a row's columns: an INSERT of one row, which says nothing of rows that
-// are there already, or an UPDATE of one table.
+// A rowValues is the values that a statement gives a row's columns: an INSERT of one row, which says nothing of rows
+// that are there already, or an UPDATE of one table.
 type rowValues struct {
 	table  string
 	sets   []placed // the columns that it names, but for those that it gives the table's default

@@ -107,7 +107,8 @@ func (h *requestHistory) step(x requestStep) {
 	}
 }
 
-// foundAtScopes looks whether steps have one finding, or none, where requests are tagged and where they are guessed, too.
+// foundAtScopes looks whether steps have one finding, or none: where requests are tagged, and where they are guessed,
+// too.
 func foundAtScopes(t *testing.T, steps []requestStep, tagged, guessed string) {
 	t.Helper()
 	var h requestHistory
