@@ -39,18 +39,28 @@ func (r *reading) collect(b *block) {
 		end = collectFor
 	}
 	for _, s := range b.sights {
-		there := ""
+		var array spelling
+		if len(out) == 0 {
+			array.text("pg_catalog.array_cat(")
+		}
+		array.text("pg_catalog.array_agg(")
+		array = append(array, s.collected()...)
+		array.text(") FILTER (WHERE ")
 		if s.nullable {
-			there = s.exprs[0] + " IS NOT NULL AND "
+			array = append(array, s.first()...)
+			array.text(" IS NOT NULL AND ")
 		}
-		array := "pg_catalog.array_agg(" + s.collected() + ") FILTER (WHERE " + there + r.elapsed("<", end) + ")"
+		array.text(r.elapsed("<", end) + ")")
 		if len(out) == 0 { // the mark counts for all of them
-			array = "pg_catalog.array_cat(" + array + ", CASE WHEN pg_catalog.bool_or(" + r.elapsed(">", end*9/10) +
-				") THEN " + lacking + " END)"
+			array.text(", CASE WHEN pg_catalog.bool_or(" + r.elapsed(">", end*9/10) + ") THEN " + lacking + " END)")
 		}
-		out = append(out, &sight{source: Source{Table: s.source.Table, Array: true, Whole: s.source.Whole,
+		of := &sight{source: Source{Table: s.source.Table, Array: true, Whole: s.source.Whole,
 			Beside: s.within != nil, Marked: s.source.Marked, Physical: s.source.Physical},
-			exprs: []string{array}, types: []string{"pg_catalog.text[]"}})
+			exprs: []string{array.in(r.st)}, types: []string{"pg_catalog.text[]"}}
+		if s.spelled != nil {
+			of.spelled = array
+		}
+		out = append(out, of)
 	}
 	b.sights = out
 }
@@ -129,11 +139,26 @@ func (s *sight) again(joined bool) {
 
 // collected is the sight's text as the argument of an aggregate. What a join repeats is collected once: sorting may
 // go to the disk, an array must fit into one value.
-func (s *sight) collected() string {
-	if s.repeated {
-		return `DISTINCT ` + s.text + ` COLLATE pg_catalog."C"`
+func (s *sight) collected() (text spelling) {
+	of := spelling{{text: s.text}}
+	if s.spelled != nil {
+		of = s.spelled
 	}
-	return s.text
+	if !s.repeated {
+		return of
+	}
+	text.text("DISTINCT ")
+	text = append(text, of...)
+	text.text(` COLLATE pg_catalog."C"`)
+	return text
+}
+
+// first is the first of the sight's expressions.
+func (s *sight) first() spelling {
+	if s.spelled != nil {
+		return s.spelled
+	}
+	return spelling{{text: s.exprs[0]}}
 }
 
 // grouped reports whether the relation is a query that passes arrays outwards.

@@ -163,6 +163,28 @@ func TestTemplateGivesTheScriptThatTheRewriterGives(t *testing.T) {
 	})
 }
 
+// TestTemplatesOfRandomStatementsGiveWhatTheRewriterGives is of what random statements are: a copy of a literal in what
+// isotap adds is that of the text at hand.
+func TestTemplatesOfRandomStatementsGiveWhatTheRewriterGives(t *testing.T) {
+	r := New(serverSchema(), Options{})
+	rapid.Check(t, func(t *rapid.T) {
+		s := Session{Version: rapid.SampledFrom([]int{12, 15, 18}).Draw(t, "version"), Role: "postgres",
+			Path: rewrite.ListOf("pg_catalog", "public")}
+		g := rapid.SampledFrom([]grammar{reads, writes, besideGroups}).Draw(t, "grammar")
+		start := "<read>"
+		if _, ok := g[strings.Trim(start, "<>")]; !ok {
+			start = "<write>"
+		}
+		text, c := g.draw(t, start), NewCache(r, 10, 1<<20)
+		for range 3 {
+			text := otherLiterals(t, text, s)
+			if got, want := withoutModel(c.Plan([]byte(text), s)), r.Plan(text, s); !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s\nfrom a template: %s\nby the rewriter: %s", text, render(got), render(want))
+			}
+		}
+	})
+}
+
 // TestTemplateGivesThePredicatesThatTheRewriterGives: literals are distinct, and without zeros before them: as the
 // grammar prints conditions, 007 is 7, and of two equal ones there is one.
 func TestTemplateGivesThePredicatesThatTheRewriterGives(t *testing.T) {

@@ -90,7 +90,11 @@ func (c *column) excerpt(x *excerpt, edits []edit) {
 	at := 0
 	for _, e := range edits {
 		at = c.between(x, at, e.start)
-		c.add(edit{text: e.text})
+		if e.from < e.to {
+			c.between(x, e.from, e.to)
+		} else {
+			c.add(edit{text: e.text})
+		}
 		at = max(at, e.end)
 	}
 	c.between(x, at, len(x.text))

@@ -168,7 +168,7 @@ func (r *reading) lookWithinCopy(b *block, u *usage, sc *scope) bool {
 	for _, c := range l.found {
 		c.asText, c.perGroup = true, true
 		shown := c.source(b)
-		b.sights = append(b.sights, &sight{source: shown, exprs: []string{c.spell(r, b).in(r.st)},
+		b.sights = append(b.sights, &sight{source: shown, exprs: []string{""}, spelled: c.spell(r, b),
 			types: []string{"pg_catalog.text"}, within: n, repeated: true, nullable: shown.Whole})
 	}
 	return true

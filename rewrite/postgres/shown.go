@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
@@ -25,18 +24,23 @@ func carriedFirst(shown []*sight) []*sight {
 
 // joint makes all sights of the statement's only block one array, with an element for each if there are several.
 func (r *reading) joint(b *block) error {
-	item := b.sights[0].exprs[0]
+	item := b.sights[0].first()
 	if len(b.sights) > 1 {
-		var elements []string
-		for _, s := range b.sights {
-			elements = append(elements, "pg_catalog.array_to_string("+s.exprs[0]+", '"+ElementSeparator+"')")
+		item = spelling{{text: "ARRAY["}}
+		for i, s := range b.sights {
+			if i > 0 {
+				item.text(", ")
+			}
+			item.text("pg_catalog.array_to_string(")
+			item = append(item, s.first()...)
+			item.text(", '" + ElementSeparator + "')")
 		}
-		item = "ARRAY[" + strings.Join(elements, ", ") + "]"
+		item.text("]")
 	}
 	for _, s := range b.sights {
 		r.plan.Result.Sources = append(r.plan.Result.Sources, s.source)
 	}
-	return r.addItems(b, spelling{{text: item}})
+	return r.addItems(b, item)
 }
 
 // append puts the identities behind the columns of the client's result.
