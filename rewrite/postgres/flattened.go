@@ -49,25 +49,8 @@ type cut struct {
 // tellFlattened puts the statement into a SELECT that shows what such a copy reads.
 func (pl *planner) tellFlattened(n *ast.SelectStmt) error {
 	missed := refusal(history.ReasonSubquery)
-	u, err := pl.inspect(&ast.SubLink{Subselect: n})
-	if err != nil || u.function || u.volatile || u.unsure || locks(n) || n.Op != ast.SETOP_NONE ||
-		n.IntoClause != nil || n.LimitCount != nil || n.LimitOffset != nil || n.WithClause != nil && n.WithClause.Recursive {
-		return missed
-	}
-	f := &flattening{reading: newReading(pl, n, nil)}
-	if err := f.places.place(n, 0, len(pl.st.toks)); err != nil {
-		return err
-	}
-	x, ok := f.copy(n)
-	if !ok {
-		return missed
-	}
-	tree, err := parse(pl.readable(x.text))
-	if err != nil || pl.mayFailBut(tree) || !readsAlike(tree) {
-		return missed
-	}
-	told, ok := pl.tellingFlats(n, x.text, f.only())
-	if !ok || told.plan.Observation != history.Exact || len(told.plan.Result.Sources) == 0 {
+	f, x, told := pl.flatCopy(n)
+	if told == nil {
 		return missed
 	}
 	beside, ok := f.beside(n)
@@ -88,6 +71,32 @@ func (pl *planner) tellFlattened(n *ast.SelectStmt) error {
 	return l.wrapIn(n, beside, c.edits, c.sources, " OFFSET 0")
 }
 
+// flatCopy returns such a copy of a statement, and what it tells; nil where there is none that tells all it reads.
+func (pl *planner) flatCopy(n *ast.SelectStmt) (*flattening, *excerpt, *planner) {
+	u, err := pl.inspect(&ast.SubLink{Subselect: n})
+	if err != nil || u.function || u.volatile || u.unsure || locks(n) || n.Op != ast.SETOP_NONE ||
+		n.IntoClause != nil || n.LimitCount != nil || n.LimitOffset != nil || n.WithClause != nil && n.WithClause.Recursive {
+		return nil, nil, nil
+	}
+	f := &flattening{reading: newReading(pl, n, nil)}
+	if f.places.place(n, 0, len(pl.st.toks)) != nil {
+		return nil, nil, nil
+	}
+	x, ok := f.copy(n)
+	if !ok {
+		return nil, nil, nil
+	}
+	tree, err := parse(pl.readable(x.text))
+	if err != nil || pl.mayFailBut(tree) || !pl.readsAlike(tree) {
+		return nil, nil, nil
+	}
+	told, ok := pl.tellingFlats(n, x.text, f.only())
+	if !ok || told.plan.Observation != history.Exact || len(told.plan.Result.Sources) == 0 {
+		return nil, nil, nil
+	}
+	return f, x, told
+}
+
 // only are the names of what the copy tells of; nil: of all.
 func (f *flattening) only() (refs []string) {
 	if !f.apart {
@@ -102,23 +111,6 @@ func (f *flattening) only() (refs []string) {
 // tellingFlats has the copy tell what it reads of the relations of these names, its subqueries among it.
 func (pl *planner) tellingFlats(n *ast.SelectStmt, text string, only []string) (*planner, bool) {
 	return pl.tellingAs(n, text, func(c *planner) { c.copies, c.only = true, only })
-}
-
-// readsAlike reports whether a statement reads the same rows each time: nothing in it chooses among them, or locks.
-func readsAlike(tree ast.Node) bool {
-	alike := true
-	whole := pgtree.Walk(func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.SelectStmt:
-			alike = alike && n.LimitCount == nil && n.LimitOffset == nil && n.DistinctClause == nil && n.LockingClause == nil
-		case *ast.FuncCall:
-			alike = alike && n.Over == nil
-		case *ast.RangeTableSample:
-			alike = false
-		}
-		return alike
-	}, tree)
-	return alike && whole
 }
 
 // copy returns the copy of the statement. It reports whether one is to be made, and tells what is read.

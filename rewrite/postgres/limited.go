@@ -67,16 +67,19 @@ func (q *subquery) sorted() (columns map[string]bool, ok bool) {
 
 // byKey reports whether columns in an order tell all rows apart.
 func (q *subquery) byKey(sorted map[string]bool) bool {
-	return len(q.tables) == 1 && len(q.tables[0].table.Key) > 0 &&
+	return len(q.tables) == 1 && len(q.tables[0].table.Key) > 0 && !q.tables[0].repeatsKeys() &&
 		!slices.ContainsFunc(q.tables[0].table.Key, func(name string) bool {
 			here, err := q.tables[0].column(name)
 			return err != nil || !sorted[here]
 		})
 }
 
+// repeatsKeys reports whether rows of tables that inherit may have the keys of others.
+func (s *source) repeatsKeys() bool { return s.inherited() && !s.table.Partitioned }
+
 // oneForEach reports whether a select list surely has one value for each row.
-func (l *looker) oneForEach(list *ast.NodeList) bool {
-	u, err := l.inspect(list)
+func (pl *planner) oneForEach(list *ast.NodeList) bool {
+	u, err := pl.inspect(list)
 	return err == nil && !u.aggregate && !u.window && !u.function && !u.volatile && !u.unsure && ofEachRow(list)
 }
 

@@ -150,18 +150,20 @@ func (r *reading) lookWithin(b *block, u *usage, sc *scope) bool {
 	return true
 }
 
-// lookWithinCopy has a block of a copy show what the subqueries of its WHERE clause read: by one text for each row.
+// lookWithinCopy has a block of a copy show what the subqueries of its WHERE and FROM clauses read, by one text for
+// each row. So it does those of a list that is evaluated for each.
 func (r *reading) lookWithinCopy(b *block, u *usage, sc *scope) bool {
 	n, here := b.n, r.places.queries[b.n]
-	others, err := r.inspect(n.FromClause, n.WindowClause, n.SortClause, n.LimitCount, n.LimitOffset, n.TargetList,
-		n.GroupClause, n.HavingClause)
-	s := seeker{planner: r.planner}
+	others, err := r.inspect(n.WindowClause, n.SortClause, n.LimitCount, n.LimitOffset, n.GroupClause, n.HavingClause)
+	s := seeker{planner: r.planner, behind: true}
 	if err != nil || others.subquery || b.grouped && !r.inPlace(n) || n.DistinctClause != nil || u.reachesOut(b.rels) ||
-		u.unsure || u.volatile || locks(n) ||
-		!s.seek(n.WhereClause, r.places.whereClause(here.listEnd+1, here.to), ofAll, nil) {
+		u.unsure || u.volatile || locks(n) || hasSubquery(n.TargetList) && !r.evaluatesList(n) ||
+		!s.list(n.TargetList, span{here.from + 1, here.listEnd + 1}) ||
+		!s.seek(n.WhereClause, r.places.whereClause(here.listEnd+1, here.to), ofAll, nil) ||
+		!s.joins(b, span{here.listEnd + 1, here.to}) {
 		return false
 	}
-	l := looker{reading: r, sc: sc, block: b}
+	l := looker{reading: r, sc: sc, block: b, behind: true}
 	if !l.lookAt(s.links) || l.bar != nil || slices.ContainsFunc(l.found, func(c *besides) bool { return c.unless != nil }) {
 		return false
 	}
@@ -172,6 +174,15 @@ func (r *reading) lookWithinCopy(b *block, u *usage, sc *scope) bool {
 			types: []string{"pg_catalog.text"}, within: n, repeated: true, nullable: shown.Whole})
 	}
 	return true
+}
+
+// evaluatesList reports whether the client's query surely evaluates the list of one in a copy, for each row of that.
+func (r *reading) evaluatesList(n *ast.SelectStmt) bool {
+	if !r.limited {
+		return r.listed && r.inPlace(n)
+	}
+	from, ok := bare(nodes(r.tree.FromClause)[0]).(*ast.RangeSubselect)
+	return ok && r.listed && from.Subquery == ast.Node(n)
 }
 
 // plansAlike reports whether a column in the block's list has the server do no more, and meet no other error. A query

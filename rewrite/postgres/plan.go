@@ -407,7 +407,10 @@ type planner struct {
 	// and it tells what its subqueries read, too. only are the relations that it tells of; nil: all.
 	copies bool
 	only   []string
-	order  ordering // of the statement's rows, if there is a LIMIT
+	// listed says that a copy has a list for the sake of its subqueries, limited that what is copied is the query in
+	// its FROM clause.
+	listed, limited bool
+	order           ordering // of the statement's rows, if there is a LIMIT
 	// masked says that the text is not the client's any more: isotap's columns were taken out of it.
 	masked bool
 	// whole is why all of the statement has to go as it is, whatever of it could be observed; empty: it need not.

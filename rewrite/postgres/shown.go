@@ -40,7 +40,28 @@ func (r *reading) joint(b *block) error {
 	for _, s := range b.sights {
 		r.plan.Result.Sources = append(r.plan.Result.Sources, s.source)
 	}
+	if r.listed && !r.limited {
+		return r.putInstead(b, item)
+	}
 	return r.addItems(b, item)
+}
+
+// putInstead puts an item in the place of a copy's list.
+func (r *reading) putInstead(b *block, item spelling) error {
+	at := r.places.queries[b.n]
+	wanted, err := parse("SELECT " + r.readable(item.in(r.st)))
+	if err != nil {
+		return err
+	}
+	start, end := r.st.toks[at.from+1].Start, r.st.toks[at.listEnd].End
+	for i, e := range item {
+		if e.start, e.end = end, end; i == 0 {
+			e.start = start
+		}
+		r.edits = append(r.edits, e)
+	}
+	r.changes = append(r.changes, func() { b.n.TargetList = wanted.(*ast.SelectStmt).TargetList })
+	return nil
 }
 
 // append puts the identities behind the columns of the client's result.
