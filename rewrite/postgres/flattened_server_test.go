@@ -75,7 +75,7 @@ func TestWhatGroupsAndWindowsLeaveOutIsTold(t *testing.T) {
 		"SELECT d.id FROM (SELECT id, item_id, count(*) OVER w AS a FROM orders WINDOW w AS (PARTITION BY item_id)) d WHERE d.item_id < 9 AND a > 1",
 		"SELECT d.id FROM (SELECT id, item_id, count(*) OVER (PARTITION BY item_id % 2) AS a FROM orders) d WHERE d.item_id < 9 AND a > 1",
 		"SELECT d.item_id FROM (SELECT item_id, note, count(*) AS n FROM orders GROUP BY ROLLUP (item_id, note)) d WHERE d.item_id < 9 AND n > 1",
-		"WITH w AS (SELECT item_id FROM orders ORDER BY id LIMIT 2), v AS (SELECT item_id AS x, count(*) AS n FROM w GROUP BY 1) SELECT v.x FROM v WHERE v.n > 1",
+		"WITH w AS (SELECT item_id FROM orders ORDER BY qty LIMIT 2), v AS (SELECT item_id AS x, count(*) AS n FROM w GROUP BY 1) SELECT v.x FROM v WHERE v.n > 1",
 		"WITH w AS (SELECT item_id FROM orders TABLESAMPLE bernoulli (100)), v AS (SELECT item_id AS x, count(*) AS n FROM w GROUP BY 1) SELECT v.x FROM v WHERE v.n > 1",
 		"WITH w AS (SELECT DISTINCT item_id FROM orders), v AS (SELECT item_id AS x, count(*) AS n FROM w GROUP BY 1) SELECT v.x FROM v WHERE v.n > 1",
 		"SELECT x.m FROM (SELECT max(id) AS m FROM item) x WHERE x.m > 100",
