@@ -196,15 +196,16 @@ func (st *statement) rowBefore(open int) int {
 	return -1
 }
 
-// columns reports whether an expression is a column, or a row of columns, of which the server does not warn.
-func (l *listener) columns(e ast.ExprNode) bool {
+// again reports whether what stands before IN, a value or a row of columns, may be evaluated once more.
+func (pl *planner) again(e ast.ExprNode, l *listener) bool {
 	all := []ast.ExprNode{e}
 	if row, ok := e.(*ast.RowExpr); ok {
 		all = row.Values
 	}
 	return !slices.ContainsFunc(all, func(e ast.ExprNode) bool {
-		_, column := e.(*ast.ColumnNameExpr)
-		return !column || l.kind(e) == noisy
+		var p pure
+		e.Accept(&p)
+		return p.other || l.kind(e) == noisy || !pl.copyParams(e, l)
 	})
 }
 
@@ -411,7 +412,7 @@ func (pl *planner) logic(e ast.ExprNode, l *listener, links *[]link) bool {
 		if e.Sel != nil {
 			n, ok := subqueryOf(e.Sel)
 			*links = append(*links, link{query: n, equal: e.Expr, matched: !e.Not})
-			return ok && l.columns(e.Expr)
+			return ok && pl.again(e.Expr, l)
 		}
 	}
 	var p pure

@@ -177,6 +177,12 @@ func drawCondition(t *rapid.T) operand {
 		rows := []string{strings.Replace(of, "e x WHERE ", "e x JOIN d w ON w.id = d.id WHERE ", 1) + "x.dep = " +
 			strings.ReplaceAll(fmt.Sprintf(value, "w.boss"), "d.id", "w.id") + " AND " + where}
 		return operand{text: fmt.Sprintf(value, one("boss", "d.boss")) + " IN (SELECT x.dep FROM e x WHERE " + where + ")", rows: rows}
+	case kind == 8 && not == "" && rapid.IntRange(0, 2).Draw(t, "text") == 0:
+		value := one("LEFT(%s, 1)", "LOWER(SUBSTRING(%s, 1, 1))", "CONCAT(TRIM(LEFT(%s, 1)), '')", "CASE WHEN %s = 'ops' THEN 'a' ELSE 'd' END",
+			"IF(%s IS NULL, 'b', 'e')", "CAST(LEFT(%s, 1) AS CHAR)", "(LEFT(%s, 1) COLLATE utf8mb4_bin)")
+		own := one("x.note", "LOWER(x.note)", "TRIM(note)")
+		rows := []string{strings.Replace(of, "e x WHERE ", "e x JOIN d w ON w.id = d.id WHERE ", 1) + own + " = " + fmt.Sprintf(value, "w.name") + " AND " + where}
+		return operand{text: fmt.Sprintf(value, one("name", "d.name")) + " IN (SELECT " + own + " FROM e x WHERE " + where + ")", rows: rows}
 	case kind == 8 && not == "" && rapid.IntRange(0, 2).Draw(t, "union") == 0:
 		other := one("x.name <> 'ops'", "x.boss IS NOT NULL", "x.id < 3")
 		const boss = "SELECT CONCAT_WS('=', x.isotap_rowid, NULLIF(x.isotap_wlist, '0')) FROM d x WHERE x.boss = d.id AND "

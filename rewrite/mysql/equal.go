@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
-	"github.com/pingcap/tidb/pkg/parser/opcode"
-	"github.com/pingcap/tidb/pkg/parser/test_driver"
 
 	"github.com/isotap/isotap/rewrite"
 )
@@ -28,39 +26,40 @@ func (pl *planner) equalTo(at *link, own, around sources) (string, bool) {
 	var tests []string
 	for i, e := range outer {
 		pair, ok := pl.equals(e, n.Fields.Fields[i].Expr, own, around)
-		if !ok || own.named(pair.as) != nil || at.part && !pair.alike() {
+		if !ok || pair.named(own) || at.part && !pair.alike() {
 			return "", false
 		}
-		tests = append(tests, pair.outer+" = "+quoted(pair.name)+"."+quoted(pair.inner.Name))
+		tests = append(tests, pair.outer+" = "+pair.own)
 	}
 	return strings.Join(tests, " AND "), true
 }
 
-// A matchedPair is an equality of a column of the sources around and of a subquery's column.
+// A matchedPair is an equality of a value of the sources around and of a subquery's.
 type matchedPair struct {
-	of        *Column
-	outer, as string // that column's spelling, and its source's name
-	inner     *Column
-	name      string // of the subquery's table
+	of, inner  *Column  // of which columns; nil where it is computed otherwise
+	outer, own string   // how they are spelled
+	around     []string // the sources that the first one names
+}
+
+// named reports whether one of these tables has the name of a source that is named around.
+func (p matchedPair) named(tables sources) bool {
+	return slices.ContainsFunc(p.around, func(name string) bool { return tables.named(name) != nil })
 }
 
 // alike reports whether the columns are compared as they are in each query of a UNION whose columns are all so: it has
 // one type for all of them.
 func (p matchedPair) alike() bool {
-	return integerType(p.of.Type) && integerType(p.inner.Type) ||
-		p.of.Full != "" && p.of.Full == p.inner.Full && p.of.Collation == p.inner.Collation
+	return p.of != nil && p.inner != nil && (integerType(p.of.Type) && integerType(p.inner.Type) ||
+		p.of.Full != "" && p.of.Full == p.inner.Full && p.of.Collation == p.inner.Collation)
 }
 
-// equals returns the equality of a column around and a subquery's own, if the server compares them without a
+// equals returns the equality of a value around and of a subquery's own, if the server compares them without a
 // conversion.
 func (pl *planner) equals(around, own ast.ExprNode, of, outside sources) (e matchedPair, ok bool) {
 	inner, ok1 := own.(*ast.ColumnNameExpr)
 	outer, ok2 := around.(*ast.ColumnNameExpr)
-	if ok1 && !ok2 {
-		return pl.equalsComputed(around, inner, of, outside)
-	}
 	if !ok1 || !ok2 {
-		return e, false
+		return pl.equalsComputed(around, own, of, outside)
 	}
 	left, spelled, as, ok1 := pl.columnAround(outer.Name, outside)
 	right, name, ok2 := of.owner(inner.Name)
@@ -69,43 +68,28 @@ func (pl *planner) equals(around, own ast.ExprNode, of, outside sources) (e matc
 		l.kind(inner) == noisy || l.kind(outer) == noisy {
 		return e, false
 	}
-	return matchedPair{left, spelled, as, right, name}, true
+	return matchedPair{left, right, spelled, quoted(name) + "." + quoted(right.Name), []string{as}}, true
 }
 
-// equalsComputed is equals of what is computed of integers around, and an integer of a subquery. The server has
-// computed it for each row of the result, so that it fails for none.
-func (pl *planner) equalsComputed(around ast.ExprNode, own *ast.ColumnNameExpr, of, outside sources) (e matchedPair,
-	ok bool) {
-	inner, name, ok := of.owner(own.Name)
-	if !ok || !integerType(inner.Type) || inner.Generated || pl.renamed != nil {
+// equalsComputed is equals of what is computed of columns. What is around the server has computed for each row of the
+// result, so that it fails for none; what a subquery computes may fail for no row.
+func (pl *planner) equalsComputed(around, own ast.ExprNode, of, outside sources) (e matchedPair, ok bool) {
+	left, right := speller{pl: pl, of: outside}, speller{pl: pl, of: of}
+	kind := (&listener{srcs: outside}).kind(around)
+	var p pure
+	own.Accept(&p)
+	if pl.renamed != nil || kind == noisy || kind == anyKind || (&listener{srcs: of}).kind(own) != kind || p.other {
 		return e, false
 	}
-	spelled, ok := pl.integers(around, of, outside)
-	return matchedPair{&Column{Column: rewrite.Column{Type: "bigint"}}, spelled, "", inner, name}, ok
-}
-
-// integers spells an expression of integers, where names are those of columns around and of none of a subquery's own
-// tables.
-func (pl *planner) integers(e ast.ExprNode, own, around sources) (text string, ok bool) {
-	switch e := e.(type) {
-	case *ast.ParenthesesExpr:
-		return pl.integers(e.Expr, own, around)
-	case *ast.ColumnNameExpr:
-		c, as, ok := around.owner(e.Name)
-		if !ok || !integerType(c.Type) || c.Generated || own.named(as) != nil || pl.checkSpelling(as, c.Name) != nil {
-			return "", false
+	outer, ok1 := left.spell(around)
+	inner, ok2 := right.spell(own)
+	e = matchedPair{outer: outer, own: inner, around: left.tables}
+	if column, ok := own.(*ast.ColumnNameExpr); ok {
+		if e.inner, _, _ = of.owner(column.Name); left.integers(around) {
+			e.of = &Column{Column: rewrite.Column{Type: "bigint"}}
 		}
-		return quoted(as) + "." + quoted(c.Name), true
-	case *test_driver.ValueExpr:
-		pl.literal = true
-		return strconv.FormatInt(e.GetInt64(), 10), e.Kind() == test_driver.KindInt64
-	case *ast.BinaryOperationExpr:
-		sign, arithmetic := map[opcode.Op]string{opcode.Plus: " + ", opcode.Minus: " - ", opcode.Mul: " * "}[e.Op]
-		left, ok1 := pl.integers(e.L, own, around)
-		right, ok2 := pl.integers(e.R, own, around)
-		return "(" + left + sign + right + ")", arithmetic && ok1 && ok2
 	}
-	return "", false
+	return e, ok1 && ok2
 }
 
 // besideName is the name of a subquery's table where its own name hides one of the tables around.
@@ -125,11 +109,11 @@ func (pl *planner) lookBesideName(at *link, own sources, query clauses, b *block
 	var list, tests []string
 	for i, e := range outer {
 		pair, ok := pl.equals(e, n.Fields.Fields[i].Expr, own, b.srcs)
-		if !ok || !strings.EqualFold(pair.name, own[0].name) {
+		if !ok {
 			return nil, false
 		}
 		column := besideName + strconv.Itoa(i+1)
-		list = append(list, quoted(pair.name)+"."+quoted(pair.inner.Name)+" AS "+column)
+		list = append(list, pair.own+" AS "+column)
 		tests = append(tests, pair.outer+" = "+besideName+"."+column)
 	}
 	for _, c := range []string{rewrite.RowIDColumn, rewrite.WListColumn} {
