@@ -67,7 +67,13 @@ func (pl *planner) alternatives(part ast.ExprNode, at span, b *block) (found []a
 	}
 	places := make([]span, len(links))
 	for i := range links {
-		if places[i], ok = pl.placeOf(&links[i], at); !ok || i < last && !pl.comparesSilently(&links[i], b) {
+		each := links[i].each()
+		if links[i].chooses && (i < last || !links[i].matched) {
+			return nil, false
+		}
+		if places[i], ok = pl.placeOf(&links[i], at); !ok || i < last && slices.ContainsFunc(each, func(of link) bool {
+			return !pl.comparesSilently(&of, b)
+		}) {
 			return nil, false
 		}
 	}
@@ -88,7 +94,9 @@ func (pl *planner) alternatives(part ast.ExprNode, at span, b *block) (found []a
 		if len(need.conjuncts) > 0 {
 			decided = pl.unneeded(decided, need.conjuncts, within)
 		}
-		found = append(found, alternative{link: links[i], decided: decided, copies: from > 0 || i > from && i < last})
+		for _, of := range links[i].each() {
+			found = append(found, alternative{link: of, decided: decided, copies: from > 0 || i > from && i < last})
+		}
 	}
 	return found, true
 }
@@ -167,6 +175,10 @@ func (pl *planner) placeOf(of *link, within span) (at span, ok bool) {
 		return at, false
 	}
 	at = span{verb - 1, pl.st.group(verb-1) + 1}
+	if of.queries != nil && pl.st.is(at.to, "UNION", "INTERSECT", "EXCEPT") && pl.st.mark(at.from-1, "(") {
+		// Its first query stands in parentheses of its own.
+		at = span{at.from - 1, pl.st.group(at.from-1) + 1}
+	}
 	if of.exists {
 		at.from--
 	} else if _, row := of.equal.(*ast.RowExpr); row { // NULL cannot stand where a row is compared
@@ -405,13 +417,13 @@ func (pl *planner) logic(e ast.ExprNode, l *listener, links *[]link) bool {
 			return ok
 		}
 	case *ast.ExistsSubqueryExpr:
-		n, ok := subqueryOf(e.Sel)
-		*links = append(*links, link{query: n, exists: true})
+		at, ok := link{exists: true}.to(e.Sel)
+		*links = append(*links, at)
 		return ok
 	case *ast.PatternInExpr:
 		if e.Sel != nil {
-			n, ok := subqueryOf(e.Sel)
-			*links = append(*links, link{query: n, equal: e.Expr, matched: !e.Not})
+			at, ok := link{equal: e.Expr, matched: !e.Not}.to(e.Sel)
+			*links = append(*links, at)
 			return ok && pl.again(e.Expr, l)
 		}
 	}

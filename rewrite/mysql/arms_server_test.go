@@ -186,10 +186,10 @@ func drawCondition(t *rapid.T) operand {
 	case kind == 8 && not == "" && rapid.IntRange(0, 2).Draw(t, "union") == 0:
 		other := one("x.name <> 'ops'", "x.boss IS NOT NULL", "x.id < 3")
 		const boss = "SELECT CONCAT_WS('=', x.isotap_rowid, NULLIF(x.isotap_wlist, '0')) FROM d x WHERE x.boss = d.id AND "
-		union := one(" UNION ", " UNION ALL ", " UNION DISTINCT (") // what it opens is closed
+		union := one(" UNION ", " UNION ALL ", " UNION DISTINCT (", " INTERSECT ", " EXCEPT ", " INTERSECT (") // what it opens is closed
 		end := strings.Repeat(")", strings.Count(union, "("))
 		all := []string{rows[0], strings.Replace(boss, " = d.id", " = (SELECT w.id FROM d w WHERE w.id = d.id)", 1) + other}
-		if rapid.Bool().Draw(t, "in") {
+		if rapid.Bool().Draw(t, "in") || !strings.Contains(union, "UNION") {
 			return operand{text: "d.id IN (SELECT x.dep FROM e x WHERE " + where + union + "SELECT x.boss FROM d x WHERE " + other + end + ")", rows: all}
 		}
 		return operand{text: "EXISTS (SELECT 1 FROM e x WHERE x.dep = d.id AND " + where + union + "SELECT 2 FROM d x WHERE x.boss = d.id AND " + other + end + ")",

@@ -20,7 +20,9 @@ type link struct {
 	set     bool         // something is compared with all its rows, until one decides
 	// operands are columns in the same expression: where one is NULL, so is that.
 	operands []*ast.ColumnName
-	part     bool // it is one of the queries of a UNION, which reads what each of them reads
+	part     bool              // it is one of the queries of a set operation, which reads what each of them reads
+	queries  []*ast.SelectStmt // those of a set operation; query is the first one
+	chooses  bool              // that does not unite their rows: what was read is known where it gave an equal one
 }
 
 // hasSubquery reports whether an expression holds a subquery.
@@ -51,35 +53,60 @@ func queryOf(e ast.ExprNode) ast.ResultSetNode {
 	return nil
 }
 
-// addTo adds links of this kind for a subquery, one for each query of a UNION. It reports whether it is one of these.
+// addTo adds links of this kind for a subquery, one for each query of a set operation. It reports whether it is one of
+// these.
 func (at link) addTo(links *[]link, e ast.ExprNode) bool {
-	if n, ok := subqueryOf(e); ok {
-		at.query = n
-		*links = append(*links, at)
-		return true
-	}
-	parts, ok := unionOf(e)
-	for _, n := range parts {
-		at.query, at.part = n, true
-		*links = append(*links, at)
-	}
+	of, ok := at.to(e)
+	*links = append(*links, of.each()...)
 	return ok
 }
 
-// unionOf returns the queries of a subquery that is a UNION of them.
-func unionOf(e ast.ExprNode) (parts []*ast.SelectStmt, ok bool) {
+// to returns a link of this kind to a subquery, or to a set operation of several.
+func (at link) to(e ast.ExprNode) (link, bool) {
+	if n, ok := subqueryOf(e); ok {
+		at.query = n
+		return at, true
+	}
+	queries, unites, ok := combined(e)
+	if !ok || !unites && (!at.matched || at.equal == nil) {
+		return at, false
+	}
+	at.query, at.queries, at.chooses = queries[0], queries, !unites
+	return at, true
+}
+
+// each returns links to each of the queries.
+func (at link) each() (all []link) {
+	if at.queries == nil {
+		return []link{at}
+	}
+	for _, n := range at.queries {
+		one := at
+		one.query, one.queries, one.part = n, nil, true
+		all = append(all, one)
+	}
+	return all
+}
+
+// combined returns the queries of a subquery that is a set operation of them, with one kind of operator. If it does not
+// unite their rows, a row that it gives is one that the first query has, and hangs on the equal ones of the others.
+func combined(e ast.ExprNode) (queries []*ast.SelectStmt, unites, ok bool) {
 	n, ok := queryOf(e).(*ast.SetOprStmt)
 	if !ok || n.With != nil || n.SelectList == nil || n.SelectList.With != nil || n.Limit != nil || n.OrderBy != nil {
-		return nil, false
+		return nil, false, false
 	}
+	kinds := make(map[ast.SetOprType]bool)
 	for _, operand := range n.SelectList.Selects {
 		query, after := onlyQuery(operand)
-		if query == nil || after != nil && *after != ast.Union && *after != ast.UnionAll || query.Limit != nil || query.OrderBy != nil {
-			return nil, false
+		if query == nil || query.Limit != nil || query.OrderBy != nil {
+			return nil, false, false
 		}
-		parts = append(parts, query)
+		if after != nil {
+			kinds[*after&^1] = true // with ALL or without
+		}
+		queries = append(queries, query)
 	}
-	return parts, len(parts) > 1
+	return queries, kinds[ast.Union], len(queries) > 1 && len(kinds) == 1
 }
 
 // shownSubqueries collects the subqueries of an item of the select list that are evaluated for each row. It reports
