@@ -382,7 +382,7 @@ func (pl *planner) lookIntoArms(arms []alternative, b *block, locks bool) (found
 			case !c.whole:
 			case arms[i].shown:
 				c.whole = false
-			case b.n == nil || b.grouped:
+			case b.grouped:
 				return nil, false // whether it ran for a row that is left out is not known
 			}
 		}

@@ -54,6 +54,10 @@ type besides struct {
 	apart bool
 	// grouped says that it stands beside a group, of whose rows each reads something else; see groups.go.
 	grouped bool
+	// instead says that it stands beside a row that ON DUPLICATE KEY UPDATE met: without one nothing was read.
+	instead bool
+	// until is the condition of the row with which the reading ends, if there is one; empty: all rows are read.
+	until string
 	// groupRows is of how many of them it may tell; 0: no bound.
 	groupRows int
 }
@@ -114,7 +118,7 @@ func (c *besides) spell(d Dialect) []Piece {
 
 // source says what the column carries.
 func (c *besides) source() Source {
-	return Source{Table: c.of.table.Name, Array: true, Limit: c.most(), Beside: true, Whole: c.whole, Apart: c.whole && (c.apart || c.decided != nil),
+	return Source{Table: c.of.table.Name, Array: true, Limit: c.most(), Beside: true, Whole: c.whole && !c.instead, Apart: c.whole && (c.apart || c.decided != nil),
 		Grouped: c.grouped, Rows: c.groupRows}
 }
 

@@ -20,7 +20,9 @@ import (
 //	@isotap_o  the stored values of the row being updated, before its update
 //	@isotap_s  ~ when the row being updated stays as it was
 //	@isotap_w  the tag of the last statement that showed what its subqueries read that hang on no row
+//	           (@isotap_w0 and so on: of one of them that not each row comes to)
 //	@isotap_g  how many rows of a subquery were looked at
+//	@isotap_t  the tag of the last statement that ran copies for its rows, =, and how often
 //	@isotap_i  images, up to firstLevel bytes; @isotap_j and @isotap_k are for them what @isotap_b and @isotap_l
 //	           are for entries
 //	@isotap_c  the tag of the last INSERT that numbered its rows, a colon, and the last number

@@ -133,9 +133,11 @@ func (pl *planner) showing(n *ast.InsertStmt, t *Table, first []Piece) []Piece {
 	if !inspectWrite(n).subquery || !pl.lookIntoValues(n, t) {
 		return first
 	}
-	pl.plan.Writes.Captured = true
-	return slices.Concat([]Piece{text("CONCAT(")}, pl.collectingBesides(pl.besides), []Piece{text(", ")}, first,
-		[]Piece{text(")")})
+	shown := slices.DeleteFunc(slices.Clone(pl.besides), func(c *besides) bool { return c.instead })
+	if pl.plan.Writes.Captured = true; len(shown) == 0 {
+		return first
+	}
+	return slices.Concat([]Piece{text("CONCAT(")}, pl.collectingBesides(shown), []Piece{text(", ")}, first, []Piece{text(")")})
 }
 
 // columnList returns what is put into the column list before its closing parenthesis or, when the

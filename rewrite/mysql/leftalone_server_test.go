@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -31,6 +32,17 @@ func TestWhySubqueriesAreLeftAlone(t *testing.T) {
 		if t.Logf("%s: the server warns %d times, and %d times with a copy", of.client, once, again); once == 0 || again <= once {
 			t.Errorf("%s: the server warns %d times, and %d times with a copy", of.client, once, again)
 		}
+	}
+	s.exec("SET GLOBAL innodb_status_output_locks = ON")
+	s.session.WriteReads = ReadLocked
+	const among = "INSERT INTO d (id, boss) VALUES (9, %s)"
+	found, all := "99 IN (SELECT dep FROM e WHERE note < 'x')", "(SELECT COUNT(*) FROM e WHERE note < 'x')"
+	if p := s.rewriter.Plan(fmt.Sprintf(among, found), s.session); p.Observation == history.Exact {
+		t.Errorf("%s is exact", found)
+	}
+	few, many := s.locksOf("REPEATABLE READ", fmt.Sprintf(among, found)), s.locksOf("REPEATABLE READ", fmt.Sprintf(among, all))
+	if len(less(many, few)) == 0 {
+		t.Errorf("IN takes the locks %v, and what reads all rows %v", few, many)
 	}
 	const assigned = "UPDATE d SET boss = (SELECT COUNT(*) FROM e x WHERE x.id > d.boss)"
 	if p := s.rewriter.Plan(assigned+" WHERE id = 1", s.session); p.Observation == history.Exact {

@@ -61,6 +61,7 @@ func (pl *planner) computesBehind(t *Table, inserts bool, named []string) bool {
 type outside struct {
 	listener
 	queries map[*ast.SelectStmt]sources
+	alias   string // of the row that ON DUPLICATE KEY UPDATE has in the place of VALUES()
 }
 
 // outsideOf returns that of a statement with these subqueries.
@@ -156,7 +157,12 @@ func (l *outside) storable(e ast.ExprNode, c *Column) bool {
 			n, _ := fmt.Sscanf(c.Full, "varchar(%d)", &room)
 			return n == 1 && len(e.GetString()) <= room && ascii(e.GetString())
 		}
+	case *ast.ValuesExpr:
+		return e.Column.Name.Name.L == strings.ToLower(c.Name)
 	case *ast.ColumnNameExpr:
+		if l.alias != "" && e.Name.Table.L == l.alias {
+			return e.Name.Name.L == strings.ToLower(c.Name)
+		}
 		of, as, ok := l.srcs.owner(e.Name)
 		return ok && of.Full != "" && of.Full == c.Full && of.Collation == c.Collation && kindOf(c.Type) != moment &&
 			(!c.NotNull || of.NotNull && !l.srcs.named(as).outer)

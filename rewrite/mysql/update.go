@@ -2,13 +2,10 @@ package mysql
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
 	"github.com/isotap/isotap/history"
-	"github.com/isotap/isotap/rewrite"
 )
 
 // update makes an UPDATE collect and tag the rows that it really changes, in the form of ADR 7: the
@@ -137,74 +134,4 @@ func (pl *planner) updateTiDB(n *ast.UpdateStmt) error {
 func (c *rowCapture) tagUnless(same []Piece) []Piece {
 	c.same = []Piece{c.mark(same)}
 	return c.unmarked(asFunctions(c.tag()))
-}
-
-// rowAliasVersion is the first MySQL that has a row alias, and warns of VALUES() in its favor.
-const rowAliasVersion = 80019
-
-// duplicates makes ON DUPLICATE KEY UPDATE collect and tag the rows that it meets in the place of an
-// insert. Each entry names the row that was not inserted, whether the update changes anything or not.
-func (pl *planner) duplicates(n *ast.InsertStmt, t *Table) error {
-	spelled, err := onlyTable(n.Table, history.ReasonUnparsable)
-	if err != nil {
-		return err
-	}
-	on := pl.st.onDuplicate()
-	if on < 0 {
-		return refusal(history.ReasonUnparsable)
-	}
-	if err := pl.checkSpelling(spelled.Name.O); err != nil {
-		return err
-	}
-	// The row alias has columns of the same names.
-	c, err := pl.capture(n.OnDuplicate, t, quoted(spelled.Name.O)+".")
-	if err != nil {
-		return err
-	}
-	c.again = true
-	c.part = pl.candidate(n, t, on)
-	pl.imageUpdate(c, n.OnDuplicate, t)
-	end := pl.st.last() + 1
-	if r := pl.beyond.returning; !r.empty() {
-		end = r.from
-	}
-	pl.cascades(n.OnDuplicate, t)
-	return pl.assign(c, on+3, end)
-}
-
-// candidate returns the expression that stands in the update list for the id of the row to be inserted.
-func (pl *planner) candidate(n *ast.InsertStmt, t *Table, on int) string {
-	if a := pl.beyond.rowAlias; !a.empty() {
-		return pl.st.tok(a.from+1) + "." + rewrite.RowIDColumn
-	}
-	if pl.session.Dialect != MySQL || pl.session.Version < rowAliasVersion {
-		return "VALUES(" + rewrite.RowIDColumn + ")"
-	}
-	// An alias of columns, too, lest the client's own names become ambiguous.
-	columns := len(n.Columns)
-	if columns == 0 && len(n.Lists[0]) > 0 {
-		columns = len(visibleColumns(t))
-	}
-	var b strings.Builder
-	b.WriteString(" AS isotap_new(")
-	for i := range columns {
-		b.WriteString("isotap_" + strconv.Itoa(i+1) + ", ")
-	}
-	b.WriteString(rewrite.RowIDColumn + ", " + rewrite.WListColumn + ")")
-	pos, gap := pl.after(on - 1)
-	pl.insertAt(pos, text(b.String()+gap))
-	return "isotap_new." + rewrite.RowIDColumn
-}
-
-// extendRowAlias gives isotap's columns names in the client's row alias, where it names columns.
-func (pl *planner) extendRowAlias() error {
-	a := pl.beyond.rowAlias
-	if a.to-a.from <= 2 {
-		return nil
-	}
-	if a.to-a.from == 4 {
-		return refusal(history.ReasonUnparsable) // no names between the parentheses
-	}
-	pl.insertAt(pl.st.Tokens[a.to-1].Start, text(", "+rewrite.RowIDColumn+", "+rewrite.WListColumn))
-	return nil
 }

@@ -35,7 +35,7 @@ func (pl *planner) lookIntoUpdate(n *ast.UpdateStmt, t *Table) bool {
 		ok = ok && !namesAny(c.node, found, changed) && (c.equal == nil || !namesAny(c.equal, nil, changed))
 	}
 	l := outsideOf(found, b)
-	few := pl.updatesOneRow(n, srcs[0]) || bounded(found) && l.allFit(n.List, t) && l.silent(n.Where)
+	few := pl.updatesOneRow(n, srcs[0]) || l.allFit(n.List, t) && l.silent(n.Where)
 	return pl.keepBesides(found, ok && fine && few, t)
 }
 
@@ -169,6 +169,12 @@ func assignedSubqueries(e ast.ExprNode, links *[]link) bool {
 				return operandSubqueries(e.L, e.R, links)
 			}
 			return !hasSubquery(e.R) || operandSubqueries(e.R, e.L, links)
+		}
+	case *ast.PatternInExpr:
+		if _, constant := e.Expr.(*test_driver.ValueExpr); e.Sel != nil && constant {
+			n, ok := subqueryOf(e.Sel)
+			*links = append(*links, link{query: n, equal: e.Expr, set: true})
+			return ok
 		}
 	case *ast.FuncCallExpr:
 		if len(e.Args) > 0 && evaluatesFirst[e.FnName.L] &&

@@ -28,7 +28,7 @@ func (pl *planner) lookIntoDelete(n *ast.DeleteStmt) bool {
 	b := &block{srcs: srcs, dialect: pl.session.Dialect}
 	found, ok := pl.lookIntoCondition(n.Where, b, true)
 	if pl.session.Dialect == MySQL {
-		ok = ok && bounded(found) && outsideOf(found, b).silent(n.Where) &&
+		ok = ok && outsideOf(found, b).silent(n.Where) &&
 			!slices.ContainsFunc(found, func(c *besides) bool { return c.first })
 	}
 	pl.plan.Upstream.LocksReads = pl.keepBesides(found, ok, srcs[0].table)
@@ -36,12 +36,12 @@ func (pl *planner) lookIntoDelete(n *ast.DeleteStmt) bool {
 }
 
 // lookIntoValues finds what shows what the subqueries of an INSERT's rows of values read, all of it with the last row:
-// behind that one's values the server says nothing more of a row by its number. It reports whether that is so for all
-// of them. The server locks what these read at every level. At READ COMMITTED a copy could read what was committed
-// meanwhile.
+// behind that one's values the server says nothing more of a row by its number. Those of ON DUPLICATE KEY UPDATE it
+// finds, too. It reports whether that is so for all of them. The server locks what these read at every level. At READ
+// COMMITTED a copy could read what was committed meanwhile.
 func (pl *planner) lookIntoValues(n *ast.InsertStmt, t *Table) bool {
 	if pl.session.WriteReads != ReadLocked || pl.session.Dialect == TiDB || !pl.copiesInWrites() ||
-		n.IgnoreErr || len(n.OnDuplicate) > 0 || !pl.beyond.returning.empty() || t.InsertTrigger ||
+		n.IgnoreErr || !pl.beyond.returning.empty() || t.InsertTrigger ||
 		pl.computesBehind(t, true, insertedColumns(n, t)) || pl.collectable(t) != nil {
 		return false
 	}
@@ -62,6 +62,11 @@ func (pl *planner) lookIntoValues(n *ast.InsertStmt, t *Table) bool {
 	row := sources{{name: name.Name.O, table: t}}
 	for _, c := range found {
 		ok = ok && c.whole && !refersTo(c.node, sources{c.of}, row) // the row's own columns have no values yet
+	}
+	if len(n.OnDuplicate) > 0 {
+		updates, fine := pl.lookIntoDuplicates(n, t)
+		ok = ok && fine && (len(found) == 0 || pl.updatesFit(n, t))
+		found = append(found, updates...)
 	}
 	pl.plan.Upstream.LocksReads = pl.keepBesides(found, ok, t)
 	return pl.plan.Upstream.LocksReads
@@ -97,16 +102,11 @@ func (pl *planner) lookIntoInsert(n *ast.InsertStmt, sel *ast.SelectStmt, t *Tab
 			found = append(found, columns...)
 		}
 	}
-	ok = ok && !pl.computesBehind(t, true, insertedColumns(n, t)) && bounded(found)
+	ok = ok && !pl.computesBehind(t, true, insertedColumns(n, t))
 	if sel.From == nil {
 		return pl.keepBesides(found, ok, nil) // all is read before the only row is written, and shown behind its values
 	}
 	return pl.keepBesides(found, ok && pl.allInsertedFit(n, sel, t, b, found), t)
-}
-
-// bounded reports whether columns that no time bounds are computed once.
-func bounded(found []*besides) bool {
-	return !slices.ContainsFunc(found, func(c *besides) bool { return c.gathers && !c.whole })
 }
 
 // keepBesides has the plan show what subqueries read, if that was found for all of them and they do not read the table
@@ -161,10 +161,13 @@ func (pl *planner) lookFrom(at *link, b *block, locks bool) ([]*besides, bool) {
 	}
 	n := at.query
 	if at.part || len(columns) != 1 || n.GroupBy != nil || n.Having != nil || n.Distinct || n.OrderBy != nil || n.Limit != nil ||
-		at.set || at.equal != nil && !at.matched {
+		at.set && at.equal == nil || at.equal != nil && !at.matched && !at.set {
 		return nil, false
 	}
 	c := columns[0]
+	if at.set {
+		return columns, pl.readsUntil(at, c, b)
+	}
 	if at.equal != nil && c.whole {
 		return nil, false // all its rows are read
 	}
@@ -177,6 +180,18 @@ func (pl *planner) lookFrom(at *link, b *block, locks bool) ([]*besides, bool) {
 	}
 	c.gathers = pl.session.Dialect == MySQL
 	return columns, readsWholeRows(at, c.of, used.extremes)
+}
+
+// readsUntil has a column show what IN reads that hangs on no row: the row that is equal, with which the reading ends,
+// and all where none is. It reports whether that locks no more: the server cannot but scan the table.
+func (pl *planner) readsUntil(at *link, c *besides, b *block) bool {
+	own := sources{c.of}
+	test, ok := pl.equalTo(at, own, b.srcs)
+	named := neededColumns(at.query, own)[c.of]
+	c.until, c.gathers = test, true
+	return ok && c.whole && !slices.ContainsFunc(c.of.table.Indexes, func(x rewrite.Index) bool {
+		return x.Columns[0] == "" || named[strings.ToLower(x.Columns[0])]
+	})
 }
 
 // readsWholeRows reports whether a subquery reads the rows of its only table from the table itself, and not from an
@@ -276,21 +291,22 @@ func (pl *planner) collectingBesides(found []*besides) []Piece {
 }
 
 // collectingOnce returns an expression that collects what subqueries read, as long as no more than limit bytes are
-// collected, and is an empty string. What is the same for all rows it collects once: unit is a text that no other such
-// expression has.
+// collected, and is an empty string. What is the same for all rows it collects once, with the first row that comes to
+// it: unit is a text that no other such expression has.
 func (pl *planner) collectingOnce(found []*besides, unit []Piece, limit int) []Piece {
 	var each, once []Piece
 	for _, of := range found {
-		plain := *of
+		plain, i := *of, len(pl.plan.Writes.Beside)
 		if of.whole {
 			plain.decided = nil
 		}
-		collected := append([]Piece{text(", ")}, pl.collectingBeside(len(pl.plan.Writes.Beside), &plain, limit)...)
+		collected := append([]Piece{text(", ")}, pl.collectingBeside(i, &plain, limit)...)
 		switch {
 		case !of.whole:
 			each = append(each, collected...)
-		case of.decided != nil: // with each row that comes to it
-			each = slices.Concat(each, []Piece{text(", IF((")}, of.decided, []Piece{text(") IS TRUE, _binary''")}, collected, []Piece{text(")")})
+		case of.decided != nil:
+			each = slices.Concat(each, []Piece{text(", IF((")}, of.decided, []Piece{text(") IS TRUE, _binary''")},
+				onceFor("@isotap_w"+strconv.Itoa(i), unit, collected), []Piece{text(")")})
 		default:
 			once = append(once, collected...)
 		}
@@ -298,11 +314,16 @@ func (pl *planner) collectingOnce(found []*besides, unit []Piece, limit int) []P
 	}
 	pieces := []Piece{text("CONCAT(_binary''")}
 	if once != nil {
-		pieces = slices.Concat(pieces, []Piece{text(", IF(IFNULL(@isotap_w, _binary'') = ")}, unit,
-			[]Piece{text(", _binary'', CONCAT(LEFT((@isotap_w := ")}, unit, []Piece{text("), 0)")})
-		pieces = append(append(pieces, once...), text("))"))
+		pieces = append(pieces, onceFor("@isotap_w", unit, once)...)
 	}
 	return append(append(pieces, each...), text(")"))
+}
+
+// onceFor returns a further argument that is evaluated once for a unit, which the variable keeps, and is an empty
+// string for all other rows. Collected are the arguments of a CONCAT.
+func onceFor(variable string, unit, collected []Piece) []Piece {
+	return slices.Concat([]Piece{text(", IF(IFNULL(" + variable + ", _binary'') = ")}, unit,
+		[]Piece{text(", _binary'', CONCAT(LEFT((" + variable + " := ")}, unit, []Piece{text("), 0)")}, collected, []Piece{text("))")})
 }
 
 // collectingBeside returns an expression that collects what one subquery read, which has that number, and is an empty
