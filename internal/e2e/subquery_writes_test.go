@@ -59,11 +59,16 @@ func TestSubqueriesOfWritesAreObserved(t *testing.T) {
 		{"REPLACE INTO kept VALUES (50, (SELECT SUM(n.doc) FROM note n WHERE n.id < 2))", "inexact (REPLACE), 3 reads"},
 		{"INSERT INTO kept VALUES (55, (SELECT SUM(n.doc) FROM note n WHERE n.id < 2)), (56, 1)", "exact, 4 reads"},
 		{"INSERT INTO kept VALUES (57, (SELECT COUNT(*) FROM note n WHERE n.doc = 2))", "inexact (subquery), 65 reads"},
-		{"INSERT INTO kept VALUES (50, 1) ON DUPLICATE KEY UPDATE k = (SELECT SUM(n.doc) FROM note n WHERE n.id < 2)",
-			"inexact (subquery), 1 reads"},
+		{"INSERT INTO kept VALUES (50, 1) ON DUPLICATE KEY UPDATE k = (SELECT SUM(n.doc) FROM note n WHERE n.id < 2)", "exact, 3 reads"},
+		{"INSERT INTO kept VALUES (58, 1) ON DUPLICATE KEY UPDATE k = (SELECT SUM(n.doc) FROM note n WHERE n.id < 2)", "exact, 1 reads"},
+		{"INSERT INTO kept VALUES (59, 1), (60, 2) ON DUPLICATE KEY UPDATE k = (SELECT SUM(n.doc) FROM note n WHERE n.id < 2)",
+			"inexact (subquery), 2 reads"},
+		{"INSERT INTO kept VALUES (50, 1 IN (SELECT n.doc FROM note n)) ON DUPLICATE KEY UPDATE k = VALUES(k) + 1", "inexact (subquery), 1 reads"},
+		{"UPDATE kept SET k = 4 WHERE id = 50 OR id = (SELECT SUM(n.doc) FROM note n WHERE n.id < 15)", "inexact (subquery), 1 reads"},
+		{"UPDATE kept SET k = 5 WHERE id = 50 OR id = (SELECT SUM(n.doc) FROM note n WHERE n.id > 2 AND n.id < 30)", "exact, 29 reads"},
 		{"DELETE FROM doc WHERE id = 2 AND EXISTS (SELECT 1 FROM note n WHERE n.doc = doc.id)", "exact, 2 reads"},
 		{"DELETE FROM doc WHERE id IN (SELECT n.doc FROM note n WHERE n.id < 40)", "exact, 2 reads"},
-		{"DELETE FROM kept WHERE id NOT IN (SELECT n.doc FROM note n WHERE n.id > 40)", "inexact (subquery), 16 reads"},
+		{"DELETE FROM kept WHERE id NOT IN (SELECT n.doc FROM note n WHERE n.id > 40)", "inexact (subquery), 19 reads"},
 	}
 	var recorded []subqueryCase
 	for _, s := range cases {
