@@ -91,8 +91,6 @@ func less(locks, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(locks), func(l string) bool { return slices.Contains(others, l) })
 }
 
-var testTag = history.Tag{Stmt: 1}
-
 // locksOf returns the locks that a transaction holds behind a statement.
 func (s *readServer) locksOf(level, query string) (locks []string) {
 	s.exec("SET TRANSACTION ISOLATION LEVEL " + level)
