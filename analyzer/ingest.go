@@ -108,6 +108,8 @@ func mayFix(s *history.Stmt, sh shape) bool {
 		return false
 	case history.Begin:
 		return strings.Contains(strings.ToUpper(s.Shape), "SNAPSHOT")
+	case history.Lock: // PostgreSQL's LOCK takes none (PlannedStmtRequiresSnapshot)
+		return !strings.HasPrefix(strings.ToUpper(s.Shape), "LOCK")
 	case history.Select:
 		return s.Locking == history.NoLock || sh.nested || sh.calls
 	case history.Insert, history.Update, history.Delete, history.Replace:

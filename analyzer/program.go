@@ -80,7 +80,8 @@ func (p *programs) of(t *history.Txn, shapes []shape) int32 {
 	p.sequence = p.sequence[:0]
 	for i := range t.Stmts {
 		switch t.Stmts[i].Kind {
-		case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.Release, history.Set:
+		case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.Release, history.Set,
+			history.Lock:
 		default:
 			p.sequence = fold(append(p.sequence, shapes[i].number))
 		}

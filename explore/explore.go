@@ -94,6 +94,7 @@ const (
 	Serializable   Reason = "SERIALIZABLE: only its commit would tell, and it cannot be prepared"
 	NotAlone       Reason = "it ran beside others"
 	LeavesTraces   Reason = "no ROLLBACK takes all of it back"
+	NamedLock      Reason = "its session had a lock by a name"
 	ReachesOut     Reason = "it is not played at all: it reaches out of the database, or its texts are not all of it"
 	Failed         Reason = "it failed when it ran, or was rolled back"
 	NothingChanged Reason = "it changed no row"

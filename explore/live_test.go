@@ -349,8 +349,8 @@ func TestTwinsHaveTheSessionsSettings(t *testing.T) {
 			[]string{"BEGIN", `SELECT "balance" FROM "account" WHERE id = 1`, "UPDATE account SET balance = 90 WHERE id = 1", "COMMIT"}, "", 1},
 		{"a temporary table", dbms.MySQLFamily, []string{"CREATE TEMPORARY TABLE scratch (id int)", "INSERT INTO scratch VALUES (1)"},
 			slices.Insert(slices.Clone(lostUpdate), 1, "SELECT id FROM scratch"), TwinFailed, 0},
-		{"a lock by name", dbms.MySQLFamily, nil, slices.Insert(slices.Clone(lostUpdate), 1, "SELECT GET_LOCK('a', 1)"), LeavesTraces, 0},
-		{"an advisory lock", dbms.PostgreSQLFamily, nil, slices.Insert(slices.Clone(lostUpdate), 1, "SELECT pg_advisory_xact_lock(1)"), LeavesTraces, 0},
+		{"a lock by name", dbms.MySQLFamily, nil, slices.Insert(slices.Clone(lostUpdate), 1, "SELECT GET_LOCK('a', 1)"), NamedLock, 0},
+		{"an advisory lock", dbms.PostgreSQLFamily, nil, slices.Insert(slices.Clone(lostUpdate), 1, "SELECT pg_advisory_xact_lock(1)"), NamedLock, 0},
 		{"a notification", dbms.PostgreSQLFamily, nil, slices.Insert(slices.Clone(lostUpdate), 1, "NOTIFY changed"), LeavesTraces, 0},
 		{"a trigger that notifies", dbms.PostgreSQLFamily, []string{
 			"CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_notify(''changed'', ''''); RETURN NEW; END'",

@@ -9,6 +9,7 @@ import (
 	"github.com/isotap/isotap/proxy/twin"
 	"github.com/isotap/isotap/scenario/replay"
 	"github.com/isotap/isotap/sqltoken"
+	"github.com/isotap/isotap/sqltoken/namedlock"
 )
 
 // An answered is what a statement of an open transaction was answered; nil: it is not known.
@@ -28,6 +29,8 @@ type liveSession struct {
 	active                bool   // it is in a transaction, or has a statement under way
 	database              string // that it was in with its last statement
 	replies               map[uint32]answered
+	named                 namedlock.Held
+	locked                bool // the open transaction had one of these at some time
 	last                  lastReads
 	coming                *twin.Statement // what is about to be sent and commits; nil: nothing does
 	in                    *instance       // of what commits and is under way; nil: nothing is
@@ -52,6 +55,7 @@ const maxSettings = 50
 func (s *liveSession) LoggedIn(l twin.Login) {
 	s.login, s.settings, s.strange = l, slices.Clone(l.Settings), l.Strange
 	s.within, s.strangeBlock = nil, false
+	s.named.Reset()
 }
 
 // Sends takes the statement that is about to be sent.
@@ -93,6 +97,9 @@ func (s *liveSession) Answered(a twin.Answer) {
 	}
 	if in := s.in; in != nil && !in.block && writes(st.Kind) {
 		s.wrote(in, a, reply)
+	}
+	if !failed {
+		s.follow(s.live.target.Family, a.Text)
 	}
 	s.traces = s.traces || a.Block && st.Num == 0 && leavesUnseen(s.live.target.Family, a.Text)
 	switch {
@@ -149,7 +156,7 @@ func (s *liveSession) join(st *history.Stmt, reply answered) {
 	s.last.join(read)
 }
 
-// leavesUnseen reports whether a statement that came to no rows takes locks by names, notifies, or the like.
+// leavesUnseen reports whether a statement that came to no rows notifies, or the like.
 func leavesUnseen(family dbms.Family, text string) bool {
 	tokens, err := sqltoken.Statement(family, text)
 	return err != nil || text == "" || hasWord(tokens, staysBehind) || hasWord(tokens, reachesOut) ||
@@ -170,6 +177,9 @@ func (s *liveSession) set(text string, block bool) {
 	case tokens[1].Is("LOCAL") && s.live.target.Family == dbms.PostgreSQLFamily:
 		s.strangeBlock = true
 	case firstWord(text, "DISCARD") || firstWord(text, "RESET") && tokens[1].Is("ALL"):
+		if firstWord(text, "DISCARD") && tokens[1].Is("ALL") {
+			s.named.Reset()
+		}
 		s.settings, s.strange = slices.Clone(s.login.Settings), s.login.Strange
 	case block:
 		s.within = append(s.within, text)
@@ -207,6 +217,8 @@ func (s *liveSession) Ended(status history.Status) {
 		}
 	}
 	s.in, s.why, s.within, s.strangeBlock, s.traces = nil, "", nil, false, false
+	s.locked = false
+	s.named.TxnEnded()
 	clear(s.replies)
 }
 
@@ -244,7 +256,7 @@ func (s *liveSession) instance(st *twin.Statement) *instance {
 	}
 	x.Status = history.Committed
 	in := newInstance(&x, s.live.target.Family)
-	in.database = st.Database
+	in.database, in.named = st.Database, s.locked || s.named.Any()
 	for i := range in.statements {
 		in.statements[i].answer = s.replies[in.statements[i].recorded.Num]
 	}
@@ -261,6 +273,8 @@ func (s *liveSession) unfit(st *twin.Statement, in *instance) Reason {
 		return NothingChanged
 	case !in.readsBeforeWrite():
 		return NothingRead
+	case in.named:
+		return NamedLock
 	case s.traces:
 		return LeavesTraces
 	case st.Database == "", s.broken, s.strange, s.strangeBlock, s.login.Connection == 0, s.login.User != s.live.target.User,

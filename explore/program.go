@@ -30,10 +30,12 @@ type instance struct {
 	commits    bool // it was committed
 	before     int  // how many reads stand before the block, or before the statement that writes
 	statements []statement
+	locks      []statement // that took or released locks by a name alone: they are not played
 	start, end int64
 	whole      bool // all values are there
 	failed     bool // a statement failed, or it was not committed
 	undone     bool // its client rolled it back
+	named      bool // its session had a lock by a name
 	alone      bool // no other transaction of the recording ran beside it
 	// inner are what a test wrapped in the transaction, which it rolled back: they are played as if each had been by
 	// itself. Nil: it is none of a test's.
@@ -109,10 +111,13 @@ func instancesOf(ctx context.Context, r *recorder.Reader, run history.Run, famil
 		txns, defined[x.ID] = append(txns, &x.Txn), x.Database
 	}
 	slices.SortStableFunc(txns, func(a, b *history.Txn) int { return cmp.Compare(a.End, b.End) })
-	last := make(lastReads)
+	last, named := make(lastReads), make(namedLocks)
 	var all []*instance
 	for _, x := range txns {
 		in := newInstance(x, family)
+		if in.named = named.follow(x, in); len(in.statements) == 0 && len(in.locks) > 0 {
+			continue
+		}
 		last.join(in)
 		all = append(all, in)
 	}
@@ -194,6 +199,10 @@ func newInstance(x *history.Txn, family dbms.Family) *instance {
 			whole = whole && !slices.ContainsFunc(s.Args, func(arg string) bool { return !isOneValue(family, arg) })
 		}
 		st := newStatement(family, s, text)
+		if isNamedLock(s) {
+			in.locks = append(in.locks, st)
+			continue
+		}
 		st.whole = whole
 		in.whole = in.whole && st.whole
 		in.failed = in.failed || st.failed()

@@ -24,6 +24,8 @@ func (in *instance) refusal(on host) Reason {
 		return ReachesOut
 	case in.failed:
 		return Failed
+	case in.named:
+		return NamedLock
 	case in.reach() != withinRows:
 		return LeavesTraces
 	case !in.writes():

@@ -26,6 +26,9 @@ type Statement struct {
 	// that the server gets as one.
 	Text   string
 	Sender history.Sender // see [SenderOf]
+	// NamedLocks says that the statement touches no row, and takes or releases locks that have a name: see package
+	// namedlock.
+	NamedLocks bool
 	// Params is the number of placeholders in the client's own text.
 	Params int
 	// Target is the history.Row.Table that an INSERT, UPDATE or DELETE writes; empty when not known.
@@ -33,6 +36,14 @@ type Statement struct {
 	// Predicates are the conditions by which the statement chooses the rows of a table that it tells, all of them, in
 	// mode predicates.
 	Predicates []Predicate
+}
+
+// RecordedKind returns what recordings say that the statement is.
+func (s *Statement) RecordedKind() history.Kind {
+	if s.NamedLocks {
+		return history.Lock
+	}
+	return s.Kind
 }
 
 // A Predicate is a [history.Predicate] whose parameters are open: parameter Params[i], counted from 0, stands

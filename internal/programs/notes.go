@@ -25,6 +25,10 @@ func evidence(m *mining.Mined) []string {
 		notes = append(notes, fmt.Sprintf("%d transactions were rolled back, or it is not known how they ended: "+
 			"they are no evidence", m.Ended))
 	}
+	if len(m.Locks) > 0 {
+		notes = append(notes, "locks of tables as a whole and of names are not counted: what these keep apart is told as not "+
+			"safe all the same: "+strings.Join(m.Locks, "; "))
+	}
 	notes = append(notes, kept(m.Workload)...)
 	for _, what := range m.Unreadable {
 		notes = append(notes, "not covered: "+what)

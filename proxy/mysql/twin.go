@@ -47,7 +47,7 @@ func (s *Session) tellAnswered(o *pendingStatement, x *exchange) {
 		return
 	}
 	st := o.stmt
-	st.Kind = o.plan.Kind // also of one that is not recorded
+	st.Kind = o.plan.RecordedKind() // also of one that is not recorded
 	a := twin.Answer{Stmt: &st, Text: o.stmt.Text, Block: s.txn.inTrans,
 		Changes: !x.failed && o.plan.Session.Changes}
 	if o.txn != nil {

@@ -174,15 +174,15 @@ func (t *transaction) observe(plan *sqlmysql.Plan, in *settings, now int64) *pen
 	case plan.Txn.MayTakeSnapshot && !t.inTrans && t.autocommit:
 		return o
 	case plan.Observation == history.Nothing && !plan.Txn.MayTakeSnapshot:
-		begins := plan.Kind == history.DDL || plan.Kind == history.Savepoint && !t.autocommit
-		if t.open == nil && !begins || !recorded(plan.Kind) {
+		begins := plan.Kind == history.DDL || plan.NamedLocks || plan.Kind == history.Savepoint && !t.autocommit
+		if t.open == nil && !begins || !recorded(plan.RecordedKind()) {
 			return o
 		}
 		o.txn = t.opened(in, now)
 	default:
 		o.txn = t.opened(in, now)
 	}
-	o.stmt = history.Stmt{Num: uint32(len(o.txn.Stmts) + 1), Kind: plan.Kind, Locking: plan.Locking,
+	o.stmt = history.Stmt{Num: uint32(len(o.txn.Stmts) + 1), Kind: plan.RecordedKind(), Locking: plan.Locking,
 		Observation: plan.Observation, Reason: plan.Reason, Shape: plan.Shape, Sender: plan.Sender, Start: now}
 	if t.session.Args {
 		o.stmt.Args = plan.Args
@@ -207,7 +207,7 @@ func (t *transaction) opened(in *settings, now int64) *history.Txn {
 // recorded reports whether a statement that touches no row is worth a place in the history.
 func recorded(k history.Kind) bool {
 	switch k {
-	case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.Release, history.DDL:
+	case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.Release, history.DDL, history.Lock:
 		return true
 	}
 	return false

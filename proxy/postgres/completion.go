@@ -84,8 +84,8 @@ func (s *Session) observe(c *resultInProgress) history.Stmt {
 		}
 		return st
 	}
-	st.Kind, st.Locking, st.Observation, st.Reason, st.Shape = p.Kind, p.Locking, p.Observation, p.Reason, p.Shape
-	st.Sender = p.Sender
+	st.Kind, st.Locking, st.Observation, st.Reason = p.RecordedKind(), p.Locking, p.Observation, p.Reason
+	st.Shape, st.Sender = p.Shape, p.Sender
 	if c.portal != nil && c.portal.of != nil {
 		if c.portal.of.ran {
 			st.Sender.Request = ""

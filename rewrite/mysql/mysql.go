@@ -158,6 +158,7 @@ func (pl *planner) rewrite() error {
 
 // finish returns the plan with its pieces.
 func (pl *planner) finish() *Plan {
+	pl.plan.NamedLocks = pl.plan.Observation == history.Nothing && pl.st.locksByName()
 	pl.plan.Predicates = pl.predicates()
 	pl.plan.Writes.Images.Constant = pl.constantImage()
 	pl.assemble()

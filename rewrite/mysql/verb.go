@@ -6,6 +6,7 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/rewrite"
 	"github.com/isotap/isotap/sqltoken/mysqltoken"
+	"github.com/isotap/isotap/sqltoken/namedlock"
 )
 
 // refusal returns the reason why the text cannot be looked at more closely; empty when it can.
@@ -434,6 +435,17 @@ func (v verb) expressions() {
 			return
 		}
 	}
+}
+
+// locksByName reports whether the statement calls a function that takes or releases locks that have a name.
+func (st *statement) locksByName() bool {
+	for i, t := range st.Tokens {
+		if i+1 < len(st.Tokens) && st.mark(i+1, "(") && t.Kind == mysqltoken.Word &&
+			namedlock.EffectOf(st.tok(i)) != namedlock.None {
+			return true
+		}
+	}
+	return false
 }
 
 // nativeCall reports whether what stands before a parenthesis cannot be a stored function.

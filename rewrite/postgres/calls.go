@@ -3,6 +3,7 @@ package postgres
 import (
 	"github.com/multigres/multigres/go/common/parser"
 
+	"github.com/isotap/isotap/sqltoken/namedlock"
 	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
 
@@ -19,6 +20,16 @@ func (st *statement) calls() bool {
 	}
 	for i := range st.toks {
 		if st.mark(i+1, "(") && st.callsForeign(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// locksByName reports whether the statement calls a function that takes or releases locks that have a name.
+func (st *statement) locksByName() bool {
+	for i := range st.toks {
+		if st.mark(i+1, "(") && st.toks[i].Kind == pgtoken.Word && namedlock.EffectOf(st.tok(i)) != namedlock.None {
 			return true
 		}
 	}

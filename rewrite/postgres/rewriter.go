@@ -154,6 +154,7 @@ func (pl *planner) decide(written *statement, reason history.Reason) {
 			pl.edits = nil
 		}
 	}
+	p.NamedLocks = p.Observation == history.Nothing && pl.st.locksByName()
 }
 
 // rewrite decides what becomes of a statement that the verb alone does not settle. Its errors are refusals.

@@ -41,7 +41,9 @@ func (v verb) classify() {
 		v.cursor()
 	case v.is(0, "PREPARE"):
 		v.prepares()
-	case v.is(0, "DEALLOCATE", "SHOW", "LISTEN", "UNLISTEN", "NOTIFY", "LOCK", "CHECKPOINT", "LOAD",
+	case v.is(0, "LOCK"):
+		v.p.Kind = history.Lock
+	case v.is(0, "DEALLOCATE", "SHOW", "LISTEN", "UNLISTEN", "NOTIFY", "CHECKPOINT", "LOAD",
 		"VACUUM", "ANALYZE", "ANALYSE", "WAIT"):
 		// They read and write no rows. VACUUM moves none either, but for VACUUM FULL.
 		v.p.Schema.Changes = v.is(0, "VACUUM") && v.mentions("FULL")

@@ -43,6 +43,9 @@ type Mined struct {
 	// LeftOut are those with too few calls; Ended the transactions that are no evidence since they were rolled back, or
 	// it is not known how they ended.
 	LeftOut, Ended int
+	// Locks are the statements, by their shapes, that took or released locks of tables as a whole, or of names: what
+	// these keep apart is told as not safe all the same.
+	Locks []string
 	// Unreadable are statements of which it is not known what they read and write: the verdict does not cover them.
 	Unreadable []string
 }
@@ -117,8 +120,11 @@ func (m *miner) add(t *history.Txn) {
 	tr := trace{level: t.Level, action: programname.ActionOf(t)}
 	for i := range t.Stmts {
 		s := &t.Stmts[i]
-		if uses(s) {
+		switch {
+		case uses(s):
 			tr.calls = append(tr.calls, m.call(s))
+		case s.Kind == history.Lock && !slices.Contains(m.mined.Locks, s.Shape):
+			m.mined.Locks = append(m.mined.Locks, s.Shape)
 		}
 	}
 	switch {

@@ -192,3 +192,15 @@ func TestWhatIsNoEvidenceIsCounted(t *testing.T) {
 		t.Errorf("%d ended otherwise, %d taken", m.mined.Ended, len(m.traces))
 	}
 }
+
+func TestLocksThatAreNotCountedAreTold(t *testing.T) {
+	m := miner{number: map[statement]int{}}
+	for range 2 {
+		locking := run("aB")
+		locking.Stmts = append(locking.Stmts, history.Stmt{Kind: history.Lock, Shape: "LOCK TABLE b"})
+		m.add(locking)
+	}
+	if !slices.Equal(m.mined.Locks, []string{"LOCK TABLE b"}) {
+		t.Errorf("%q", m.mined.Locks)
+	}
+}
