@@ -21,6 +21,9 @@ const TiDBVariable = "ISOTAP_TEST_TIDB_URL"
 // with the commit of TiDB that it is made of.
 const tidbProgram = "tidb-server-e4e814fdc0af"
 
+// TiDBRound has all tests of a package run once more on TiDB. Those of others ask for the server of [TiDB].
+var TiDBRound = Engine{"tidb", TiDBVariable}
+
 // A TiDBServer is a TiDB server. Its user is root without a password, and it has no unix socket.
 type TiDBServer struct{ *Server }
 

@@ -76,7 +76,7 @@ func TestArmsTellTheRowsOfTheirTurn(t *testing.T) {
 			all = append(all, id)
 		}
 		slices.Sort(all)
-		original := s.see(query, 0, false)
+		original := s.original(query, false)
 		original.warnings = s.warned(0)
 		proxied := s.see(literal(p, Values{}), p.HiddenColumns(), false)
 		proxied.warnings = s.warned(0)

@@ -50,7 +50,7 @@ func TestQueriesInFromTellWhatTheirSubqueriesRead(t *testing.T) {
 		if p.Observation != history.Exact || !slices.ContainsFunc(p.Result.Sources, func(s Source) bool { return s.Beside }) {
 			return
 		}
-		original := s.see(query, 0, false)
+		original := s.original(query, false)
 		original.warnings = s.warned(0)
 		if len(original.rows) == 0 {
 			return // of a subquery that hangs on no row it is not known then whether it ran
@@ -321,7 +321,7 @@ func (s *readServer) foundBy(from string, all []operand) []string {
 // holds demands that a client sees of a query what it saw, and that the rows that it tells are those.
 func (s *readServer) holds(r *rapid.T, query string, p *Plan, want []string) {
 	text := literal(p, Values{})
-	original := s.see(query, 0, false)
+	original := s.original(query, false)
 	original.warnings = s.warned(0)
 	proxied := s.see(text, p.HiddenColumns(), false)
 	proxied.warnings = s.warned(0)

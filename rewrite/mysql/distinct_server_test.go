@@ -60,7 +60,7 @@ func TestDistinctKeepsTheOrderOfRows(t *testing.T) {
 			return
 		}
 		rewritten++
-		original, proxied := s.see(query, 0, false), s.see(literal(p, Values{}), p.HiddenColumns(), false)
+		original, proxied := s.original(query, false), s.see(literal(p, Values{}), p.HiddenColumns(), false)
 		if !slices.Equal(original.rows, proxied.rows) || !slices.Equal(original.columns, proxied.columns) {
 			r.Fatalf("%s: %v, not %v", query, proxied, original)
 		}

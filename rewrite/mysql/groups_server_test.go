@@ -29,7 +29,7 @@ func TestGroupsTellWhatTheirSubqueriesRead(t *testing.T) {
 			return // inexact
 		}
 		exact++
-		original := s.see(query, 0, false)
+		original := s.original(query, false)
 		original.warnings = s.warned(0)
 		proxied = s.see(text, p.HiddenColumns(), false)
 		proxied.warnings = s.warned(0)

@@ -55,6 +55,7 @@ type masker struct {
 	ctes    []*ast.CommonTableExpression // whose names hold, the innermost last
 	scopes  []int                        // for each query around the node, where its own begin
 	natural []naturalJoin                // in the order of the text
+	unasked []*ast.SelectStmt            // of whose columns nobody asks: behind EXISTS. Their text may name the client's
 	inserts int                          // the token to look for the next INSERT from
 }
 
@@ -70,6 +71,10 @@ func (c *masker) Enter(n ast.Node) (ast.Node, bool) {
 	case *ast.CommonTableExpression:
 		if n.IsRecursive {
 			c.ctes = append(c.ctes, n)
+		}
+	case *ast.ExistsSubqueryExpr:
+		if query, ok := subqueryOf(n.Sel); ok && query.GroupBy == nil {
+			c.unasked = append(c.unasked, query)
 		}
 	case *ast.InsertStmt:
 		c.insertList(n)

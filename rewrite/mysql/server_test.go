@@ -16,7 +16,7 @@ import (
 	"github.com/isotap/isotap/rewrite"
 )
 
-func TestMain(m *testing.M) { testdb.Main(m, testdb.MySQL, testdb.MariaDB118) }
+func TestMain(m *testing.M) { testdb.Main(m, testdb.MySQL, testdb.MariaDB118, testdb.TiDBRound) }
 
 // twins are two databases with the same tables: one instrumented, where rewritten statements run, and
 // one as the client made it, where the originals run.

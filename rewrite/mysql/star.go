@@ -52,7 +52,7 @@ func (c *masker) relation(n *ast.TableSource) relation {
 
 // stars puts lists of columns in the place of the query's stars that would show isotap's.
 func (c *masker) stars(n *ast.SelectStmt) {
-	if n.From == nil || n.Fields == nil {
+	if n.From == nil || n.Fields == nil || slices.Contains(c.unasked, n) {
 		return
 	}
 	st, rs := c.pl.st, c.relations(n.From.TableRefs)

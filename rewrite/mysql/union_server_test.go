@@ -103,7 +103,7 @@ func TestUnionsTellTheRowsThatTheyRead(t *testing.T) {
 			others++
 		}
 		covered := p.Upstream.MayHideLocks // by an index, as other reads
-		original := s.see(query, 0, false)
+		original := s.original(query, false)
 		original.warnings = s.warned(0)
 		proxied, got := s.collected(p)
 		slices.Sort(want)

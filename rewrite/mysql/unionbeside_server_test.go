@@ -26,7 +26,7 @@ func TestUnionsTellWhatTheirSubqueriesRead(t *testing.T) {
 		if p.Observation != history.Exact || len(p.Writes.Beside) == 0 {
 			return
 		}
-		original := s.see(query, 0, false)
+		original := s.original(query, false)
 		original.warnings = s.warned(0)
 		proxied, rows := s.collected(p)
 		found, known := s.collectedBeside(p)
