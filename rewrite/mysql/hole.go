@@ -16,8 +16,8 @@ type Values struct {
 	RowCountGone, FoundRowsGone bool
 	// Withheld says that a write does not show what its subqueries read.
 	Withheld bool
-	// Casts says that a cast is described as the two functions are, as on TiDB. On MariaDB and MySQL IF is, and is
-	// warned of as they are.
+	// Casts says that a cast is described as ROW_COUNT() is, and a number without a sign as FOUND_ROWS(), as on TiDB. On
+	// MariaDB and MySQL IF is, and is warned of as they are.
 	Casts bool
 }
 
@@ -38,7 +38,7 @@ func AppendHole(b []byte, h Hole, ordinal int, v *Values) []byte {
 	case h == RowCountHole && v.Casts:
 		return fmt.Appendf(b, "CAST('%021d' AS SIGNED)", v.RowCount)
 	case h == FoundRowsHole && v.Casts:
-		return fmt.Appendf(b, "CAST('%021d' AS SIGNED)", v.FoundRows)
+		return fmt.Appendf(b, "(FOUND_ROWS() & 0 | %d)", v.FoundRows) // without a sign, and perhaps NULL
 	case h == RowCountHole:
 		return fmt.Appendf(b, "IF(1,%d,ROW_COUNT())", v.RowCount)
 	case h == FoundRowsHole:

@@ -35,7 +35,7 @@ func newTwins(t *testing.T, settings ...string) *twins {
 	tw.original, _ = connect(t, settings)
 	var name string
 	tw.proxied, name = connect(t, settings)
-	tw.session = Session{Schema: name, Charset: "utf8mb4", MaxPacket: 16 << 20}
+	tw.session = Session{Schema: name, Charset: "utf8mb4", MaxPacket: 16 << 20, Strict: true}
 	tw.session.Dialect, tw.session.Version = ParseVersion(testdb.Current(t).Version())
 	exec(t, tw.proxied, CaptureInit)
 	return tw
@@ -106,12 +106,8 @@ func rows(t *testing.T, c *sql.Conn, query string, args ...any) (columns, lines 
 // ... in the order of the column id.
 func (tw *twins) create(statements ...string) {
 	tw.t.Helper()
-	for i, s := range statements {
-		exec(tw.t, tw.original, s)
-		if i == 0 {
-			s = string(New(tables{}, Options{}).Plan(s, tw.session).Append(nil, noHoles))
-		}
-		exec(tw.t, tw.proxied, s)
+	for _, s := range statements {
+		tw.setUp(s)
 	}
 	keep := ""
 	if strings.Contains(statements[0], "ON UPDATE") {
@@ -133,6 +129,9 @@ func (tw *twins) describe(wlist int) *Table {
 	for _, l := range lines {
 		name, kind, _ := strings.Cut(strings.ReplaceAll(l, `"`, ""), "|")
 		t.Columns = append(t.Columns, Column{Column: rewrite.Column{Name: name, Type: kind}})
+	}
+	if onTiDB() {
+		tw.describeExposed(t)
 	}
 	return t
 }
@@ -195,7 +194,7 @@ func (tw *twins) outcome(c *sql.Conn, query string, args ...any) outcome {
 		o.insertID, _ = r.LastInsertId()
 	}
 	_, warnings := rows(tw.t, c, "SHOW WARNINGS")
-	_, table := rows(tw.t, c, "SELECT t.*, @n FROM t ORDER BY id")
+	_, table := rows(tw.t, c, "SELECT "+tw.visible()+", @n FROM t ORDER BY id")
 	o.warnings, o.table = strings.Join(warnings, "\n"), strings.Join(table, "\n")
 	return o
 }
@@ -236,7 +235,7 @@ func (tw *twins) captured() ([]CaptureEntry, uint64) {
 func (tw *twins) versions() (values, wlists map[string]string) {
 	tw.t.Helper()
 	values, wlists = make(map[string]string), make(map[string]string)
-	_, lines := rows(tw.t, tw.proxied, "SELECT isotap_rowid, isotap_wlist, t.* FROM t")
+	_, lines := rows(tw.t, tw.proxied, "SELECT isotap_rowid, isotap_wlist, "+tw.visible()+" FROM t")
 	for _, l := range lines {
 		cells := strings.SplitN(l, "|", 3)
 		id := strings.Trim(cells[0], `"`)
@@ -245,8 +244,8 @@ func (tw *twins) versions() (values, wlists map[string]string) {
 	return values, wlists
 }
 
-func contents(t *testing.T, c *sql.Conn) string {
-	t.Helper()
-	_, lines := rows(t, c, "SELECT t.* FROM t ORDER BY id")
+func (tw *twins) contents(c *sql.Conn) string {
+	tw.t.Helper()
+	_, lines := rows(tw.t, c, "SELECT "+tw.visible()+" FROM t ORDER BY id")
 	return strings.Join(lines, "\n")
 }

@@ -35,6 +35,9 @@ func TestSelectReturnsTheSamePlusIdentities(t *testing.T) {
 		"SELECT EXTRACT(YEAR FROM ts), TRIM(BOTH 'a' FROM s), @n := id FROM t ORDER BY id",
 		"SELECT * FROM t STRAIGHT_JOIN information_schema.SCHEMATA i ON i.SCHEMA_NAME = 'mysql' ORDER BY id",
 	} {
+		if onTiDB() && (strings.Contains(query, "SHARE MODE") || strings.Contains(query, "SQL_CALC_FOUND_ROWS")) {
+			continue // an error there
+		}
 		tw := newTwins(t)
 		tw.create(mixedTable, mixedRows)
 		p := tw.plan(query)
@@ -71,7 +74,7 @@ func TestInsertIsTransparentAndNamesItsRows(t *testing.T) {
 		{"INSERT t VALUES (NULL, 1, 'y', DEFAULT)", "", true},
 		{"INSERT INTO t VALUES (100, 1, DEFAULT, DEFAULT)", "", true},
 		{"INSERT INTO t VALUES (100, 1, DEFAULT, NULL)", "",
-			testdb.EngineName() != testdb.MySQL.Name}, // an error there
+			testdb.EngineName() != testdb.MySQL.Name && !onTiDB()}, // an error there
 		{"INSERT INTO t VALUES (100, 1, DEFAULT, 5)", "STRICT_ALL_TABLES", false},
 		{"INSERT INTO t () VALUES (0, 1, 'y', DEFAULT)", "", true},
 		{"INSERT INTO t VALUES ()", "", true},
@@ -147,7 +150,7 @@ func TestDeleteReturnsWhatItDeleted(t *testing.T) {
 		"DELETE FROM t WHERE id = 77",
 		"DELETE QUICK FROM t WHERE id IN (SELECT c1 FROM (SELECT 1 AS c1) x) /* c */",
 	} {
-		if testdb.EngineName() == testdb.MySQL.Name && strings.Contains(query, "LIMIT") {
+		if (testdb.EngineName() == testdb.MySQL.Name || onTiDB()) && strings.Contains(query, "LIMIT") {
 			continue
 		}
 		tw := newTwins(t)
@@ -167,7 +170,7 @@ func TestDeleteReturnsWhatItDeleted(t *testing.T) {
 		if len(before)-len(after) != len(returned) {
 			t.Errorf("%s: %d rows are gone, %d were returned", query, len(before)-len(after), len(returned))
 		}
-		if got, want := contents(t, tw.proxied), contents(t, tw.original); got != want {
+		if got, want := tw.contents(tw.proxied), tw.contents(tw.original); got != want {
 			t.Errorf("%s: left %s, want %s", query, got, want)
 		}
 	}
@@ -179,7 +182,7 @@ func (tw *twins) deleted(query string) []string {
 	tw.t.Helper()
 	text := literal(tw.plan(query), Values{Tag: tw.nextTag()})
 	var ids []string
-	if tw.session.Dialect != MySQL {
+	if tw.session.Dialect == MariaDB {
 		_, lines := rows(tw.t, tw.proxied, text)
 		for _, line := range lines {
 			ids = append(ids, strings.Trim(strings.Split(line, "|")[0], `"`))
@@ -195,6 +198,7 @@ func (tw *twins) deleted(query string) []string {
 }
 
 func TestCreatedTablesLookTheSameToTheClient(t *testing.T) {
+	testdb.Only(t, "others show isotap's columns", "mariadb", testdb.MariaDB118.Name, testdb.MySQL.Name)
 	for _, query := range []string{
 		"CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(20) DEFAULT 'x,)', KEY (a)) COMMENT 'c'",
 		"CREATE TABLE IF NOT EXISTS t (id INT) PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (10))",
@@ -231,7 +235,10 @@ func TestSubstitutedCountsLookLikeTheFunctions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	r := New(tables{}, Options{})
+	r, s := New(tables{}, Options{}), testSession()
+	if onTiDB() {
+		s.Dialect, s.Version = ParseVersion(c.GetServerVersion())
+	}
 	for _, tc := range []struct {
 		query string
 		value func(v Values) int64 // of the first column
@@ -242,6 +249,9 @@ func TestSubstitutedCountsLookLikeTheFunctions(t *testing.T) {
 		{"SELECT found_rows() UNION ALL SELECT ROW_COUNT()", func(v Values) int64 { return int64(v.FoundRows) }},
 		{"SELECT * FROM (SELECT FOUND_ROWS(), 1 + ROW_COUNT()) x", func(v Values) int64 { return int64(v.FoundRows) }},
 	} {
+		if onTiDB() && strings.Contains(tc.query, "+ 2 *") {
+			continue // an error there, where the second one is negative
+		}
 		want, err := c.Execute(tc.query)
 		if err != nil {
 			t.Fatal(err)
@@ -249,15 +259,15 @@ func TestSubstitutedCountsLookLikeTheFunctions(t *testing.T) {
 		for _, v := range []Values{{RowCountGone: true, FoundRowsGone: true},
 			{RowCount: -1, RowCountGone: true, FoundRowsGone: true},
 			{RowCount: 1 << 40, FoundRows: 1 << 41, RowCountGone: true, FoundRowsGone: true}} {
-			v.Casts = testSession().Dialect == TiDB
-			got, err := c.Execute(literal(r.Plan(tc.query, testSession()), v))
+			v.Casts = s.Dialect == TiDB
+			got, err := c.Execute(literal(r.Plan(tc.query, s), v))
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i, f := range got.Fields {
 				w := want.Fields[i]
 				if string(f.Name) != string(w.Name) || f.Type != w.Type || f.Flag != w.Flag || f.Decimal != w.Decimal ||
-					f.Charset != w.Charset || f.ColumnLength != w.ColumnLength && testSession().Dialect != TiDB {
+					f.Charset != w.Charset || f.ColumnLength != w.ColumnLength && s.Dialect != TiDB {
 					t.Errorf("%s: column %+v, want %+v", tc.query, f, w)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/internal/testdb"
 )
 
 // TestSubqueriesTellTheirRows holds what subqueries show against the rows that they are defined to read (ADR 62), and
@@ -85,6 +86,7 @@ func TestSubqueriesTellTheirRows(t *testing.T) {
 // TestTheServerEvaluatesArmsInTheOrderOfTheText counts the runs of subqueries that are arms of one OR: where the first
 // is true for all rows, the second is not run.
 func TestTheServerEvaluatesArmsInTheOrderOfTheText(t *testing.T) {
+	testdb.Only(t, "others' are not looked into", "mariadb", testdb.MariaDB118.Name, testdb.MySQL.Name)
 	s := newReadServer(t)
 	arms := map[string][]string{
 		"true": {"EXISTS (SELECT 1 FROM e AS %s WHERE dep = d.id)", "d.id IN (SELECT dep FROM e AS %s)",
@@ -120,6 +122,7 @@ func TestTheServerEvaluatesArmsInTheOrderOfTheText(t *testing.T) {
 // TestExistsOfValuesShowsTheRowThatItEndsWith has EXISTS among the values of an INSERT, at REPEATABLE READ: it reads up
 // to the first row that it finds, and shows that one.
 func TestExistsOfValuesShowsTheRowThatItEndsWith(t *testing.T) {
+	testdb.Only(t, "others' are not looked into", "mariadb", testdb.MariaDB118.Name, testdb.MySQL.Name)
 	s := newReadServer(t)
 	s.exec(string(New(tables{}, Options{}).Plan("CREATE TABLE k (id INT PRIMARY KEY, n INT)", s.session).Append(nil, noHoles)))
 	s.rewriter.schema.(tables)[s.session.Schema+".k"] = table("k", "id int, n int", "primary(id)")

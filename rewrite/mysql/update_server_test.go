@@ -103,6 +103,9 @@ func TestUpdateCaptureIsTransparentAndExact(t *testing.T) {
 		{"padded chars", "UPDATE t SET ch = 'ab'", []string{"SET sql_mode = 'PAD_CHAR_TO_FULL_LENGTH'"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			if onTiDB() && (strings.HasPrefix(tc.name, "cp1251") || strings.HasPrefix(tc.name, "utf16")) {
+				t.Skip("TiDB has no such charset")
+			}
 			tw := newTwins(t, append(tc.settings, "SET timestamp = 1700000000.5, @n = NULL")...)
 			for _, s := range tc.settings {
 				if mode, ok := strings.CutPrefix(s, "SET sql_mode = "); ok {
@@ -114,7 +117,14 @@ func TestUpdateCaptureIsTransparentAndExact(t *testing.T) {
 			before, _ := tw.versions()
 			tag := tw.nextTag()
 			want := tw.outcome(tw.original, tc.query)
-			p := tw.plan(tc.query)
+			p := tw.rewriter.Plan(tc.query, tw.session)
+			if p.Upstream.Pieces == nil && onTiDB() {
+				if got := tw.outcome(tw.proxied, tw.observed(tc.query)); got != want {
+					t.Errorf("masked %+v\noriginal  %+v", got, want)
+				}
+				return
+			}
+			p = tw.plan(tc.query)
 			got := tw.outcome(tw.proxied, literal(p, Values{Tag: tag})).without(p.Upstream.Deprecated)
 			if got != want {
 				t.Errorf("rewritten %+v\noriginal  %+v", got, want)
@@ -162,6 +172,7 @@ func (tw *twins) checkEntries(before map[string]string, entries []CaptureEntry, 
 }
 
 func TestPreparedUpdateIsCapturedOnEveryExecution(t *testing.T) {
+	testdb.Only(t, "others do not observe it", "mariadb", testdb.MariaDB118.Name, testdb.MySQL.Name)
 	tw := newTwins(t, "SET timestamp = 1700000000.5")
 	tw.create(mixedTable, mixedRows)
 	const query = "UPDATE t SET c1 = ?, s = CONCAT(?, s) WHERE id = ?"
@@ -190,7 +201,7 @@ func TestPreparedUpdateIsCapturedOnEveryExecution(t *testing.T) {
 				want)
 		}
 	}
-	if got, want := contents(t, tw.proxied), contents(t, tw.original); got != want {
+	if got, want := tw.contents(tw.proxied), tw.contents(tw.original); got != want {
 		t.Errorf("table after the rewritten statements:\n%s\nafter the originals:\n%s", got, want)
 	}
 }
@@ -245,7 +256,7 @@ func TestListIsCutAtWholeTags(t *testing.T) {
 		tw.create("CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 0)")
 		table := tw.describe(size)
 		tw.rewriter = New(tables{table.Name: table}, Options{})
-		exec(t, tw.proxied, "ALTER TABLE t MODIFY "+WListDefinition(size))
+		exec(t, tw.proxied, "ALTER TABLE t MODIFY "+tw.wListDefinition(size))
 		p := tw.plan("UPDATE t SET v = v + 1")
 		all := []history.Tag{{}}
 		for i := range 40 {
