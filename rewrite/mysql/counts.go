@@ -125,21 +125,32 @@ func (pl *planner) nameCounts() bool {
 
 // nameCount gives an item its text for a name if it has a hole, and reports whether that was its name.
 func (pl *planner) nameCount(it item) bool {
-	st := pl.st
-	start, end := st.Tokens[it.first].Start, st.Tokens[it.last].End
+	start, end := pl.st.Tokens[it.first].Start, pl.st.Tokens[it.last].End
 	if !slices.ContainsFunc(pl.edits, func(e edit) bool {
 		return start <= e.start && e.end <= end && (e.pieces[0].Hole == RowCountHole || e.pieces[0].Hole == FoundRowsHole)
 	}) {
 		return true
 	}
-	spelled := st.SQL[start:end]
-	if len(spelled) > maxItemName || strings.ContainsAny(spelled, "#\n") || strings.Contains(spelled, "/*") ||
-		strings.Contains(spelled, "--") {
-		return false
+	named, ok := pl.spelledAsIs(it, maxItemName)
+	if ok {
+		pl.edits = slices.Insert(pl.edits, 0, named)
 	}
+	return ok
+}
+
+// spelledAsIs returns the edit that gives an item its text for a name, and reports whether that was its name, where
+// names have so many bytes at most.
+func (pl *planner) spelledAsIs(it item, most int) (e edit, ok bool) {
+	start, end := pl.st.Tokens[it.first].Start, pl.st.Tokens[it.last].End
 	pos, gap := pl.after(it.last)
-	pl.edits = slices.Insert(pl.edits, 0, edit{start: pos, end: pos, pieces: []Piece{text(" AS " + quoted(spelled) + gap)}})
-	return true
+	spelled := pl.st.SQL[start:end]
+	if pl.session.Dialect == TiDB { // a comment is in the name, but for its end
+		ok = !strings.Contains(pl.st.SQL[start:pos], "/*!") && !strings.Contains(pl.st.SQL[start:pos], "/*T")
+		spelled = strings.ReplaceAll(strings.TrimSpace(pl.st.SQL[start:pos]), "*/", "")
+	} else {
+		ok = !strings.ContainsAny(spelled, "#\n") && !strings.Contains(spelled, "/*") && !strings.Contains(spelled, "--")
+	}
+	return edit{start: pos, end: pos, pieces: []Piece{text(" AS " + quoted(spelled) + gap)}}, ok && len(spelled) <= most
 }
 
 // allQueries collects all queries of a statement.

@@ -16,8 +16,8 @@ type Values struct {
 	RowCountGone, FoundRowsGone bool
 	// Withheld says that a write does not show what its subqueries read.
 	Withheld bool
-	// Casts says that a cast is described as ROW_COUNT() is, and a number without a sign as FOUND_ROWS(), as on TiDB. On
-	// MariaDB and MySQL IF is, and is warned of as they are.
+	// Casts says that a cast is described as ROW_COUNT() is, and a number without a sign as FOUND_ROWS(), as on TiDB.
+	// On MariaDB and MySQL IF is, and is warned of as they are.
 	Casts bool
 }
 

@@ -35,6 +35,9 @@ func (pl *planner) mask(reason history.Reason) {
 		tree.Accept(c)
 	}
 	c.naturalJoins()
+	for _, n := range c.queries {
+		c.keepNames(n)
+	}
 	pl.plan.Upstream.ListsColumns = len(pl.edits) > 0
 }
 
@@ -55,6 +58,7 @@ type masker struct {
 	ctes    []*ast.CommonTableExpression // whose names hold, the innermost last
 	scopes  []int                        // for each query around the node, where its own begin
 	natural []naturalJoin                // in the order of the text
+	queries []*ast.SelectStmt            // all that there are
 	unasked []*ast.SelectStmt            // of whose columns nobody asks: behind EXISTS. Their text may name the client's
 	inserts int                          // the token to look for the next INSERT from
 }
@@ -100,6 +104,7 @@ func (c *masker) Leave(n ast.Node) (ast.Node, bool) {
 		}
 	case *ast.SelectStmt:
 		c.stars(n)
+		c.queries = append(c.queries, n)
 		c.leaveScope()
 	case *ast.SetOprStmt, *ast.UpdateStmt, *ast.DeleteStmt:
 		c.leaveScope()

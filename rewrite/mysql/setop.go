@@ -170,7 +170,11 @@ func (pl *planner) planArm(a arm) (*planner, error) {
 	plan := func(alone *ast.SelectStmt) (*planner, error) {
 		p := &planner{rewriter: pl.rewriter, session: pl.session, st: pl.st.part(a.from, a.to), alone: alone, oneOf: true,
 			plan: &Plan{Statement: rewrite.Statement{Observation: history.Exact}}}
-		return p, p.selectRows(a.node)
+		err := p.selectRows(a.node)
+		if err == nil && p.plan.Result.Carried > 0 {
+			err = refusal(history.ReasonDerivedStar) // the others have no such columns
+		}
+		return p, err
 	}
 	if pl.united && hasSubquery(a.node) && pl.st.executable() < 0 {
 		p, err := plan(a.node)

@@ -74,6 +74,34 @@ func (c *masker) stars(n *ast.SelectStmt) {
 	}
 }
 
+// maxAlias is how long TiDB lets an alias be.
+const maxAlias = 255
+
+// keepNames gives the query's items whose subqueries have other words now the names that they had: their text.
+func (c *masker) keepNames(n *ast.SelectStmt) {
+	if n.Kind != ast.SelectStmtKindSelect || n.Fields == nil || len(c.pl.edits) == 0 {
+		return
+	}
+	within, _, ok := c.pl.st.queryTokens(n)
+	if !ok {
+		return
+	}
+	p := &planner{rewriter: c.pl.rewriter, session: c.pl.session, st: c.pl.st.part(0, within.to), into: c.pl.into}
+	list, err := p.selectList(n)
+	if err != nil {
+		return
+	}
+	for k, it := range list {
+		f, start, end := n.Fields.Fields[k], p.st.Tokens[it.first].Start, p.st.Tokens[it.last].End
+		if f.WildCard != nil || f.AsName.O != "" || !slices.ContainsFunc(c.pl.edits, func(e edit) bool { return start <= e.start && e.end <= end }) {
+			continue
+		}
+		if e, ok := p.spelledAsIs(it, maxAlias); ok {
+			c.edit(e.start, e.end, e.pieces[0].Text)
+		}
+	}
+}
+
 // star finds the tokens of a star: *, t.* or s.t.*; -1 when they are not where the parser says.
 func (st *statement) star(f *ast.SelectField) (first, last int) {
 	first, ok := slices.BinarySearchFunc(st.Tokens, f.Offset,

@@ -304,8 +304,8 @@ func text(s string) Piece { return Piece{Text: s} }
 var tagPiece = Piece{Hole: TagHole}
 
 // after returns the place right behind token i, and the gap that pieces put there need at their end: a blank where the
-// next byte would run into them, otherwise nothing. On TiDB the place is behind a comment there: it has that in the name
-// of an item of a select list.
+// next byte would run into them, otherwise nothing. On TiDB the place is behind a comment there: it has that in the
+// name of an item of a select list.
 func (pl *planner) after(i int) (pos int, gap string) {
 	pos = pl.st.Tokens[i].End
 	if pl.session.Dialect == TiDB && i+1 < len(pl.st.Tokens) {
