@@ -35,8 +35,10 @@ func (pl *planner) mask(reason history.Reason) {
 		tree.Accept(c)
 	}
 	c.naturalJoins()
-	for _, n := range c.queries {
-		c.keepNames(n)
+	if len(trees) == 1 { // else where a query ends is not certain
+		for _, n := range c.queries {
+			c.keepNames(n)
+		}
 	}
 	pl.plan.Upstream.ListsColumns = len(pl.edits) > 0
 }
