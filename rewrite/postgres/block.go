@@ -17,6 +17,7 @@ type sight struct {
 	// text is the identity as an array's element; empty where there are arrays already.
 	text     string
 	nullable bool // there may be no row
+	certain  bool // a query passes it outwards with each of its rows
 	carried  bool // a star at the end of the select list holds the columns
 	names    []string
 	single   bool // an array of one identity at most

@@ -336,6 +336,7 @@ func (w *walker) take(rel *relation, shows []*sight, nullable bool) {
 		}
 		here := *s
 		here.exprs, here.spelled, here.nullable = nil, nil, s.nullable || nullable
+		here.certain = !s.nullable && !s.source.Array && s.within == nil && s.lifted == nil
 		for _, name := range s.names {
 			if rel.ref != "" {
 				name = quoted(rel.ref) + "." + name

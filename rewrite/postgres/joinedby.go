@@ -75,8 +75,22 @@ func (b *block) there(side ast.Node) (condition string, ok bool) {
 		return condition, ok
 	}
 	for _, rel := range b.rels {
-		if rel.base != nil && len(rel.sights) > 0 && !rel.looksUp() && rel.node == side {
+		switch {
+		case rel.base != nil && len(rel.sights) > 0 && !rel.looksUp() && rel.node == side:
 			return rel.base.system("ctid") + " IS NOT NULL", true
+		case rel.base == nil && rel.ref != "" && slices.Equal(refsOfItem(side), []string{rel.ref}):
+			return rel.there()
+		}
+	}
+	return "", false
+}
+
+// there returns a condition that holds where a query has a row: it passes the identity of a row outwards that it always
+// has.
+func (rel *relation) there() (condition string, ok bool) {
+	for _, s := range rel.sights {
+		if s.certain {
+			return s.exprs[0] + " IS NOT NULL", true
 		}
 	}
 	return "", false

@@ -74,8 +74,13 @@ func (r *referral) names(own, up *level, parts ...ast.Node) {
 			return false
 		case *ast.RangeSubselect:
 			q, ok := n.Subquery.(*ast.SelectStmt)
-			if r.unsure = r.unsure || !ok || n.Lateral; ok {
-				r.query(q, up)
+			sees := up
+			if n.Lateral {
+				before, known := own.before(n)
+				sees, ok = &level{up: up, refs: before}, ok && known
+			}
+			if r.unsure = r.unsure || !ok; ok {
+				r.query(q, sees)
 			}
 			return false
 		case *ast.RangeFunction:
@@ -89,6 +94,15 @@ func (r *referral) names(own, up *level, parts ...ast.Node) {
 		}
 		return true
 	}, parts...)
+}
+
+// before returns the names of the items that stand before a LATERAL one. It reports whether they are known.
+func (l *level) before(n *ast.RangeSubselect) (refs []string, known bool) {
+	if n.Alias == nil {
+		return nil, false
+	}
+	i := slices.Index(l.refs, n.Alias.AliasName)
+	return l.refs[:max(i, 0)], i >= 0
 }
 
 // name looks for what a name means: a column before a table.

@@ -402,7 +402,7 @@ func (l *looker) tables(q *subquery, item ast.Node, at link, optional bool) bool
 	case *ast.JoinExpr:
 		left, right := n.Jointype == ast.JOIN_RIGHT || n.Jointype == ast.JOIN_FULL,
 			n.Jointype == ast.JOIN_LEFT || n.Jointype == ast.JOIN_FULL
-		return !n.IsNatural && n.JoinUsingAlias == nil && n.Alias == nil &&
+		return n.JoinUsingAlias == nil && n.Alias == nil &&
 			l.tables(q, n.Larg, at, optional || left) && l.tables(q, n.Rarg, at, optional || right)
 	}
 	return false

@@ -376,7 +376,6 @@ func TestSubqueriesThatMayNotBeEvaluatedAreLeftAlone(t *testing.T) {
 		"SELECT id FROM item i WHERE EXISTS (SELECT FROM (SELECT a FROM loose FOR SHARE) l, orders o WHERE o.item_id = i.id AND l.a = o.id)",
 		"SELECT id FROM item i WHERE EXISTS (SELECT FROM (SELECT a FROM loose) l, orders o WHERE o.item_id = i.id AND l IS NOT NULL)",
 		"SELECT id FROM item i WHERE EXISTS (SELECT FROM (SELECT i.note FROM orders i) l, orders o WHERE o.item_id = i.id AND l.note = o.note)",
-		"SELECT id FROM item i WHERE EXISTS (SELECT FROM orders o, LATERAL (SELECT a FROM loose WHERE a = o.id) l WHERE o.item_id = i.id)",
 		"WITH w AS (SELECT a FROM loose) SELECT id FROM item i WHERE EXISTS (SELECT FROM (SELECT a FROM w) l, orders o WHERE o.item_id = i.id AND l.a = o.id)",
 		"WITH w AS (SELECT id FROM item FOR UPDATE) SELECT id FROM item WHERE id IN (SELECT id FROM w)",
 		"WITH w AS (SELECT id, 6 / stock FROM item) SELECT id FROM item WHERE EXISTS (SELECT id FROM w)",

@@ -29,6 +29,10 @@ func (l *looker) seeInto(q *subquery, places map[*ast.SelectStmt]querySpan, arou
 	r := newReading(&own, q.query, nil)
 	r.stmt, r.places.queries = &stmt, places
 	w := &walker{reading: r, filters: true, joined: true, around: q.query}
+	for _, s := range q.tables { // which LATERAL may name
+		w.rels = append(w.rels, &relation{ref: s.ref, base: s})
+	}
+	tables := len(w.rels)
 	for _, at := range q.instead {
 		if !l.plain(q, at.item) || w.walk(at.item, at.optional) != nil {
 			return false
@@ -37,9 +41,12 @@ func (l *looker) seeInto(q *subquery, places map[*ast.SelectStmt]querySpan, arou
 	if r.checkNames() != nil || !r.unseen.IsZero() || l.session.Serializable {
 		return false
 	}
-	for _, rel := range w.rels {
+	for _, rel := range w.rels[tables:] {
 		if rel.grouped() && (rel.whole || r.hides(&block{n: q.query}, rel)) {
 			return false // a group that is left out was read, too
+		}
+		if unkeyed := (&relation{ref: rel.ref, names: rel.names, open: rel.open}); limits(rel.node) && r.hides(&block{n: q.query}, unkeyed) {
+			return false // so was a row that takes the place of another one
 		}
 		same := func(o *relation) bool { return o.ref == rel.ref }
 		if rel.ref == "" || slices.ContainsFunc(q.relations(), same) || slices.ContainsFunc(around, same) {
@@ -66,7 +73,7 @@ func (l *looker) plain(q *subquery, item ast.Node) bool {
 	if !ok {
 		return true
 	}
-	if from.Lateral || hasSubquery(from) || locks(from) {
+	if hasSubquery(from) || locks(from) {
 		return false
 	}
 	plain := true
@@ -76,15 +83,23 @@ func (l *looker) plain(q *subquery, item ast.Node) bool {
 			u, err := l.inspect(n.TargetList)
 			plain = plain && err == nil && !u.window && !u.unsure && n.WithClause == nil &&
 				(n.Op == ast.SETOP_NONE || n.All && n.Op == ast.SETOP_UNION) && len(nodes(n.DistinctClause)) == 0 &&
-				n.HavingClause == nil && n.LimitCount == nil && n.LimitOffset == nil
+				n.HavingClause == nil && (n.LimitCount == nil && n.LimitOffset == nil || n == from.Subquery && l.byKeys(n))
 		case *ast.RangeVar:
 			plain = plain && l.aTable(q, n)
-		case *ast.JoinExpr:
-			plain = plain && !n.IsNatural
 		}
 		return plain
 	}, from)
 	return whole && plain
+}
+
+// limits reports whether an item of a FROM clause is a query that shows some of its rows.
+func limits(item ast.Node) bool {
+	from, ok := item.(*ast.RangeSubselect)
+	if !ok {
+		return false
+	}
+	q, ok := from.Subquery.(*ast.SelectStmt)
+	return ok && (q.LimitCount != nil || q.LimitOffset != nil)
 }
 
 // fromMayFail reports whether the FROM clause of a subquery may fail for a row. Sums of whole numbers do not.
