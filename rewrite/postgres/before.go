@@ -152,10 +152,12 @@ func (w *write) oldRow(at link) *replaced {
 		from: " FROM (SELECT " + strings.Join(columns, ", ") + ") AS " + quoted(w.target.ref)}
 }
 
-// rowOfKey looks the row up by its key in the statement's snapshot.
+// rowOfKey looks the row up by its key in the statement's snapshot. That of a partitioned table has the columns by
+// which it is partitioned, so that a row whose key stays stays in its partition. Tables that inherit may have equal
+// keys.
 func (w *write) rowOfKey(assignments []ast.Node) *replaced {
 	t := w.target.table
-	if len(t.Key) == 0 || w.target.inherited() || t.Spelled == "" || w.st.reserved() != nil ||
+	if len(t.Key) == 0 || w.target.repeatsKeys() || t.Spelled == "" || w.st.reserved() != nil ||
 		w.session.Serializable { // its index would be locked
 		return nil
 	}

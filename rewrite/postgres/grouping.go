@@ -28,7 +28,7 @@ func (s *seeker) groups(b *block, at span) bool {
 		l := &s.links[i]
 		l.shown = !b.unique && !l.inside && !slices.Contains(keys, l.item)
 	}
-	for _, by := range nodes(n.GroupClause) {
+	for _, by := range groupings(n.GroupClause) {
 		if !s.seek(by, at, anyValue, nil) {
 			return false
 		}
@@ -40,10 +40,8 @@ func (s *seeker) groups(b *block, at span) bool {
 // known.
 func (b *block) groupKeys() (keys []int, ok bool) {
 	items := nodes(b.n.TargetList)
-	for _, by := range nodes(b.n.GroupClause) {
+	for _, by := range groupings(b.n.GroupClause) {
 		switch by := bare(by).(type) {
-		case *ast.GroupingSet:
-			return nil, false
 		case *ast.A_Const:
 			position, ok := by.Val.(*ast.Integer)
 			if !ok {
@@ -68,4 +66,22 @@ func (b *block) groupKeys() (keys []int, ok bool) {
 		}
 	}
 	return keys, true
+}
+
+// groupings returns what a GROUP BY clause groups by, in whichever of its sets. Of each row all of it is evaluated; in
+// a group that is not made by it it is NULL, for the copies of subqueries as well.
+func groupings(by *ast.NodeList) (all []ast.Node) {
+	for _, item := range nodes(by) {
+		switch n := item.(type) {
+		case *ast.GroupingSet:
+			all = append(all, groupings(n.Content)...)
+		case *ast.RowExpr:
+			all = append(all, groupings(n.Args)...)
+		case *ast.NodeList:
+			all = append(all, groupings(n)...)
+		default:
+			all = append(all, item)
+		}
+	}
+	return all
 }

@@ -13,6 +13,14 @@ const (
 	endless   = "SET statement_timeout = '1s'; INSERT INTO void VALUES (1); INSERT INTO kv " + recursion
 )
 
+// around asks of a query in FROM what fails for rows that an index leaves out, in an order that the index has.
+// Of tables that inherit two rows may have one key.
+const (
+	scanned   = "SET statement_timeout = 0; DELETE FROM item; INSERT INTO item SELECT n, CASE WHEN n > 95 THEN '(' ELSE 'a' END FROM generate_series(1, 100) n; ANALYZE item; "
+	around    = "SELECT d.* FROM (SELECT id, name, (SELECT count(*) FROM orders o WHERE o.item_id = i.id) AS n FROM item i) d WHERE 'x' !~ d.name AND d.id < 90 ORDER BY d.id"
+	inherited = "DELETE FROM child; INSERT INTO child VALUES (1, 1); "
+)
+
 // TestWhySubqueriesAreLeftAlone has the server answer a statement otherwise with a copy that isotap could add, as
 // docs/subqueries.md has it: with another error, with none, or with one in the place of none.
 func TestWhySubqueriesAreLeftAlone(t *testing.T) {
@@ -28,8 +36,13 @@ func TestWhySubqueriesAreLeftAlone(t *testing.T) {
 		{"WITH w AS (SELECT 6 / (4 - id) AS q, item_id FROM orders ORDER BY id) SELECT name FROM item i WHERE id = 1 AND EXISTS (SELECT FROM w WHERE w.item_id = 1)", "",
 			"WITH w AS (SELECT 6 / (4 - id) AS q, item_id FROM orders ORDER BY id) SELECT name, ARRAY(SELECT item_id FROM w WHERE w.item_id = 1) FROM item i WHERE id = 1 AND EXISTS (SELECT FROM w WHERE w.item_id = 1)", "22012"},
 		{"SELECT i.ctid FROM item i JOIN loose l ON l.a = i.id", "", "SELECT i.ctid FROM (item i JOIN loose l ON l.a = i.id) AS j", "42P01"},
+		{scanned + around, "", scanned + strings.Replace(around, " FROM item i", ", CASE WHEN clock_timestamp() < '2100-01-01' THEN ARRAY(SELECT o.ctid FROM orders o WHERE o.item_id = i.id) END AS c FROM item i", 1), "2201B"},
+		{inherited + "UPDATE parent SET a = 3 WHERE EXISTS (SELECT FROM orders o WHERE o.qty = parent.a)", "", inherited + "UPDATE parent SET a = 3 WHERE EXISTS (SELECT FROM orders o WHERE o.qty = parent.a) RETURNING (SELECT parent.a FROM (SELECT parent.id AS key) AS new JOIN parent ON parent.id = key)", "21000"},
 		{endless, "23505", endless + " RETURNING ARRAY(" + strings.Replace(recursion, "SELECT a, 'x'", "SELECT a", 1) + ")", "57014"},
 	} {
+		if tw.session.Version >= 18 && strings.HasPrefix(c.client, inherited) {
+			continue // OLD has the row
+		}
 		script := tw.rewriter.Plan(c.client, tw.session)
 		if plan := script.Statements[len(script.Statements)-1]; plan.Observation == history.Exact && strings.Contains(c.client, "(SELECT") {
 			t.Errorf("%s is exact", c.client)
