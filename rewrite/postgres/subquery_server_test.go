@@ -244,7 +244,6 @@ func TestSubqueriesOfJoinsTellTheirRows(t *testing.T) {
 	}
 	for _, text := range []string{
 		"SELECT i.id FROM item i LEFT JOIN loose l ON EXISTS (SELECT FROM kv) AND l.a = i.id", // it need not be joined
-		"SELECT l.a FROM item i LEFT JOIN (SELECT a FROM loose) l ON l.a = i.id AND EXISTS (SELECT FROM orders o WHERE o.id = l.a)",
 		"SELECT i.id FROM item i JOIN loose l ON EXISTS (SELECT FROM orders o WHERE o.qty = a) AND l.a = i.id JOIN part p ON p.id = l.a",
 		"SELECT 1 FROM (item i JOIN loose l ON l.a = i.id AND EXISTS (SELECT FROM orders o WHERE o.item_id = i.id)) AS j",
 		"SELECT i.id FROM item i JOIN loose l ON l.a = i.id AND EXISTS (SELECT FROM orders o WHERE 6 / o.qty > i.id)",
