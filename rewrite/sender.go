@@ -24,7 +24,7 @@ func SenderOf(text string, tokens int, span func(i int) (start, end int)) (s his
 	if tokens == 0 || !strings.Contains(text, "/*") {
 		return s
 	}
-	var said comments
+	var said Said
 	start, from := span(0)
 	said.read(text[strings.LastIndexByte(text[:start], ';')+1 : start])
 	for i := 1; i < tokens; i++ {
@@ -35,7 +35,17 @@ func SenderOf(text string, tokens int, span func(i int) (start, end int)) (s his
 		from = end
 	}
 	said.read(tail(text, from))
-	return said.sender()
+	return said.Sender()
+}
+
+// SenderOfApplication returns what PostgreSQL's application_name says of the sender: pairs as comments have them, or a
+// traceparent alone, since a name has 63 bytes. The name of a program says nothing.
+func SenderOfApplication(name string) history.Sender {
+	var said Said
+	if said.take(name); traceparent.MatchString(name) {
+		said.Set("traceparent", name)
+	}
+	return said.Sender()
 }
 
 // tail returns what stands between a statement's end and the next one: behind its semicolon, too, if that is one
@@ -52,8 +62,8 @@ func tail(text string, end int) string {
 	return own + behind
 }
 
-// comments are the values of comments, by their keys.
-type comments map[string]string
+// Said are the values that a sender gives, by their keys, of comments or otherwise. The zero Said are none.
+type Said map[string]string
 
 var (
 	// quoted is a key and its value, in which a backslash takes what follows literally; allQuoted is a comment that has
@@ -66,7 +76,7 @@ var (
 )
 
 // read takes in the comments that stand between two tokens.
-func (c *comments) read(between string) {
+func (s *Said) read(between string) {
 	for {
 		at := strings.Index(between, "/*")
 		if at < 0 {
@@ -81,17 +91,22 @@ func (c *comments) read(between string) {
 		if len(comment) > maxComment {
 			continue
 		}
-		if allQuoted.MatchString(comment) {
-			for _, m := range quoted.FindAllStringSubmatch(comment, -1) {
-				c.set(m[1], unescape(strings.ReplaceAll(m[2], `\'`, `'`)))
-			}
-			continue
+		s.take(comment)
+	}
+}
+
+// take takes in the pairs of a comment, or of what has the form of one.
+func (s *Said) take(comment string) {
+	if allQuoted.MatchString(comment) {
+		for _, m := range quoted.FindAllStringSubmatch(comment, -1) {
+			s.Set(m[1], unescape(strings.ReplaceAll(m[2], `\'`, `'`)))
 		}
-		for pair := range strings.SplitSeq(comment, ",") {
-			k, value, _ := strings.Cut(strings.TrimSpace(pair), ":")
-			if key.MatchString(k) && value != "" && !strings.HasPrefix(value, " ") { // "see: x" is prose
-				c.set(k, value)
-			}
+		return
+	}
+	for pair := range strings.SplitSeq(comment, ",") {
+		k, value, _ := strings.Cut(strings.TrimSpace(pair), ":")
+		if key.MatchString(k) && value != "" && !strings.HasPrefix(value, " ") { // "see: x" is prose
+			s.Set(k, value)
 		}
 	}
 }
@@ -104,13 +119,15 @@ func unescape(value string) string {
 	return value
 }
 
-func (c *comments) set(key, value string) {
-	if *c == nil {
-		*c = make(comments)
+// Set takes a key and its value. Of what is given several times the first counts, and keys that isotap does not know do
+// not.
+func (s *Said) Set(key, value string) {
+	if *s == nil {
+		*s = make(Said)
 	}
 	key = strings.ToLower(underscores.Replace(key))
-	if _, said := (*c)[key]; !said && len(value) <= maxSaid {
-		(*c)[key] = value
+	if _, said := (*s)[key]; !said && len(value) <= maxSaid {
+		(*s)[key] = value
 	}
 }
 
@@ -122,26 +139,27 @@ var (
 	requestKeys = []string{"request_id", "requestid", "x_request_id"}
 )
 
-func (c comments) first(keys []string) string {
-	if i := slices.IndexFunc(keys, func(k string) bool { return c[k] != "" }); i >= 0 {
-		return c[keys[i]]
+func (s Said) first(keys []string) string {
+	if i := slices.IndexFunc(keys, func(k string) bool { return s[k] != "" }); i >= 0 {
+		return s[keys[i]]
 	}
 	return ""
 }
 
-func (c comments) sender() history.Sender {
+// Sender returns what is said of the sender.
+func (s Said) Sender() history.Sender {
 	// What is kept longer than the text shall not keep it.
-	return history.Sender{Place: strings.Clone(c.place()), Action: strings.Clone(c.action()),
-		Request: strings.Clone(c.request())}
+	return history.Sender{Place: strings.Clone(s.place()), Action: strings.Clone(s.action()),
+		Request: strings.Clone(s.request())}
 }
 
 // method is what Ruby puts behind a place: ":in `save'".
 var method = regexp.MustCompile(`(:\d+):in\b.*$`)
 
 // place returns file:line, or the file alone.
-func (c comments) place() string {
-	file, line := c.first(fileKeys), c.first(lineKeys)
-	place := c.first(placeKeys)
+func (s Said) place() string {
+	file, line := s.first(fileKeys), s.first(lineKeys)
+	place := s.first(placeKeys)
 	switch {
 	case file != "" && line != "":
 		place = file + ":" + line
@@ -158,14 +176,14 @@ func (c comments) place() string {
 
 // action returns what the client's program was doing, in its framework's words: a controller's action as Rails writes
 // it, a controller or view alone, a route, a job.
-func (c comments) action() string {
-	controller, action := cmp.Or(c["namespaced_controller"], c["controller"]), c["action"]
+func (s Said) action() string {
+	controller, action := cmp.Or(s["namespaced_controller"], s["controller"]), s["action"]
 	switch {
 	case controller != "" && action != "" && len(controller)+len(action) < maxSaid:
 		return controller + "#" + action
-	case controller != "" || c["route"] != "" || c["job"] != "":
-		return cmp.Or(controller, c["route"], c["job"])
-	case c["model"] != "": // Prisma's actions are single queries
+	case controller != "" || s["route"] != "" || s["job"] != "":
+		return cmp.Or(controller, s["route"], s["job"])
+	case s["model"] != "": // Prisma's actions are single queries
 		return ""
 	}
 	return action
@@ -176,9 +194,9 @@ var traceparent = regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[
 
 // request returns the id of the request: the trace's (www.w3.org/TR/trace-context, "traceparent Header"), or the
 // request's own.
-func (c comments) request() string {
-	if m := traceparent.FindStringSubmatch(c["traceparent"]); m != nil && strings.Trim(m[1], "0") != "" {
+func (s Said) request() string {
+	if m := traceparent.FindStringSubmatch(s["traceparent"]); m != nil && strings.Trim(m[1], "0") != "" {
 		return m[1]
 	}
-	return c.first(requestKeys)
+	return s.first(requestKeys)
 }

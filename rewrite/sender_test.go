@@ -91,3 +91,22 @@ func TestTheSenderIsThatOfTheStatementAlone(t *testing.T) {
 		t.Errorf("behind another statement: got %q", got)
 	}
 }
+
+func TestSendersAreReadFromApplicationNames(t *testing.T) {
+	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+	for name, want := range map[string]history.Sender{
+		"":                                     {},
+		"psql":                                 {},
+		"PostgreSQL JDBC Driver":               {},
+		"app - 127.0.0.1:43210":                {},
+		"request_id:a-1":                       {Request: "a-1"},
+		"job:Bill,request_id:7":                {Action: "Bill", Request: "7"},
+		"route='/pay',file='a.php'":            {Action: "/pay", Place: "a.php"},
+		"00-" + trace + "-00f067aa0ba902b7-01": {Request: trace},
+		"00-" + trace:                          {},
+	} {
+		if got := SenderOfApplication(name); got != want {
+			t.Errorf("%q: %+v, want %+v", name, got, want)
+		}
+	}
+}

@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"context"
+	"net/url"
+	"slices"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -76,4 +78,45 @@ func TestSendersAreRecordedOnPostgreSQL(t *testing.T) {
 	c.Close(ctx)
 	b.stop()
 	saysSenders(t, sendersOf(t, b.recording, "UPDATE paid SET v = ? WHERE id = ?"))
+}
+
+const saidRequest = "request_id:r7"
+
+// TestConnectionsSayTheirSenders has clients say at the login, or by a setting, whose statements follow. Comments count
+// before that.
+func TestConnectionsSayTheirSenders(t *testing.T) {
+	const commented = " /*controller='orders',action='pay',request_id='r9'*/"
+	want := []history.Sender{{Request: "r7"}, {Action: "orders#pay", Request: "r9"}}
+	t.Run("attributes", func(t *testing.T) {
+		b := newBench(t, nil, "CREATE TABLE paid (id INT PRIMARY KEY, v INT)", "INSERT INTO paid VALUES (1, 0)")
+		c := b.conn(b.open("connectionAttributes="+url.QueryEscape(saidRequest+",colour:red")))
+		b.exec(c, "UPDATE paid SET v = 1 WHERE id = 1")
+		b.exec(c, "UPDATE paid SET v = 1 WHERE id = 1"+commented)
+		b.stop()
+		if got := sendersOf(t, b.recording, "UPDATE paid SET v = ? WHERE id = ?"); !slices.Equal(got, want) {
+			t.Errorf("recorded %+v, want %+v", got, want)
+		}
+	})
+	t.Run("application_name", func(t *testing.T) {
+		b := newPostgresBench(t, "CREATE TABLE paid (id int PRIMARY KEY, v int)", "INSERT INTO paid VALUES (1, 0)")
+		c := b.connect(b.through(), pgx.QueryExecModeExec, "application_name", saidRequest)
+		update := func(text string) {
+			t.Helper()
+			if _, err := c.Exec(t.Context(), text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		update("UPDATE paid SET v = 1 WHERE id = 1")
+		update("UPDATE paid SET v = 1 WHERE id = 1" + commented)
+		update("SET application_name = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'")
+		update("UPDATE paid SET v = 1 WHERE id = 1")
+		update("SET application_name = 'psql'")
+		update("UPDATE paid SET v = 1 WHERE id = 1")
+		c.Close(t.Context())
+		b.stop()
+		want := append(slices.Clone(want), history.Sender{Request: "4bf92f3577b34da6a3ce929d0e0e4736"}, history.Sender{})
+		if got := sendersOf(t, b.recording, "UPDATE paid SET v = ? WHERE id = ?"); !slices.Equal(got, want) {
+			t.Errorf("recorded %+v, want %+v", got, want)
+		}
+	})
 }

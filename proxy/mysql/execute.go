@@ -165,7 +165,7 @@ func (s *Session) bind(o *pendingStatement, p *prepared, payload []byte) ([]byte
 		return nil, err
 	}
 	if p.executedID != 0 {
-		o.stmt.Sender.Request = "" // its text names the request that prepared it
+		o.stmt.Sender.Request = s.settings.sender.Request // its text names the request that prepared it
 	}
 	if s.cfg.Args {
 		o.stmt.Args = inPlaces(o.plan.Args, p.args(values, nulls))

@@ -158,6 +158,7 @@ func (s *Session) handshakeResponse(payload []byte, caps uint32) ([]byte, error)
 	if caps&gomysql.CLIENT_PLUGIN_AUTH != 0 {
 		a.plugin, a.named = r.pos, true
 	}
+	s.settings.sender = senderOfAttributes(b, a.plugin, caps)
 	return s.auth.begin(&r, a, s.legs), nil
 }
 
@@ -177,6 +178,7 @@ func (s *Session) changeUser(payload []byte) {
 	if r.err == nil && r.pos < len(r.b) && s.caps&gomysql.CLIENT_PLUGIN_AUTH != 0 {
 		a.plugin, a.named = r.pos, true
 	}
+	s.settings.sender = senderOfAttributes(r.b, a.plugin, s.caps)
 	s.events = append(s.events, session.Event{User: &user})
 	s.client.seq, s.server.seq = 0, 0xff
 	s.sendServer(s.auth.begin(&r, a, s.legs))

@@ -25,6 +25,7 @@ type settings struct {
 	interrupted int
 	env         sqlmysql.Session
 	level       history.Level
+	sender      history.Sender // as the connection's attributes say
 	// conflicts is history.ConflictsUnknown where the server has no setting for it.
 	conflicts history.Conflicts
 	// selectLimit says that sql_select_limit cuts results without a LIMIT.
@@ -54,7 +55,7 @@ type settingsQuery struct {
 }
 
 // reset forgets what RESET CONNECTION and CHANGE USER undo. Where statements are looked at, all is asked for anew.
-func (in *settings) reset(watched bool) { *in = settings{stale: watched} }
+func (in *settings) reset(watched bool) { *in = settings{stale: watched, sender: in.sender} }
 
 // takeTableLocks takes in what a statement that succeeded did to the locks of LOCK TABLES.
 func (in *settings) takeTableLocks(plan *sqlmysql.Plan) {

@@ -183,7 +183,7 @@ func (t *transaction) observe(plan *sqlmysql.Plan, in *settings, now int64) *pen
 		o.txn = t.opened(in, now)
 	}
 	o.stmt = history.Stmt{Num: uint32(len(o.txn.Stmts) + 1), Kind: plan.RecordedKind(), Locking: plan.Locking,
-		Observation: plan.Observation, Reason: plan.Reason, Shape: plan.Shape, Sender: plan.Sender, Start: now}
+		Observation: plan.Observation, Reason: plan.Reason, Shape: plan.Shape, Sender: plan.Sender.Or(in.sender), Start: now}
 	if t.session.Args {
 		o.stmt.Args = plan.Args
 	}

@@ -92,6 +92,7 @@ func (s *Session) observe(c *resultInProgress) history.Stmt {
 		}
 		c.portal.of.ran = true
 	}
+	st.Sender = st.Sender.Or(s.settings.sender)
 	if s.cfg.Args {
 		st.Args = p.Args
 	}

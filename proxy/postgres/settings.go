@@ -18,7 +18,8 @@ type settings struct {
 	known    bool
 	database string
 	env      sqlpostgres.Session
-	level    history.Level // that transactions have which ask for none
+	sender   history.Sender // as application_name says
+	level    history.Level  // that transactions have which ask for none
 	// unsure says that the server was not asked since the settings may have changed.
 	unsure bool
 	// readsPath says that the next question reads the search path as it is set.
@@ -202,6 +203,8 @@ func (x *settings) parameter(body []byte) {
 	switch name {
 	case "client_encoding":
 		x.env.Encoding = value
+	case "application_name":
+		x.sender = rewrite.SenderOfApplication(value)
 	case "standard_conforming_strings":
 		x.env.Backslashes = value == "off"
 	case "TimeZone":

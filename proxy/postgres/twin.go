@@ -64,7 +64,7 @@ func (s *Session) tellSends(f *form, of *portal) {
 		Autocommit: !s.txn.block && s.txn.status == txnIdle, Level: s.txn.levelNow(s.settings.txnLevel())}
 	if st.Autocommit && st.Alone && (counts(p) || p.Kind == history.Merge) {
 		st.Stmt = history.Stmt{Num: 1, Kind: p.Kind, Locking: p.Locking, Observation: p.Observation, Reason: p.Reason,
-			Shape: p.Shape, Sender: p.Sender, Start: s.now, Text: written(p, of)}
+			Shape: p.Shape, Sender: p.Sender.Or(s.settings.sender), Start: s.now, Text: written(p, of)}
 	}
 	s.cfg.Twin.Sends(st)
 }
