@@ -3,7 +3,8 @@ package history
 import "cmp"
 
 // A Sender is what comments of a statement say of the client's program that sent it, as sqlcommenter, Marginalia and
-// their like write them, or what its connection says, by application_name or attributes. What these do not say is empty.
+// their like write them, or what its connection says, by application_name or attributes. What these do not say is
+// empty.
 type Sender struct {
 	Place string // file:line, or the file alone
 	// Action is what the program was doing, in its framework's words: "orders#create", "polls:vote", "/pay/:id".

@@ -8,8 +8,8 @@ import (
 )
 
 // senderOfAttributes returns what the client's connection attributes say of it, in a handshake response or a
-// COM_CHANGE_USER whose name of a plug-in begins at a place. What is malformed the server is left to refuse
-// (https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_connection_phase_packets_protocol_handshake_response.html).
+// COM_CHANGE_USER whose name of a plug-in begins at a place. What is malformed the server is left to refuse (MySQL's
+// source documentation, "Protocol::HandshakeResponse41").
 func senderOfAttributes(payload []byte, plugin int, caps uint32) history.Sender {
 	const both = gomysql.CLIENT_PLUGIN_AUTH | gomysql.CLIENT_CONNECT_ATTRS
 	if caps&both != both || plugin <= 0 {
