@@ -89,7 +89,7 @@ func TestConnectionsSayTheirSenders(t *testing.T) {
 	want := []history.Sender{{Request: "r7"}, {Action: "orders#pay", Request: "r9"}}
 	t.Run("attributes", func(t *testing.T) {
 		b := newBench(t, nil, "CREATE TABLE paid (id INT PRIMARY KEY, v INT)", "INSERT INTO paid VALUES (1, 0)")
-		c := b.conn(b.open("connectionAttributes="+url.QueryEscape(saidRequest+",colour:red")))
+		c := b.conn(b.open("connectionAttributes=" + url.QueryEscape(saidRequest+",colour:red")))
 		b.exec(c, "UPDATE paid SET v = 1 WHERE id = 1")
 		b.exec(c, "UPDATE paid SET v = 1 WHERE id = 1"+commented)
 		b.stop()
