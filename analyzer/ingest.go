@@ -104,12 +104,11 @@ func conflicts(t *history.Txn) history.Conflicts {
 // read or a write does not. Of subqueries and functions it is not known.
 func mayFix(s *history.Stmt, sh shape) bool {
 	switch s.Kind {
-	case history.Commit, history.Rollback, history.Savepoint, history.Release, history.Set:
+	case history.Commit, history.Rollback, history.Savepoint, history.Release, history.Set,
+		history.Lock: // it takes none (PostgreSQL's PlannedStmtRequiresSnapshot)
 		return false
 	case history.Begin:
 		return strings.Contains(strings.ToUpper(s.Shape), "SNAPSHOT")
-	case history.Lock: // PostgreSQL's LOCK takes none (PlannedStmtRequiresSnapshot)
-		return !strings.HasPrefix(strings.ToUpper(s.Shape), "LOCK")
 	case history.Select:
 		return s.Locking == history.NoLock || sh.nested || sh.calls
 	case history.Insert, history.Update, history.Delete, history.Replace:

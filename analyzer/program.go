@@ -81,7 +81,7 @@ func (p *programs) of(t *history.Txn, shapes []shape) int32 {
 	for i := range t.Stmts {
 		switch t.Stmts[i].Kind {
 		case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.Release, history.Set,
-			history.Lock:
+			history.Lock, history.NamedLock:
 		default:
 			p.sequence = fold(append(p.sequence, shapes[i].number))
 		}

@@ -46,9 +46,6 @@ func (in *instance) inOrder() []statement {
 	return all
 }
 
-// isNamedLock reports whether a statement takes or releases locks by a name, and does nothing else.
-func isNamedLock(s *history.Stmt) bool { return s.Kind == history.Lock && !firstWord(s.Shape, "LOCK") }
-
 // follow takes a statement of the session that succeeded.
 func (s *liveSession) follow(family dbms.Family, text string) {
 	if strings.Contains(strings.ToLower(text), "lock") {

@@ -199,7 +199,7 @@ func newInstance(x *history.Txn, family dbms.Family) *instance {
 			whole = whole && !slices.ContainsFunc(s.Args, func(arg string) bool { return !isOneValue(family, arg) })
 		}
 		st := newStatement(family, s, text)
-		if isNamedLock(s) {
+		if s.Kind == history.NamedLock {
 			in.locks = append(in.locks, st)
 			continue
 		}

@@ -252,9 +252,9 @@ const (
 	Merge
 	Copy
 	Release // of a savepoint
-	// Lock is PostgreSQL's LOCK, and a statement that touches no row and takes or releases locks that have a name: see
-	// package namedlock.
-	Lock
+	Lock    // PostgreSQL's LOCK
+	// NamedLock touches no row, and takes or releases locks that have a name: see package namedlock.
+	NamedLock
 )
 
 // Locking reports whether a statement's reads are current reads: a plain SELECT reads its snapshot, a

@@ -43,7 +43,7 @@ func (c Conflicts) String() string { return name(conflictsNames[:], int(c)) }
 
 var kindNames = [...]string{"OTHER", "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "BEGIN", "COMMIT",
 	"ROLLBACK", "SAVEPOINT", "DDL", "SET", "CALL", "MERGE", "COPY",
-	"RELEASE", "LOCK"}
+	"RELEASE", "LOCK", "NAMED LOCK"}
 
 // String returns the kind's SQL verb.
 func (k Kind) String() string { return name(kindNames[:], int(k)) }

@@ -112,7 +112,8 @@ func harmless(t *history.Txn) bool {
 			if s.Observation != history.Exact && s.Observation != history.Nothing {
 				return false
 			}
-		case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.Release, history.DDL, history.Lock:
+		case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.Release, history.DDL, history.Lock,
+			history.NamedLock:
 		default:
 			return false
 		}

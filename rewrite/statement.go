@@ -41,7 +41,7 @@ type Statement struct {
 // RecordedKind returns what recordings say that the statement is.
 func (s *Statement) RecordedKind() history.Kind {
 	if s.NamedLocks {
-		return history.Lock
+		return history.NamedLock
 	}
 	return s.Kind
 }

@@ -118,7 +118,7 @@ func (x *translation) committedBy(s *history.Stmt) int64 {
 // mayWrite reports whether a statement writes, or may have done so unseen.
 func mayWrite(s *history.Stmt) bool {
 	switch s.Kind {
-	case history.Begin, history.Set, history.Savepoint, history.Release, history.Lock:
+	case history.Begin, history.Set, history.Savepoint, history.Release, history.Lock, history.NamedLock:
 		return false
 	case history.Select:
 		return s.Observation != history.Exact

@@ -207,7 +207,8 @@ func (t *transaction) opened(in *settings, now int64) *history.Txn {
 // recorded reports whether a statement that touches no row is worth a place in the history.
 func recorded(k history.Kind) bool {
 	switch k {
-	case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.Release, history.DDL, history.Lock:
+	case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.Release, history.DDL,
+		history.Lock, history.NamedLock:
 		return true
 	}
 	return false

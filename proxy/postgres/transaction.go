@@ -56,7 +56,7 @@ type transaction struct {
 
 // record puts a statement into its transaction. One that leaves no trace in a history has none.
 func (t *transaction) record(st *history.Stmt, level history.Level) {
-	if st.Observation == history.Nothing && (t.open == nil && st.Kind != history.DDL && st.Kind != history.Lock || !recorded(st.Kind)) {
+	if st.Observation == history.Nothing && (t.open == nil && st.Kind != history.DDL && st.Kind != history.Lock && st.Kind != history.NamedLock || !recorded(st.Kind)) {
 		return
 	}
 	if t.open == nil {
@@ -69,7 +69,8 @@ func (t *transaction) record(st *history.Stmt, level history.Level) {
 // recorded reports whether a statement that touches no row is worth a place in the history.
 func recorded(k history.Kind) bool {
 	switch k {
-	case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.Release, history.DDL, history.Lock:
+	case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.Release, history.DDL,
+		history.Lock, history.NamedLock:
 		return true
 	}
 	return false

@@ -29,5 +29,5 @@ func (c *StmtCapacity) Ended(n int) { *c = StmtCapacity(min(n, maxStmtCapacity))
 // IsWorth reports whether a statement is worth the transaction that it stands in: it may have come to rows, or has
 // changed what there are. Without such a one a transaction is not recorded.
 func IsWorth(s history.Stmt) bool {
-	return s.Observation != history.Nothing || s.Kind == history.DDL || s.Kind == history.Lock
+	return s.Observation != history.Nothing || s.Kind == history.DDL || s.Kind == history.NamedLock
 }

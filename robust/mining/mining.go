@@ -123,7 +123,7 @@ func (m *miner) add(t *history.Txn) {
 		switch {
 		case uses(s):
 			tr.calls = append(tr.calls, m.call(s))
-		case s.Kind == history.Lock && !slices.Contains(m.mined.Locks, s.Shape):
+		case (s.Kind == history.Lock || s.Kind == history.NamedLock) && !slices.Contains(m.mined.Locks, s.Shape):
 			m.mined.Locks = append(m.mined.Locks, s.Shape)
 		}
 	}
