@@ -176,10 +176,10 @@ func (s *liveSession) set(text string, block bool) {
 		// A twin begins its own blocks, at the transaction's level.
 	case tokens[1].Is("LOCAL") && s.live.target.Family == dbms.PostgreSQLFamily:
 		s.strangeBlock = true
+	case firstWord(text, "DISCARD") && tokens[1].Is("ALL"):
+		s.named.Reset()
+		fallthrough
 	case firstWord(text, "DISCARD") || firstWord(text, "RESET") && tokens[1].Is("ALL"):
-		if firstWord(text, "DISCARD") && tokens[1].Is("ALL") {
-			s.named.Reset()
-		}
 		s.settings, s.strange = slices.Clone(s.login.Settings), s.login.Strange
 	case block:
 		s.within = append(s.within, text)

@@ -119,8 +119,7 @@ func unescape(value string) string {
 	return value
 }
 
-// Set takes a key and its value. Of what is given several times the first counts, and keys that isotap does not know do
-// not.
+// Set takes a key and its value. A key that is given once more is left alone.
 func (s *Said) Set(key, value string) {
 	if *s == nil {
 		*s = make(Said)

@@ -175,7 +175,7 @@ func (t *transaction) observe(plan *sqlmysql.Plan, in *settings, now int64) *pen
 		return o
 	case plan.Observation == history.Nothing && !plan.Txn.MayTakeSnapshot:
 		begins := plan.Kind == history.DDL || plan.NamedLocks || plan.Kind == history.Savepoint && !t.autocommit
-		if t.open == nil && !begins || !recorded(plan.RecordedKind()) {
+		if t.open == nil && !begins || !txnstate.IsRecorded(plan.RecordedKind()) {
 			return o
 		}
 		o.txn = t.opened(in, now)
@@ -202,16 +202,6 @@ func (t *transaction) opened(in *settings, now int64) *history.Txn {
 		}
 	}
 	return t.open
-}
-
-// recorded reports whether a statement that touches no row is worth a place in the history.
-func recorded(k history.Kind) bool {
-	switch k {
-	case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.Release, history.DDL,
-		history.Lock, history.NamedLock:
-		return true
-	}
-	return false
 }
 
 // begin returns a new transaction. It takes the level that SET TRANSACTION gave to the next one.
@@ -409,7 +399,7 @@ func (t *transaction) end(status history.Status, now int64) *history.Txn {
 	t.open = nil
 	t.capacity.Ended(len(txn.Stmts))
 	txn.Status, txn.End = status, now
-	controls := slices.ContainsFunc(txn.Stmts, func(st history.Stmt) bool { return recorded(st.Kind) })
+	controls := slices.ContainsFunc(txn.Stmts, func(st history.Stmt) bool { return txnstate.IsRecorded(st.Kind) })
 	txn.Implicit = (!controls || txn.OnlyDefines()) && len(txn.Stmts) == 1
 	if !slices.ContainsFunc(txn.Stmts, txnstate.IsWorth) {
 		return nil

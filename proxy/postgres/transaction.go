@@ -56,7 +56,8 @@ type transaction struct {
 
 // record puts a statement into its transaction. One that leaves no trace in a history has none.
 func (t *transaction) record(st *history.Stmt, level history.Level) {
-	if st.Observation == history.Nothing && (t.open == nil && st.Kind != history.DDL && st.Kind != history.Lock && st.Kind != history.NamedLock || !recorded(st.Kind)) {
+	begins := st.Kind == history.DDL || st.Kind == history.Lock || st.Kind == history.NamedLock
+	if st.Observation == history.Nothing && (t.open == nil && !begins || !txnstate.IsRecorded(st.Kind)) {
 		return
 	}
 	if t.open == nil {
@@ -64,16 +65,6 @@ func (t *transaction) record(st *history.Stmt, level history.Level) {
 	}
 	st.Num = uint32(len(t.open.Stmts) + 1)
 	t.unrecorded.Add(t.open, st, false)
-}
-
-// recorded reports whether a statement that touches no row is worth a place in the history.
-func recorded(k history.Kind) bool {
-	switch k {
-	case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.Release, history.DDL,
-		history.Lock, history.NamedLock:
-		return true
-	}
-	return false
 }
 
 func (t *transaction) newTxn(start int64, level history.Level) *history.Txn {
@@ -298,7 +289,7 @@ func (t *transaction) take(status history.Status, now int64) *history.Txn {
 		return nil
 	}
 	open.Status, open.End = status, now
-	open.Implicit = len(open.Stmts) == 1 && (!recorded(open.Stmts[0].Kind) || open.OnlyDefines())
+	open.Implicit = len(open.Stmts) == 1 && (!txnstate.IsRecorded(open.Stmts[0].Kind) || open.OnlyDefines())
 	return open
 }
 

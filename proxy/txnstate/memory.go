@@ -26,8 +26,19 @@ func (c StmtCapacity) NewStmts() []history.Stmt { return make([]history.Stmt, 0,
 // Ended notes how many statements a transaction had that has ended.
 func (c *StmtCapacity) Ended(n int) { *c = StmtCapacity(min(n, maxStmtCapacity)) }
 
-// IsWorth reports whether a statement is worth the transaction that it stands in: it may have come to rows, or has
-// changed what there are. Without such a one a transaction is not recorded.
+// IsRecorded reports whether a statement of a kind that touches no row is worth a place in the history.
+func IsRecorded(k history.Kind) bool {
+	switch k {
+	case history.Begin, history.Commit, history.Rollback, history.Savepoint, history.Release, history.DDL,
+		history.Lock, history.NamedLock:
+		return true
+	}
+	return false
+}
+
+// IsWorth reports whether a statement is worth the transaction that it stands in: it may have come to rows, has
+// changed what there are, or takes or releases locks that have a name. Without such a one a transaction is not
+// recorded.
 func IsWorth(s history.Stmt) bool {
 	return s.Observation != history.Nothing || s.Kind == history.DDL || s.Kind == history.NamedLock
 }
