@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -50,6 +51,9 @@ func proxyCommand() *cobra.Command {
 		}
 		if live.scope, err = scope.scope(); err != nil {
 			return err
+		}
+		if c.Flags().Changed("scope") && !live.on {
+			return errors.New("--scope: it takes --live to tell what lies between the transactions of a request")
 		}
 		if err := live.watch(&o, c.OutOrStdout()); err != nil {
 			return err
