@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"time"
@@ -61,6 +62,9 @@ type Options struct {
 	// Auto is Predicates where the server has them, with tests for no more than a fifth of the time.
 	Auto      bool
 	Recording string // the recording's directory
+	// Recorder takes what is observed in the place of a recording; nil: Recording has it. What needs a recording is left
+	// out then: conditions, definitions, the server's log and a watch.
+	Recorder proxy.Recorder
 	// Definitions records how the tables are defined that statements use.
 	Definitions bool
 	Texts       bool // see proxy.Config
@@ -113,9 +117,10 @@ type Server struct {
 	listeners  []net.Listener
 	stop       context.CancelFunc
 	served     chan error
-	wait       func() error // for served, and what is closed then: once
-	writer     *recorder.Writer
-	recorder   proxy.Recorder // the writer, behind all who look at events before it
+	wait       func() error     // for served, and what is closed then: once
+	writer     *recorder.Writer // nil without a recording
+	unkept     history.Info     // the run that Options.Recorder has
+	recorder   proxy.Recorder   // the writer, behind all who look at events before it
 	inserts    *insertCount
 	watch      *monitor.Monitor             // nil: there is none
 	window     *sliding.Window              // nil: there is none
@@ -227,6 +232,13 @@ func (srv *Server) observe(ctx context.Context, o Options, b backend, cfg *proxy
 		info.Mode = "predicates"
 	}
 	b.describe(&info)
+	cfg.Reload = b.reload
+	if o.Recorder != nil {
+		info.Run = 1 + history.Run(rand.Uint64N(uint64(history.MaxRun)-1))
+		srv.unkept, srv.recorder = info, o.Recorder
+		cfg.Recorder, cfg.Run = o.Recorder, info.Run
+		return nil
+	}
 	clock := func() int64 { return int64(time.Since(cfg.Started)) }
 	var err error
 	if srv.logged, err = openLog(ctx, &o, b, clock); err != nil {
@@ -254,7 +266,6 @@ func (srv *Server) observe(ctx context.Context, o Options, b backend, cfg *proxy
 	if !cfg.Passes {
 		cfg.Halted = srv.writer.Err
 	}
-	cfg.Reload = b.reload
 	if a, asks := b.(answering); asks && srv.predicates {
 		cfg.Ask = a.answer
 	}
@@ -294,9 +305,16 @@ func (srv *Server) SchemaEpoch() uint64 { return srv.backend.epoch() }
 // Run is isotap's run of the recording; 0 for isotap that is off.
 func (srv *Server) Run() history.Run {
 	if srv.writer == nil {
-		return 0
+		return srv.unkept.Run
 	}
 	return srv.writer.Run()
+}
+
+// Unkept describes the run that [Options.Recorder] has, as if it had just ended.
+func (srv *Server) Unkept(ctx context.Context) history.Info {
+	info := srv.unkept
+	info.Rewritten, info.Ended = srv.backend.rewritten(ctx), time.Now()
+	return info
 }
 
 // Wait returns when the context of [Start] has ended and every client is gone, with the recording

@@ -1,5 +1,6 @@
 // Package runner plays scenarios on a server, through isotap: each with a recording of its own, so that what is found
-// is about that scenario alone. It is what `isotap replay` and the reducer stand on.
+// is about that scenario alone. It is what `isotap replay` and the reducer stand on. record.go has what oracles ask for
+// that only need what was observed, many times over: it is kept in memory.
 package runner
 
 import (
@@ -44,6 +45,7 @@ type Runner struct {
 	target  dsn.Target
 	direct  replay.Server
 	runner  *replay.Runner
+	isotaps *isotaps
 	options Options
 }
 
@@ -60,7 +62,7 @@ type Result struct {
 // Open connects to a server, as a user who may make databases (PostgreSQL: schemas) and see other connections. The
 // caller closes it.
 func Open(ctx context.Context, target dsn.Target, o Options) (*Runner, error) {
-	s := &Runner{target: target, options: o}
+	s := &Runner{target: target, options: o, isotaps: &isotaps{}}
 	if target.Family == dbms.PostgreSQLFamily {
 		s.target.Database = cmp.Or(target.Database, "postgres")
 	}
@@ -111,7 +113,7 @@ func (s *Runner) With(settings scenario.Settings) *Runner {
 }
 
 // Close ends the Runner's connections. Nothing may be playing.
-func (s *Runner) Close() error { return s.runner.Close() }
+func (s *Runner) Close() error { return errors.Join(s.isotaps.close(), s.runner.Close()) }
 
 // Levels are the isolation levels that the server has, weakest first.
 func (s *Runner) Levels() []history.Level { return workload.Levels(s.Server.Engine) }
@@ -164,25 +166,6 @@ func (s *Runner) Witness(ctx context.Context, sc *scenario.Scenario, level histo
 		return nil, err
 	}
 	return &Result{Scenario: sc, Server: s.Server, Level: level, Settings: s.options.Settings, Trace: t}, nil
-}
-
-// Record plays a scenario at a level through isotap, and returns what was recorded: see [analysis.Resolved]. The
-// server's own log is left out: replies tell who wrote what, and no order is known of the writers that the log adds.
-func (s *Runner) Record(ctx context.Context, sc *scenario.Scenario, level history.Level) (t replay.Trace,
-	txns []*history.Txn, err error) {
-	dir, err := os.MkdirTemp("", "isotap-replay-")
-	if err != nil {
-		return t, nil, fmt.Errorf("make a directory for the recording: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	p := &Result{Scenario: sc, Server: s.Server, Level: level, Settings: s.options.Settings}
-	recording, without := filepath.Join(dir, "recording"), *s
-	without.options.ServerLog = serverlog.Off
-	if _, err := without.record(ctx, p, recording); err != nil {
-		return t, nil, err
-	}
-	_, txns, err = analysis.Resolved(ctx, recording)
-	return p.Trace, txns, err
 }
 
 // drain is how long isotap may go on with sessions whose client has left: it may still be asking what a write did.
