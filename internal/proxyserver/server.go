@@ -62,7 +62,7 @@ type Options struct {
 	// Auto is Predicates where the server has them, with tests for no more than a fifth of the time.
 	Auto      bool
 	Recording string // the recording's directory
-	// Recorder takes what is observed in the place of a recording; nil: Recording has it. What needs a recording is left
+	// Recorder takes what is observed in the place of a recording; nil: Recording has it. What needs one is left
 	// out then: conditions, definitions, the server's log and a watch.
 	Recorder proxy.Recorder
 	// Definitions records how the tables are defined that statements use.
