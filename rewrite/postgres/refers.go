@@ -107,7 +107,7 @@ func (l *level) before(n *ast.RangeSubselect) (refs []string, known bool) {
 
 // name looks for what a name means: a column before a table.
 func (r *referral) name(ref *ast.ColumnRef, own *level) {
-	names := fields(ref)
+	names := ofTable(ref)
 	for l := own; l != nil; l = l.up {
 		switch {
 		case len(names) == 1:
@@ -119,6 +119,7 @@ func (r *referral) name(ref *ast.ColumnRef, own *level) {
 				return
 			}
 		case slices.Contains(l.refs, names[0]):
+			r.unsure = r.unsure || len(fields(ref)) > 2 && r.meansAround(names) // it may be the alias of another table
 			return
 		}
 	}
@@ -130,6 +131,12 @@ func (r *referral) name(ref *ast.ColumnRef, own *level) {
 		}
 	}
 	r.found = r.found || r.meansAround(names)
+}
+
+// ofTable returns the names of a reference without that of a schema.
+func ofTable(ref *ast.ColumnRef) []string {
+	names := fields(ref)
+	return names[max(0, len(names)-2):]
 }
 
 // meansAround reports whether a name is of one of the relations around.

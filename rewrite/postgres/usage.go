@@ -157,7 +157,7 @@ func (u *usage) aggregates(n ast.Node, depth int) {
 	var of []string
 	pgtree.Each(func(n ast.Node) bool {
 		if ref, ok := n.(*ast.ColumnRef); ok {
-			of = append(of, fields(ref)[0])
+			of = append(of, ofTable(ref)[0])
 		}
 		return true
 	}, n)
