@@ -222,7 +222,7 @@ func (b *block) picks(t *ast.ResTarget, position int) bool {
 func (r *reading) hides(b *block, rel *relation) bool {
 	u, err := r.inspect(b.n.WhereClause, b.n.FromClause)
 	dotted := func(name string) bool { return strings.Contains(name, ".") }
-	if err != nil || u.subquery || dotted(rel.ref) || slices.ContainsFunc(rel.names, dotted) {
+	if err != nil || u.subquery || len(u.columns) > 0 && (dotted(rel.ref) || slices.ContainsFunc(rel.names, dotted)) {
 		return true
 	}
 	for name := range u.columns {

@@ -37,7 +37,7 @@ func (pl *planner) readAside(refused error) error {
 		reason = reasonOf(refused)
 	}
 	switch reason {
-	case history.ReasonSetOperation, history.ReasonGroupsLeftOut, history.ReasonDistinct, history.ReasonSubquery,
+	case history.ReasonSetOperation, history.ReasonGroupsLeftOut, history.ReasonDistinct, history.ReasonSubquery, history.ReasonWholeRow,
 		history.ReasonWith, history.ReasonWindowFunction, history.ReasonPlan:
 	default:
 		return refused
@@ -48,12 +48,15 @@ func (pl *planner) readAside(refused error) error {
 		err != nil || !ok {
 		return refused
 	}
-	for i, tell := range []func(*planner, *ast.SelectStmt) error{(*planner).aside, (*planner).tellFlattened} {
+	for i, tell := range []func(*planner, *ast.SelectStmt) error{(*planner).aside, (*planner).tellFlattened, (*planner).tellTree} {
 		plan, q := *pl.plan, *pl
 		plan.Observation, plan.Reason, plan.Result = history.Exact, history.Reason{}, Result{}
 		q.plan, q.edits = &plan, nil
 		if i > 0 && pl.session.Serializable {
 			break
+		}
+		if i < 2 && reason == history.ReasonWholeRow {
+			continue
 		}
 		if tell(&q, n) == nil && plan.Observation == history.Exact {
 			*pl.plan, pl.edits, pl.whole = plan, q.edits, q.whole
@@ -96,7 +99,7 @@ func (pl *planner) aside(n *ast.SelectStmt) error {
 	if !l.parts(n) || len(l.found) == 0 || len(l.found) > maxAsideColumns || l.late && n.Op == ast.SETOP_UNION && n.All {
 		return missed
 	}
-	return l.wrap(n)
+	return l.wrap(n, "")
 }
 
 // parts looks into the queries of a set operation. It reports whether all that they read can be shown.
@@ -182,7 +185,7 @@ func (l *looker) aPart(n *ast.SelectStmt) bool {
 		grouped && n.GroupClause == nil && extremes(u) {
 		return false // it may read no row, or some only, or the ends of an index
 	}
-	q := &subquery{query: n, whole: true, most: MaxAside, optional: make(map[*source]bool)}
+	q := &subquery{query: n, whole: true, most: MaxAside, joined: n.FromClause, optional: make(map[*source]bool)}
 	for _, item := range nodes(n.FromClause) {
 		if !l.tables(q, item, link{SubLink: &ast.SubLink{Subselect: n}}, false) {
 			return false
@@ -198,7 +201,7 @@ func (l *looker) aPart(n *ast.SelectStmt) bool {
 		return false
 	}
 	q.where = l.places.clause(q.from+1, at.to)
-	if q.end = q.where; l.st.is(q.where, "WHERE") && q.where < at.to {
+	if q.end, q.fromEnd = q.where, q.where; l.st.is(q.where, "WHERE") && q.where < at.to {
 		q.end = l.places.clause(q.where+1, at.to)
 	}
 	return l.seeInto(q, l.places.queries, nil) && l.within(q, u, grouped)
@@ -321,8 +324,8 @@ func (l *looker) asideColumns(q *subquery) {
 	}
 }
 
-// wrap puts the client's query into the SELECT around it, and proves that it is read as that.
-func (l *looker) wrap(n *ast.SelectStmt) error {
+// wrap puts the client's query, and what keeps it apart, into the SELECT around it, and proves that it is read as that.
+func (l *looker) wrap(n *ast.SelectStmt, behind string) error {
 	var columns spelling
 	var sources []Source
 	begin, end := "", ""
@@ -337,7 +340,7 @@ func (l *looker) wrap(n *ast.SelectStmt) error {
 		columns.text(" ELSE " + lacking + " END)" + end + " AS " + rewrite.NamePrefix + strconv.Itoa(i+1))
 		sources = append(sources, c.source(l.block))
 	}
-	return l.wrapIn(n, nil, columns, sources, "")
+	return l.wrapIn(n, nil, columns, sources, behind)
 }
 
 // wrapIn puts the client's query, with columns of its own beside its rows, into a SELECT with columns of these sources.

@@ -65,11 +65,13 @@ const (
 type link struct {
 	*ast.SubLink
 	matched bool
-	orders  bool // it stands in ORDER BY
-	item    int  // of the select list that it stands in, counted from 1; 0: none
-	inside  bool // it stands in the arguments of an aggregate
-	shown   bool // it is evaluated for a row of the result, where that stands for several rows
-	derived bool // what is looked into is a query in its FROM clause
+	orders  bool    // it stands in ORDER BY
+	item    int     // of the select list that it stands in, counted from 1; 0: none
+	inside  bool    // it stands in the arguments of an aggregate
+	shown   bool    // it is evaluated for a row of the result, where that stands for several rows
+	derived bool    // what is looked into is a query in its FROM clause
+	lists   bool    // it stands in the select list of another subquery
+	asked   wanting // what of its list is surely asked for
 	tests   []test
 }
 
@@ -139,7 +141,7 @@ func (s *seeker) seek(n ast.Node, at span, value need, tests []test) bool {
 	case *ast.TypeCast:
 		return within(n.Arg)
 	case *ast.FuncCall:
-		if n.Over != nil && !ofAllRows(n) || n.AggOrder != nil || n.AggFilter != nil && hasSubquery(n.Args) {
+		if n.Over != nil && !ofAllRows(n) || n.AggWithinGroup || hasSubquery(n.AggOrder) || n.AggFilter != nil && hasSubquery(n.Args) {
 			break // the arguments are evaluated for the rows that FILTER lets pass
 		}
 		before := len(s.links)

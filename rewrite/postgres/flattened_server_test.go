@@ -161,6 +161,8 @@ func TestWhatIsToldAsideKeepsItsPlan(t *testing.T) {
 		"SELECT a.id, l.n FROM item a LEFT JOIN LATERAL (SELECT max(o.note) AS m, count(*) AS n FROM orders o WHERE o.item_id = a.id) l ON l.n > 1 WHERE a.id < 50",
 		"SELECT a.id, g.n FROM item a LEFT JOIN (SELECT item_id AS k, count(*) AS n FROM orders GROUP BY item_id) AS g ON g.k = a.id AND g.n > 1",
 		"SELECT a.stock, count(*) FROM item a JOIN (SELECT item_id AS k, count(*) AS n FROM orders GROUP BY item_id) AS g ON g.k = a.id WHERE g.n > 1 GROUP BY a.stock",
+		"SELECT COALESCE(json_agg(r), '[]') FROM (SELECT a.id, o.data FROM item a LEFT JOIN LATERAL (SELECT json_agg(json_build_array(o.id, l.data)) AS data FROM orders o LEFT JOIN LATERAL (SELECT json_agg(l.b) AS data FROM loose l WHERE l.a = o.id) l ON true WHERE o.item_id = a.id) o ON true WHERE a.id < 50) r",
+		"SELECT a.id, r.x FROM item a LEFT JOIN LATERAL (SELECT jsonb_build_object('id', o.id) AS x FROM (SELECT * FROM orders o WHERE o.item_id = a.id ORDER BY o.id LIMIT 1) o) r ON true WHERE a.price = 7 ORDER BY a.id DESC",
 	} {
 		script := tw.rewriter.Plan(of, tw.session)
 		if p := script.Statements[0]; p.Observation != history.Exact {

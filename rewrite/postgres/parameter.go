@@ -35,13 +35,25 @@ func (pl *planner) namesType(n *ast.TypeCast) bool {
 		if toks[i].Kind != pgtoken.Param || st.tok(i) != "$"+strconv.Itoa(param.Number) {
 			continue
 		}
-		is := st.castTo(i + 1)
+		is := st.castOf(i)
 		if is == "" || said != "" && said != is {
 			return false
 		}
 		said = is
 	}
 	return said != ""
+}
+
+// castOf returns the type that a parameter at token i, perhaps in parentheses of its own, is cast to.
+func (st *statement) castOf(i int) string {
+	before, behind := i-1, i+1
+	for st.mark(before, "(") && st.mark(behind, ")") {
+		before, behind = before-1, behind+1
+	}
+	if behind > i+1 && before >= 0 && (st.toks[before].Kind == pgtoken.Word || st.toks[before].Kind == pgtoken.Name) {
+		return "" // the arguments of a call
+	}
+	return st.castTo(behind)
 }
 
 // castTo returns the type that a cast at token i names, if it is one of those and has no modifiers.

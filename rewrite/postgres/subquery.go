@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"github.com/multigres/multigres/go/common/parser/ast"
 
 	"github.com/isotap/isotap/internal/pgtree"
-	"github.com/isotap/isotap/sqltoken/pgtoken"
 )
 
 // What subqueries in WHERE and in the select list read is shown by hidden columns that run them again, in the same
@@ -32,6 +30,12 @@ type subquery struct {
 	// from, where and end are tokens: of FROM, of WHERE (where it has none, end), and the one behind both; order is
 	// that of ORDER, 0 where it does not count.
 	from, where, end, order int
+	// list is its select list, fromEnd the token behind what the copy has of its FROM clause.
+	list    span
+	fromEnd int
+	// joined is the FROM clause but for the LATERAL queries that hang on its rows.
+	joined  *ast.NodeList
+	hanging []*ast.RangeSubselect
 	// limit is what stands behind LIMIT, offset OFFSET and what stands behind that; empty where there is none.
 	limit, offset span
 	exists        bool
@@ -147,6 +151,8 @@ type looker struct {
 	// behind says that the server takes what is copied for a query behind the one that it is a copy of, and has the
 	// types of its parameters by then.
 	behind bool
+	// with are the queries of the WITH clause by their names, where these are looked into.
+	with map[string]*ast.SelectStmt
 }
 
 // columns adds the columns that show what a subquery, behind those around it, reads.
@@ -188,19 +194,28 @@ func (l *looker) look(at link, around []*relation, depth int) (found []*subquery
 	if !ok || depth > maxNested {
 		return nil, false
 	}
-	if within := allOf(n, at.SubLinkType == ast.EXISTS_SUBLINK); within != nil {
-		if depth > 1 && l.mayFail(n.FromClause) { // all of it is copied with the one around it
+	for {
+		within, asked := l.wrapped(n, &at, around)
+		if within == nil {
+			break
+		}
+		if depth == 0 && !l.takesAllRows(n) || depth > 1 && !at.lists && l.mayFail(n.FromClause) { // all of it is copied with the one around it
 			return nil, false
 		}
-		n, at.matched, at.derived = within, false, true
+		n, at.matched, at.derived, at.asked = within, false, true, asked
 	}
 	arms, ok := l.arms(n)
 	for _, arm := range arms {
-		if len(nodes(arm.FromClause)) == 0 && arm.WhereClause == nil && !hasSubquery(arm.TargetList) {
-			continue // a row of no table's
+		if len(nodes(arm.FromClause)) == 0 && arm.WhereClause == nil {
+			inItems, ok := l.inItems(&at, arm, around, depth) // of a row of no table's
+			if !ok {
+				return nil, false
+			}
+			found = append(found, inItems...)
+			continue
 		}
 		q, ok := l.lookAtQuery(at, arm, around, depth)
-		if !ok {
+		if !ok || depth == 0 && !l.takesAllRows(arm) {
 			return nil, false
 		}
 		found = append(found, q)
@@ -242,12 +257,13 @@ func (l *looker) arms(n *ast.SelectStmt) (arms []*ast.SelectStmt, ok bool) {
 // lookAtQuery looks into a query of a subquery.
 func (l *looker) lookAtQuery(at link, n *ast.SelectStmt, around []*relation, depth int) (*subquery, bool) {
 	if depth > maxNested || n.Op != ast.SETOP_NONE || n.WithClause != nil || n.IntoClause != nil ||
-		n.LockingClause != nil || len(nodes(n.ValuesLists)) > 0 || hasSubquery(n.TargetList) || hasSubquery(n.GroupClause) || hasSubquery(n.HavingClause) || hasSubquery(n.SortClause) {
+		n.LockingClause != nil || len(nodes(n.ValuesLists)) > 0 || hasSubquery(n.TargetList) && !l.evaluatesItems(&at, n) || hasSubquery(n.GroupClause) || hasSubquery(n.HavingClause) || hasSubquery(n.SortClause) {
 		return nil, false
 	}
 	q := &subquery{query: n, exists: at.SubLinkType == ast.EXISTS_SUBLINK && !at.derived, tests: at.tests,
 		optional: make(map[*source]bool)}
-	for _, item := range nodes(n.FromClause) {
+	q.joined, q.hanging = hanging(n.FromClause)
+	for _, item := range nodes(q.joined) {
 		if !l.tables(q, item, at, false) {
 			return nil, false
 		}
@@ -269,21 +285,21 @@ func (l *looker) lookAtQuery(at link, n *ast.SelectStmt, around []*relation, dep
 		if !link.harmless() {
 			return nil, false // it may fail for a row that the server would not come to
 		}
-		all, ok := l.look(link, append(inner, around...), depth+1)
-		if !ok || slices.ContainsFunc(all, func(w *subquery) bool {
-			return w.whole && len(w.tests) > 0 || slices.ContainsFunc(w.within, func(v *subquery) bool { return v.whole })
-		}) {
+		if !l.addWithin(q, link, append(inner, around...), depth) {
 			return nil, false
 		}
-		q.within = append(q.within, all...)
-		for _, w := range all {
-			q.gates = append(q.gates, w.gates...) // it is copied with this one
-		}
+	}
+	if !l.listed(q, &at, around, depth) || !l.hung(q, &at, around, depth) {
+		return nil, false
 	}
 	if l.session.Serializable && !q.ofOneTable() {
 		return nil, false
 	}
-	refers, sure := refersTo(n, q.own(), around)
+	own := q.own()
+	if len(q.hanging) > 0 || hasSubquery(n.TargetList) {
+		own = append(own, l.relationsIn(n)...)
+	}
+	refers, sure := refersTo(n, own, around)
 	if q.whole = !refers; !sure {
 		return nil, false
 	}
@@ -378,6 +394,9 @@ func (l *looker) tables(q *subquery, item ast.Node, at link, optional bool) bool
 	case *ast.RangeVar:
 		if c := l.sc.find(n.RelName); c != nil && n.SchemaName == "" {
 			return !optional && l.named(q, c, n, at)
+		}
+		if l.inWith(n) {
+			return false
 		}
 		if l.view(n) != nil {
 			q.instead = append(q.instead, placeholder{n, optional})
@@ -487,86 +506,6 @@ func hasCall(n ast.Node) (found bool) {
 		return !found
 	}, n)
 	return found || !whole
-}
-
-// place finds the query of a subquery in the text. Of two that differ in literals only it is not certain which one it
-// is: the plan must hold for all texts that differ in these.
-func (l *looker) place(q *subquery, at link, around []*relation) bool {
-	st, found := l.st, -1
-	whole := at.Subselect.(*ast.SelectStmt)
-	for i := range st.toks {
-		if !st.mark(i, "(") || !st.is(i+1, "SELECT") && !st.mark(i+1, "(") {
-			continue
-		}
-		closing := st.closing(i)
-		if closing < 0 {
-			return false
-		}
-		tree, err := parse(l.readable(st.text[st.toks[i+1].Start:st.toks[closing-1].End]))
-		if err != nil || !reflect.DeepEqual(tree, ast.Stmt(whole)) {
-			continue
-		}
-		found = i
-		break
-	}
-	if found < 0 {
-		return false
-	}
-	closing := st.closing(found)
-	for i := range st.toks {
-		if i != found && st.mark(i, "(") && st.sameWords(found, i, closing-found+1) {
-			return false
-		}
-	}
-	p := &placer{statement: st, queries: make(map[*ast.SelectStmt]querySpan)}
-	if p.place(whole, found+1, closing) != nil {
-		return false
-	}
-	here, placed := p.queries[q.query]
-	if !placed || !st.is(here.from, "SELECT") {
-		return false
-	}
-	q.from = p.clause(here.from+1, here.to)
-	if !st.is(q.from, "FROM") || q.from >= here.to {
-		return false
-	}
-	q.where = p.clause(q.from+1, here.to)
-	q.end = q.where
-	if st.is(q.where, "WHERE") && q.where < here.to {
-		q.end = p.clause(q.where+1, here.to)
-	}
-	return q.limited(p, here.to) && l.seeInto(q, p.queries, around)
-}
-
-// sameWords reports whether as many tokens from two places on are the same but for literals.
-func (st *statement) sameWords(a, b, count int) bool {
-	for k := range count {
-		if b+k >= len(st.toks) || st.toks[a+k].Kind != st.toks[b+k].Kind {
-			return false
-		}
-		switch st.toks[a+k].Kind {
-		case pgtoken.Number, pgtoken.String:
-		default:
-			if st.tok(a+k) != st.tok(b+k) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// typed reports whether parameters in what is copied have the types that they have without the copy: each occurs once
-// in the statement. The server takes a parameter's type from where it meets it first.
-func (l *looker) typed(q *subquery) bool {
-	st := l.st
-	for _, at := range []span{{q.from, q.end}, q.limit, q.offset} {
-		for i := at.from; i < at.to; i++ {
-			if st.toks[i].Kind == pgtoken.Param && !st.once(i) {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // compare has a subquery behind IN read those rows alone that are equal to what stands before it, where a row of the

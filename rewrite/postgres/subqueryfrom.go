@@ -25,7 +25,7 @@ func (l *looker) seeInto(q *subquery, places map[*ast.SelectStmt]querySpan, arou
 		return true
 	}
 	stmt, plan, own := *q.query, *l.plan, *l.planner
-	stmt.TargetList, own.edits, own.plan = nil, nil, &plan // the list is not copied
+	stmt.TargetList, stmt.FromClause, own.edits, own.plan = nil, q.joined, nil, &plan // the list is not copied
 	r := newReading(&own, q.query, nil)
 	r.stmt, r.places.queries = &stmt, places
 	w := &walker{reading: r, filters: true, joined: true, around: q.query}
@@ -38,14 +38,17 @@ func (l *looker) seeInto(q *subquery, places map[*ast.SelectStmt]querySpan, arou
 			return false
 		}
 	}
-	if r.checkNames() != nil || !r.unseen.IsZero() || l.session.Serializable {
+	if r.stmt = q.copied(); r.checkNames() != nil || !r.unseen.IsZero() || l.session.Serializable {
 		return false
 	}
+	joined := *q.query
+	joined.FromClause = q.joined
+	b := &block{n: &joined}
 	for _, rel := range w.rels[tables:] {
-		if rel.grouped() && (rel.whole || r.hides(&block{n: q.query}, rel)) {
+		if rel.grouped() && (rel.whole || r.hides(b, rel)) {
 			return false // a group that is left out was read, too
 		}
-		if unkeyed := (&relation{ref: rel.ref, names: rel.names, open: rel.open}); limits(rel.node) && r.hides(&block{n: q.query}, unkeyed) {
+		if unkeyed := (&relation{ref: rel.ref, names: rel.names, open: rel.open}); limits(rel.node) && r.hides(b, unkeyed) {
 			return false // so was a row that takes the place of another one
 		}
 		same := func(o *relation) bool { return o.ref == rel.ref }
@@ -64,6 +67,18 @@ func (l *looker) seeInto(q *subquery, places map[*ast.SelectStmt]querySpan, arou
 	}
 	q.edits, l.whole = r.sorted(), own.whole
 	return !l.mayConfuse(q, around)
+}
+
+// copied is what the copies of a query, and of what is evaluated for each of its rows, have of it.
+func (q *subquery) copied() *ast.SelectStmt {
+	stmt := *q.query
+	stmt.TargetList = ast.NewNodeList()
+	for _, item := range nodes(q.query.TargetList) {
+		for _, link := range sublinks(item) {
+			stmt.TargetList.Append(&ast.ResTarget{Val: link.SubLink})
+		}
+	}
+	return &stmt
 }
 
 // plain reports whether a query in FROM reads the rows of tables alone, each for itself or all of a group, by
@@ -106,12 +121,12 @@ func limits(item ast.Node) bool {
 func (l *looker) fromMayFail(q *subquery) bool {
 	own := *l.planner
 	own.sums = func(n *ast.FuncCall) bool { return n.Over == nil && l.sumsWhole(n, q.inner) }
-	return own.failing(true, q.query.FromClause)
+	return own.failing(true, q.joined)
 }
 
 // aTable reports whether a name in a query in FROM is that of a table, which it adds to the subquery's inner ones.
 func (l *looker) aTable(q *subquery, n *ast.RangeVar) bool {
-	if n.SchemaName == "" && (l.sc.find(n.RelName) != nil || slices.Contains(l.silent, n.RelName)) {
+	if n.SchemaName == "" && (l.inWith(n) || slices.Contains(l.silent, n.RelName)) {
 		return false
 	}
 	t, _ := l.table(n)
@@ -132,7 +147,7 @@ func (l *looker) mayConfuse(q *subquery, around []*relation) bool {
 	bad := false
 	whole := pgtree.Walk(func(n ast.Node) bool {
 		if ref, ok := n.(*ast.ColumnRef); ok {
-			names := fields(ref)
+			names := ofTable(ref)
 			bad = bad || both(func(rel *relation) bool {
 				return rel.ref == names[0] || len(names) == 1 && rel.has(names[0])
 			})
@@ -158,7 +173,7 @@ func (s *spelling) copyFrom(st *statement, q *subquery) {
 		*s = append(*s, edit{from: at, to: e.start}, edit{text: e.text, from: e.from, to: e.to})
 		at = e.end
 	}
-	if to := st.toks[q.where-1].End; at < to {
+	if to := st.toks[q.fromEnd-1].End; at < to {
 		*s = append(*s, edit{from: at, to: to})
 	}
 }
