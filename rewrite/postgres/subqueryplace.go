@@ -38,8 +38,8 @@ func (l *looker) placed(at link, n *ast.SelectStmt) (p *placer, here querySpan, 
 	return p, here, placed
 }
 
-// located finds a query in the text, where it stands in parentheses; nil where it is not certain which one it is. Of two
-// that differ in literals only it is not: the plan must hold for all texts that differ in these.
+// located finds a query in the text, where it stands in parentheses; nil where it is not certain which one it is. Of
+// two that differ in literals only it is not: the plan must hold for all texts that differ in these.
 func (l *looker) located(whole *ast.SelectStmt) *placer {
 	st, found := l.st, -1
 	for i := range st.toks {
