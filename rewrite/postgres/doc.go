@@ -34,15 +34,15 @@
 //     (LIMIT), tree.go and hanging.go (what hangs on their rows) and besides.go to queries in WHERE and in the select
 //     list (writes have these, too), behind what rehearsed.go has the server look at first; outwards.go and lifted.go
 //     to those of queries in FROM. shortcut.go sees to what the server might not have read, and to errors of indexes;
-//     priced.go to what it reads by a column's price; aside.go, flattened.go and flat.go to what shows less than it
-//     reads, treeaside.go to trees in one row, spelledstar.go to stars.
+//     priced.go to what it reads by a column's price; aside.go, flattened.go, untied.go, flat.go and joinedaside.go to
+//     what shows less than it reads, treeaside.go to trees in one row, spelledstar.go to stars.
 //   - Cursors: cursor.go, whose queries are reads. What SQL prepares: prepared.go.
 //   - Writes: write.go has what they share; insert.go and onconflict.go; insertselect.go, insertcopy.go and
 //     insertwith.go for the query of an INSERT, of which excerpt.go makes a copy and alike.go says whether it reads
-//     the same; update.go. writingfrom.go looks into what they join, and locksitself.go knows subqueries that lock what
-//     is written, mergebeside.go those of MERGE. returning.go adds their RETURNING clause, oldnew.go knows what it
-//     calls the versions. writingwith.go is for WITH clauses with parts that write, part.go for such a part,
-//     sharedwith.go for the queries that parts name.
+//     the same; update.go. writingfrom.go and writingflats.go look into what they join, and locksitself.go knows
+//     subqueries that lock what is written, mergebeside.go those of MERGE. returning.go adds their RETURNING clause,
+//     oldnew.go knows what it calls the versions. writingwith.go is for WITH clauses with parts that write, part.go for
+//     such a part, sharedwith.go for the queries that parts name.
 //   - In mode predicates: predicate.go finds the condition by which a statement chooses rows, and images of those that
 //     it writes; conditions.go and equalities.go find the wide ones of what chooses by more than the row.
 //

@@ -34,7 +34,13 @@ func (f *flattening) beside(n *ast.SelectStmt) (*besideRows, bool) {
 		return nil, true
 	}
 	grouped := u.aggregate || n.GroupClause != nil || n.HavingClause != nil
-	if f.failure() != never || n.DistinctClause != nil || u.window || n.HavingClause != nil && f.apart || n.TargetList == nil || f.session.Serializable {
+	if f.failure() != never || u.window || n.TargetList == nil || f.session.Serializable {
+		return nil, false
+	}
+	if f.apart && f.leavesOut(n) {
+		return nil, f.tellJoined(n)
+	}
+	if n.DistinctClause != nil {
 		return nil, false
 	}
 	rels, ok := f.relationsOf(n)
@@ -104,11 +110,7 @@ func (f *flattening) relationsOf(n *ast.SelectStmt) (rels []*relation, ok bool) 
 		return nil, false
 	}
 	for _, g := range f.flats {
-		rel := &relation{ref: g.ref, node: g.node, open: g.star || g.unnamed}
-		for _, c := range g.columns {
-			rel.names = append(rel.names, c.name)
-		}
-		rels = append(rels, rel)
+		rels = append(rels, g.relation())
 	}
 	for _, item := range f.tables {
 		t, _ := f.table(item)
@@ -122,6 +124,15 @@ func (f *flattening) relationsOf(n *ast.SelectStmt) (rels []*relation, ok bool) 
 		rels = append(rels, &relation{ref: s.ref, base: &s, node: item})
 	}
 	return rels, true
+}
+
+// relation is what a flat query is to the statement.
+func (g *flat) relation() *relation {
+	rel := &relation{ref: g.ref, node: g.node, open: g.star || g.unnamed}
+	for _, c := range g.columns {
+		rel.names = append(rel.names, c.name)
+	}
+	return rel
 }
 
 // lookBeside looks into the subqueries that the copy does not tell of.

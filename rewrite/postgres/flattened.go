@@ -28,8 +28,16 @@ type flattening struct {
 	others bool
 	// apart says that a row of these goes with what a condition leaves out: the copy tells of the flat queries alone.
 	apart bool
+	// flatsAlone says that it does so in any case.
+	flatsAlone bool
 	// tied says that such a condition names a column of theirs: without it they might be joined by nothing.
 	tied bool
+	// equal says that a condition which the copy has wants a column of theirs to equal one of a flat query.
+	equal bool
+	// alone says that the copy has the flat query alone: it tells what is read where the client's query has a row.
+	alone bool
+	// joined tells the rows of these where the client's rows do not show all of them.
+	joined *asideCopy
 	// left are conditions with subqueries that the copy does not have.
 	left []omitted
 }
@@ -57,28 +65,55 @@ func (pl *planner) tellFlattened(n *ast.SelectStmt) error {
 	if !ok {
 		return missed
 	}
-	c := column{sources: told.plan.Result.Sources}
-	for i := range c.sources {
-		c.sources[i].Joint, c.sources[i].Whole = -1, c.sources[i].Whole && c.sources[i].Beside
-	}
-	c.sources[0].Joint = len(c.sources)
 	l := &looker{reading: f.reading}
-	intime := l.elapsed("<", cmp.Or(l.rewriter.options.CollectFor, collectFor))
-	c.add(edit{text: ", (SELECT CASE WHEN " + intime + " THEN (SELECT CASE WHEN pg_catalog.pg_column_size(" + identitiesRead +
-		") OPERATOR(pg_catalog.>) " + strconv.Itoa(maxTold) + " THEN " + lacking + " ELSE " + identitiesRead + " END FROM ("})
-	c.excerpt(x, told.sorted())
-	c.add(edit{text: ") AS isotap_read (identities)) ELSE " + lacking + " END) AS " + rewrite.NamePrefix + "1"})
+	var c column
+	l.tellAside(&c, asideCopy{x, told}, f.alone)
+	if f.joined != nil {
+		l.tellAside(&c, *f.joined, false)
+	}
 	return l.wrapIn(n, beside, c.edits, c.sources, " OFFSET 0")
+}
+
+// tellAside adds what shows what a copy tells, which is not known where present is set and the client has no row.
+func (l *looker) tellAside(c *column, a asideCopy, present bool) {
+	begin, end := "(", ")"
+	if present {
+		begin, end = "(CASE WHEN "+asideRows+"."+presentName+" THEN (", ") END)"
+	}
+	intime := l.elapsed("<", cmp.Or(l.rewriter.options.CollectFor, collectFor))
+	c.add(edit{text: ", " + begin + "SELECT CASE WHEN " + intime + " THEN "})
+	a.spell(c, present)
+	l.hidden++
+	c.add(edit{text: " ELSE " + lacking + " END" + end + " AS " + rewrite.NamePrefix + strconv.Itoa(l.hidden)})
+}
+
+// spell adds what a copy tells, which is not known where it is shown with no row and must be.
+func (a asideCopy) spell(c *column, must bool) {
+	sources := slices.Clone(a.told.plan.Result.Sources)
+	for i := range sources {
+		sources[i].Joint, sources[i].Whole = -1, sources[i].Whole && sources[i].Beside
+	}
+	sources[0].Joint, sources[0].Whole = len(sources), sources[0].Whole || must
+	c.add(edit{text: "(SELECT CASE WHEN pg_catalog.pg_column_size(" + identitiesRead +
+		") OPERATOR(pg_catalog.>) " + strconv.Itoa(maxTold) + " THEN " + lacking + " ELSE " + identitiesRead + " END FROM ("})
+	c.excerpt(a.excerpt, a.told.sorted())
+	c.add(edit{text: ") AS isotap_read (identities))"})
+	c.sources = append(c.sources, sources...)
 }
 
 // flatCopy returns such a copy of a statement, and what it tells; nil where there is none that tells all it reads.
 func (pl *planner) flatCopy(n *ast.SelectStmt) (*flattening, *excerpt, *planner) {
+	return pl.flatCopyOf(n, false)
+}
+
+// flatCopyOf is as flatCopy, of the flat queries alone or not.
+func (pl *planner) flatCopyOf(n *ast.SelectStmt, flatsAlone bool) (*flattening, *excerpt, *planner) {
 	u, err := pl.inspect(&ast.SubLink{Subselect: n})
 	if err != nil || u.function || u.volatile || u.unsure || locks(n) || n.Op != ast.SETOP_NONE ||
 		n.IntoClause != nil || n.LimitCount != nil || n.LimitOffset != nil || n.WithClause != nil && n.WithClause.Recursive {
 		return nil, nil, nil
 	}
-	f := &flattening{reading: newReading(pl, n, nil)}
+	f := &flattening{reading: newReading(pl, n, nil), flatsAlone: flatsAlone}
 	if f.places.place(n, 0, len(pl.st.toks)) != nil {
 		return nil, nil, nil
 	}
@@ -99,7 +134,7 @@ func (pl *planner) flatCopy(n *ast.SelectStmt) (*flattening, *excerpt, *planner)
 
 // only are the names of what the copy tells of; nil: of all.
 func (f *flattening) only() (refs []string) {
-	if !f.apart {
+	if !f.apart && !f.flatsAlone {
 		return nil
 	}
 	for _, g := range f.flats {
@@ -129,7 +164,7 @@ func (f *flattening) copy(n *ast.SelectStmt) (*excerpt, bool) {
 	}
 	to := f.places.clause(from+1, at.to)
 	f.cut(span{at.from + 1, from}, func(*excerpt) {})
-	if len(f.flats) == 0 || !f.joins(n, n.FromClause, span{from + 1, to}) {
+	if len(f.flats) == 0 || !f.joins(n, span{from + 1, to}) {
 		return nil, false
 	}
 	if f.st.is(to, "WHERE") && to < at.to {
@@ -148,7 +183,7 @@ func (f *flattening) copy(n *ast.SelectStmt) (*excerpt, bool) {
 			return nil, false
 		}
 	}
-	if f.apart && (f.others || f.tied) {
+	if f.leftOut(n) || f.apart && (f.others || f.tied && !f.bound(n) && !f.untie(n, span{from, to})) {
 		return nil, false
 	}
 	return f.excerpt(to)
@@ -256,7 +291,7 @@ func (f *flattening) allPlain(n ast.Node) bool {
 
 // joins looks at the conditions that join items of the FROM clause, somewhere in a span. Of an outer join whose
 // optional side is flat a condition may be left out: what stands before it is shown in any case.
-func (f *flattening) joins(n *ast.SelectStmt, from *ast.NodeList, at span) bool {
+func (f *flattening) joins(stmt *ast.SelectStmt, at span) bool {
 	ok := true
 	whole := pgtree.Walk(func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -274,7 +309,9 @@ func (f *flattening) joins(n *ast.SelectStmt, from *ast.NodeList, at span) bool 
 			kept, dropped, known := f.conditions(n.Quals, on)
 			_, join := bare(n.Rarg).(*ast.JoinExpr)
 			right := slices.ContainsFunc(f.flats, func(g *flat) bool { return g.node == bare(n.Rarg) })
-			if ok = ok && found && known && (!dropped || !join && right && n.Jointype == ast.JOIN_LEFT); ok && dropped {
+			inner := n.Jointype == ast.JOIN_INNER && !outerJoins(stmt.FromClause)
+			f.apart = f.apart || dropped && f.plain && (inner || f.chosen(stmt, n)) // as by WHERE
+			if ok = ok && found && known && (!dropped || inner || !join && right && n.Jointype == ast.JOIN_LEFT); ok && dropped {
 				f.cut(on, func(x *excerpt) {
 					x.add("true")
 					f.put(x, " AND ", kept)
@@ -282,7 +319,7 @@ func (f *flattening) joins(n *ast.SelectStmt, from *ast.NodeList, at span) bool 
 			}
 		}
 		return ok
-	}, from)
+	}, stmt.FromClause)
 	return ok && whole
 }
 
@@ -325,7 +362,7 @@ func (f *flattening) conditions(n ast.Node, at span) (kept []span, dropped, ok b
 		case !known:
 			return nil, false, false
 		case before:
-			kept = append(kept, spans[i])
+			kept, f.equal = append(kept, spans[i]), f.equal || f.equates(part)
 		default:
 			dropped, f.tied = true, f.tied || f.namesOthers(part)
 			if hasSubquery(part) {

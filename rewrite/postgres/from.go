@@ -83,6 +83,15 @@ func (w *walker) walk(n ast.Node, nullable bool) error {
 	return nil
 }
 
+// passesBy reports whether a query is told otherwise: a copy tells of others alone, or of this.
+func (w *walker) passesBy(rel *relation) bool {
+	if i := slices.IndexFunc(w.aside, func(o *relation) bool { return o.ref == rel.ref }); i >= 0 && w.around == w.tree {
+		rel.names, rel.open = w.aside[i].names, w.aside[i].open
+		return true
+	}
+	return w.inPlace(w.around) && w.only != nil && !slices.Contains(w.only, rel.ref)
+}
+
 func aliasOf(a *ast.Alias) string {
 	if a == nil {
 		return ""
@@ -94,13 +103,14 @@ func aliasOf(a *ast.Alias) string {
 func (w *walker) name(n *ast.RangeVar, nullable bool) error {
 	if n.SchemaName == "" {
 		if c := w.sc.find(n.RelName); c != nil {
+			if rel := (&relation{node: n, ref: refOf(n), open: true}); w.passesBy(rel) {
+				w.rels = append(w.rels, rel)
+				return nil
+			}
 			return w.common(c, n, nullable)
 		}
 	}
-	rel := &relation{node: n, ref: n.RelName, open: true}
-	if n.Alias != nil {
-		rel.ref = n.Alias.AliasName
-	}
+	rel := &relation{node: n, ref: refOf(n), open: true}
 	w.rels = append(w.rels, rel)
 	t, reason := w.table(n)
 	if t == nil {
@@ -184,6 +194,9 @@ func (w *walker) derived(n *ast.RangeSubselect, nullable bool) error {
 	query, ok := n.Subquery.(*ast.SelectStmt)
 	if reason := w.barred[n]; !reason.IsZero() || !ok {
 		w.markUnseen(reason)
+		return nil
+	}
+	if w.passesBy(rel) {
 		return nil
 	}
 	if n.Alias != nil {

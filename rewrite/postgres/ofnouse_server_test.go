@@ -18,6 +18,7 @@ var besideGroups = grammar{
 		"<with>SELECT <shown> FROM (<flat>) f WHERE <asked>", "<with>SELECT <shown> FROM (<flat>) f WHERE <asked> AND <asked>",
 		"WITH q AS (<ids>), f AS (<flat>) SELECT <shown> FROM f WHERE <asked> AND <asked>", "<with>SELECT <shown> FROM (<flat of q>) f WHERE <asked>",
 		"<with>SELECT a.name, <shown> FROM item a JOIN (<flat>) f ON f.x = a.id WHERE <asked>", "<with>SELECT a.name, <shown> FROM item a LEFT JOIN (<flat>) f ON f.x = a.id AND <asked> WHERE <asked>", "<with>SELECT a.name, <shown> FROM item a, (<flat>) f WHERE f.x = a.id AND <asked> AND <asked>",
+		"<with>SELECT a.name, f.x FROM item a JOIN (<flat>) f ON f.n > a.id", "<with>SELECT a.name, <shown> FROM item a, (<flat>) f WHERE f.n + 0 = a.stock AND a.id < 3 AND f.n > 1", "WITH f AS (SELECT item_id AS x, count(*) AS n FROM orders GROUP BY 1) SELECT a.stock, count(*) FROM item a JOIN f ON f.n >= a.stock GROUP BY a.stock", "SELECT a.name, f.x FROM orders b JOIN item a ON a.id = b.item_id JOIN (SELECT item_id AS x, count(*) AS n FROM orders o WHERE <of o> GROUP BY 1) f ON f.n <= a.id AND b.qty > <int>",
 		"<with>SELECT a.name FROM item a JOIN (<flat>) f ON f.x = a.id WHERE <asked> AND <asked> GROUP BY a.name", "<with>SELECT f.n, a.b FROM (<flat>) f LEFT JOIN loose a ON a.a = f.x WHERE <asked> GROUP BY f.n, a.b",
 		"SELECT a.*, <shown> FROM orders a, LATERAL (SELECT count(*) AS x, max(l.b) AS n FROM loose l WHERE <of l>) f WHERE f.x > <int> AND f.n > 'x'"},
 	"computed": {"SELECT id AS x, <value> AS n FROM item", "SELECT id AS x, <value> AS n FROM item WHERE <of item>", "SELECT id AS x, stock AS z, <value> AS n FROM item ORDER BY stock"},
@@ -31,6 +32,7 @@ var besideGroups = grammar{
 		"SELECT id AS x, rank() OVER (ORDER BY (SELECT max(o.qty) FROM orders o WHERE o.item_id = i.id)) AS n FROM item i", "SELECT (SELECT max(o.qty) FROM orders o WHERE o.item_id = item.id) AS x, 1 AS n FROM item UNION SELECT a, 1 FROM loose",
 		"SELECT (SELECT min(l.a) FROM loose l WHERE l.a = o.id) AS x, count(*) AS n FROM orders o GROUP BY (SELECT min(l.a) FROM loose l WHERE l.a = o.id)"},
 	"flat of q": {"SELECT q.id AS x, count(*) AS n FROM q JOIN loose ON a = q.id GROUP BY 1", "SELECT q.id AS x, count(*) OVER (PARTITION BY q.id) AS n FROM q", "SELECT q.id AS x, 1 AS n FROM q UNION SELECT a, 2 FROM loose"},
+	"of o":      {"true", "o.id IN (SELECT l.a FROM loose l)"},
 	"having":    {"", " HAVING count(*) > 1"},
 	"of orders": {"true", "id IN (SELECT l.a FROM loose l)", "EXISTS (SELECT FROM item i WHERE i.id = item_id AND i.stock > <int>)", "qty = 5 OR item_id IN (SELECT l.a FROM loose l WHERE l.b = 'x')", "qty > (SELECT min(l.a) FROM loose l WHERE l.b <> 'q')"},
 	"of item":   {"true", "id IN (SELECT o.item_id FROM orders o)", "EXISTS (SELECT FROM orders o WHERE o.item_id = item.id AND o.qty > <int>)", "stock = 0 OR EXISTS (SELECT FROM loose WHERE a = id)"},
@@ -117,8 +119,9 @@ func valueOf(p *Plan, row []string, source int) string {
 	return elements(row[from])[source-head]
 }
 
-// ofUse returns a row that was not told, without which the statement gives less; empty where there is none.
-func (tw *twins) ofUse(text string, p *Plan, hidden [][]string) string {
+// ofUse returns a row that was not told, without which the statement gives less; empty where there is none. Of the
+// table that is written rows are told as they are afterwards.
+func (tw *twins) ofUse(text string, p *Plan, hidden [][]string, written ...string) string {
 	seen := map[string]bool{}
 	for i, s := range p.Result.Sources {
 		if !s.Present {
@@ -134,7 +137,7 @@ func (tw *twins) ofUse(text string, p *Plan, hidden [][]string) string {
 	want := ask()
 	for _, table := range []string{"item", "orders", "loose", "part", "kv"} {
 		for _, row := range tw.ask("SELECT " + identityOf[table] + " FROM " + table) {
-			if seen[table+" "+row] {
+			if seen[table+" "+row] || slices.Contains(written, table) {
 				continue
 			}
 			place := strings.Split(row, ";")

@@ -40,6 +40,8 @@ type reading struct {
 	hidden  int
 	// fails says how the plan decides about errors, once that is asked.
 	fails failure
+	// aside are relations of the statement that are told otherwise.
+	aside []*relation
 	// changes make the tree what the text with its edits is to be read as.
 	changes []func()
 }

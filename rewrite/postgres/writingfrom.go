@@ -62,11 +62,11 @@ func (w *write) readsFrom(s writing) {
 		w.addSources(items)
 		return
 	}
-	barred := w.kept(s.query.WithClause)
+	barred, aside := w.kept(s.query.WithClause), w.flatsAside(s)
 	for {
 		w.edits, w.read, w.sights, w.rels, w.columns = nil, nil, nil, nil, nil
 		r := newReading(w.planner, s.query, barred)
-		r.stmt = s.stmt
+		r.stmt, r.aside = s.stmt, aside.rels
 		err := w.look(r, s)
 		var b *queryRefusal
 		switch {
@@ -74,6 +74,7 @@ func (w *write) readsFrom(s writing) {
 			if w.shares != nil {
 				w.shares.saw(r)
 			}
+			w.columns = append(w.columns, aside.columns...)
 			return
 		case errors.As(err, &b) && len(barred) < maxBars && w.mayBar(b.node):
 			barred[b.node] = b.reason
