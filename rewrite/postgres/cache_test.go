@@ -170,9 +170,9 @@ func TestTemplatesOfRandomStatementsGiveWhatTheRewriterGives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := Session{Version: rapid.SampledFrom([]int{12, 15, 18}).Draw(t, "version"), Role: "postgres",
 			Path: rewrite.ListOf("pg_catalog", "public")}
-		g := rapid.SampledFrom([]grammar{reads, writes, besideGroups}).Draw(t, "grammar")
+		g := rapid.SampledFrom([]grammar{reads, writes, besideGroups, joinedGroups}).Draw(t, "grammar")
 		start := "<read>"
-		if _, ok := g[strings.Trim(start, "<>")]; !ok {
+		if _, ok := g["write"]; ok && (g["read"] == nil || rapid.Bool().Draw(t, "write")) {
 			start = "<write>"
 		}
 		text, c := g.draw(t, start), NewCache(r, 10, 1<<20)
