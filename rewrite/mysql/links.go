@@ -22,6 +22,7 @@ type link struct {
 	operands []*ast.ColumnName
 	part     bool              // it is one of the queries of a set operation, which reads what each of them reads
 	queries  []*ast.SelectStmt // those of a set operation; query is the first one
+	tree     bool              // it may have subqueries in its select list, and be of a query in FROM
 	chooses  bool              // that does not unite their rows: what was read is known where it gave an equal one
 }
 
@@ -119,6 +120,8 @@ func shownSubqueries(e ast.ExprNode, links *[]link) bool {
 	switch e := e.(type) {
 	case *ast.ParenthesesExpr:
 		return shownSubqueries(e.Expr, links)
+	case *ast.FuncCastExpr:
+		return shownSubqueries(e.Expr, links)
 	case *ast.ExistsSubqueryExpr:
 		return link{exists: true}.addTo(links, e.Sel)
 	case *ast.UnaryOperationExpr:
@@ -129,6 +132,9 @@ func shownSubqueries(e ast.ExprNode, links *[]link) bool {
 		if name := e.FnName.L; (name == "coalesce" || name == "ifnull") && len(e.Args) > 0 &&
 			!slices.ContainsFunc(e.Args[1:], func(a ast.ExprNode) bool { return hasSubquery(a) }) {
 			return shownSubqueries(e.Args[0], links)
+		}
+		if name := e.FnName.L; e.Schema.L == "" && (name == "json_object" || name == "json_array") {
+			return !slices.ContainsFunc(e.Args, func(a ast.ExprNode) bool { return !shownSubqueries(a, links) })
 		}
 	}
 	return !hasSubquery(e)

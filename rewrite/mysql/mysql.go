@@ -40,12 +40,12 @@
 //   - plan.go has what comes out of all this, the plan, and what all of them share: the plan in the making, refusals
 //     (the reason for being opaque), and what they know of tables. mysql.go decides.
 //   - Reads: select.go, which has what is known of a query and passes the identities of queries in its FROM clause
-//     outwards, with.go those of common table expressions. sources.go finds the tables, usage.go looks for what
-//     else the statement holds, subquery.go into queries in WHERE and in the select list, which links.go,
-//     alternatives.go (behind OR) and branches.go (in CASE) find and besides.go shows, nestedsubquery.go into those in
-//     these, carried.go into those of queries in FROM, aside.go shows what counted queries read, aggregate.go
-//     collects identities in arrays unless warnings.go finds that the client might hear other warnings for it,
-//     setop.go, distinct.go and union.go are for UNION, DISTINCT and their kind.
+//     outwards, with.go those of common table expressions. sources.go finds the tables, usage.go looks for what else
+//     the statement holds, subquery.go into queries in WHERE and in the select list, which links.go, alternatives.go
+//     (behind OR) and branches.go (in CASE) find and besides.go shows, nestedsubquery.go into those in these, tree.go
+//     into those in their lists, carried.go into those of queries in FROM, aside.go shows what counted queries read,
+//     aggregate.go collects identities in arrays unless warnings.go finds that the client might hear other warnings
+//     for it, setop.go, distinct.go and union.go are for UNION, DISTINCT and their kind.
 //   - Writes: insert.go makes row ids, update.go and updatejoin.go tag rows with the capture of assign.go, delete.go
 //     collects what goes, writesubquery.go, updatesubquery.go and, on TiDB, tidbsubquery.go what subqueries of some of
 //     them read. unchanged.go tells from assignments alone whether they leave a row as it is.

@@ -17,6 +17,7 @@ func (pl *planner) lookWithin(n *ast.SelectStmt, links []link, srcs sources, que
 	found []*besides, ok bool) {
 	for i := range links {
 		at := &links[i]
+		asked := at.unwrap()
 		inner, own, ok := pl.nested(at, srcs, b)
 		if !ok || !apart(n, at, own, srcs) {
 			return nil, false
@@ -35,12 +36,29 @@ func (pl *planner) lookWithin(n *ast.SelectStmt, links []link, srcs sources, que
 		if equal {
 			inner = joined(inner, test)
 		}
-		both := query.and(inner).pieces()
+		both := query.and(inner)
 		for _, s := range own {
-			found = append(found, &besides{of: s, node: n, query: both, whole: whole})
+			found = append(found, &besides{of: s, node: n, query: both.pieces(), whole: whole})
 		}
+		deeper, ok := pl.listedWithin(at, asked, slices.Concat(own, srcs), both, b, whole)
+		if !ok {
+			return nil, false
+		}
+		found = append(found, deeper...)
 	}
 	return found, true
+}
+
+// listedWithin returns the columns that show what the subqueries in the select list of one within another read.
+func (pl *planner) listedWithin(at *link, asked wanting, srcs sources, query clauses, b *block, whole bool) ([]*besides, bool) {
+	if !hasSubquery(at.query.Fields) {
+		return nil, true
+	}
+	links, ok := shownWithin(at.query, asked)
+	if !ok || !at.isValue() || at.with != nil {
+		return nil, false
+	}
+	return pl.lookWithin(at.query, links, srcs, query, b, whole)
 }
 
 // nested returns the text of a subquery within one that has these tables, and its own tables.

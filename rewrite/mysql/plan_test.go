@@ -132,25 +132,27 @@ func session(t *testing.T, args []datadriven.CmdArg) Session {
 // run with -rewrite to write it anew.
 func TestWhatApplicationsSendIsObserved(t *testing.T) {
 	r := New(testSchema(), Options{})
-	datadriven.RunTest(t, "testdata/applications/orms", func(t *testing.T, d *datadriven.TestData) string {
-		var b strings.Builder
-		for _, of := range []struct {
-			name string
-			Dialect
-			version uint32
-		}{{"MariaDB", MariaDB, 101119}, {"MySQL", MySQL, 90704}, {"TiDB", TiDB, 80400}} {
-			s := testSession()
-			s.SetSQLMode("STRICT_TRANS_TABLES")
-			s.Dialect, s.Version, s.Repeats = of.Dialect, of.version, true
-			s.WriteReads = map[Dialect]WriteReads{MariaDB: ReadLocked, MySQL: ReadSnapshot}[of.Dialect]
-			p := r.Plan(d.Input, s)
-			fmt.Fprintf(&b, "%s: %v", of.name, p.Observation)
-			if !p.Reason.IsZero() {
-				fmt.Fprintf(&b, " (%s)", p.Reason)
+	datadriven.Walk(t, "testdata/applications", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			var b strings.Builder
+			for _, of := range []struct {
+				name string
+				Dialect
+				version uint32
+			}{{"MariaDB", MariaDB, 101119}, {"MySQL", MySQL, 90704}, {"TiDB", TiDB, 80400}} {
+				s := testSession()
+				s.SetSQLMode("STRICT_TRANS_TABLES")
+				s.Dialect, s.Version, s.Repeats = of.Dialect, of.version, true
+				s.WriteReads = map[Dialect]WriteReads{MariaDB: ReadLocked, MySQL: ReadSnapshot}[of.Dialect]
+				p := r.Plan(d.Input, s)
+				fmt.Fprintf(&b, "%s: %v", of.name, p.Observation)
+				if !p.Reason.IsZero() {
+					fmt.Fprintf(&b, " (%s)", p.Reason)
+				}
+				b.WriteString("\n")
 			}
-			b.WriteString("\n")
-		}
-		return b.String()
+			return b.String()
+		})
 	})
 }
 

@@ -213,6 +213,8 @@ type block struct {
 	limit   int  // of its arrays
 	carries []carried
 	dialect Dialect
+	// inAggregates are the subqueries in the arguments of its aggregates.
+	inAggregates []link
 }
 
 // A nesting is what the planner of a statement with queries in its FROM clause keeps in mind.

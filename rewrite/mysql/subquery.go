@@ -38,6 +38,9 @@ func (pl *planner) lookInto(b *block) bool {
 		return false
 	}
 	links, arms, ok := pl.listed(b)
+	for i := range links {
+		links[i].tree = true
+	}
 	if !ok || b.grouped && (len(arms) > 0 || !pl.hangOnGroups(links, b)) {
 		return false
 	}
@@ -49,6 +52,9 @@ func (pl *planner) lookInto(b *block) bool {
 		}
 		pl.besides, links = append(pl.besides, found...), nil
 		b.nests = pl.nestsArrays(n)
+		if !pl.lookIntoAggregates(b) {
+			return false
+		}
 	}
 	if n.From != nil {
 		joins, ok := joinLinks(n.From.TableRefs)
@@ -83,6 +89,19 @@ func (pl *planner) lookInto(b *block) bool {
 	return true
 }
 
+// lookIntoAggregates looks into the subqueries in the arguments of a block's aggregates, which are evaluated for each row
+// of a group. It reports whether all of them hang on the row: of others nothing tells whether there was one.
+func (pl *planner) lookIntoAggregates(b *block) bool {
+	found, ok := pl.lookAll(b.inAggregates, nil, b)
+	for _, c := range found {
+		if ok = ok && !c.whole; ok {
+			pl.nest(c, b)
+		}
+	}
+	pl.besides = append(pl.besides, found...)
+	return ok
+}
+
 // isMissing returns the condition that a row of a block has none of a table.
 func (pl *planner) isMissing(n *ast.TableSource, b *block) (condition []Piece, ok bool) {
 	at := slices.IndexFunc(b.srcs, func(s *source) bool { return s.node == n })
@@ -101,6 +120,7 @@ func (pl *planner) listed(b *block) (links []link, arms []alternative, ok bool) 
 		case f.Expr == nil:
 		case shownSubqueries(evaluated(f.Expr), &own):
 			links = append(links, own...)
+		case b.grouped && b.n == pl.alone && aggregated(f.Expr, &b.inAggregates):
 		default:
 			if i >= len(b.list) {
 				return nil, nil, false
@@ -133,14 +153,24 @@ func missing(n ast.Node) bool {
 // look returns the columns that show what a subquery of a block reads.
 func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 	n := at.query
-	if !plainQuery(at) {
+	var listed []link
+	if at.tree && at.isValue() {
+		inner, asked := unwrapped(n)
+		var ok bool
+		if listed, ok = shownWithin(inner, asked); !ok {
+			return nil, false
+		}
+		n = inner
+	}
+	of := *at
+	if of.query = n; !plainQuery(&of) || hasSubquery(n.Fields) && len(listed) == 0 {
 		return nil, false
 	}
 	srcs := flatten(n.From.TableRefs)
 	passing, ok := pl.readSources(n, srcs)
 	views := slices.ContainsFunc(srcs, func(s *source) bool { return s.behind != nil })
 	if !ok || (views || len(passing) > 0) && (pl.renamed != nil || b.n == nil) ||
-		views && (at.picksOne() || merges(n.From.TableRefs)) {
+		views && (of.picksOne() || merges(n.From.TableRefs)) {
 		return nil, false
 	}
 	query, ok := pl.cutOut(n, passing)
@@ -154,13 +184,13 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 		if b.grouped && !b.nests {
 			return nil, false
 		}
-		test, ok := pl.equalTo(at, srcs, b.srcs)
+		test, ok := pl.equalTo(&of, srcs, b.srcs)
 		switch {
 		case ok:
 			query, whole, equal = joined(query, test), false, at.equal
 		case !asksForEqual(n):
 		case whole && len(within) == 0 && len(passing) == 0 && !views:
-			return pl.lookBesideName(at, srcs, query, b)
+			return pl.lookBesideName(&of, srcs, query, b)
 		default:
 			return nil, false // the rows that are equal were read, and not all
 		}
@@ -169,7 +199,7 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 		return nil, false
 	}
 	read, first, limit := query.pieces(), false, 0
-	if at.picksOne() {
+	if of.picksOne() {
 		order, total, ok := pl.ordering(n, srcs)
 		switch {
 		case !ok:
@@ -190,7 +220,10 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 		found = append(found, &besides{of: s, node: n, equal: equal, query: read, parts: query, whole: whole,
 			first: first, limit: limit})
 	}
-	inner, ok := pl.lookWithin(n, within, srcs, query, b, whole)
+	if len(listed) > 0 && (views || len(passing) > 0 || first || limit > 0) {
+		return nil, false
+	}
+	inner, ok := pl.lookWithin(n, append(within, listed...), srcs, query, b, whole)
 	return append(found, inner...), ok
 }
 
@@ -199,7 +232,12 @@ func plainQuery(at *link) bool {
 	n := at.query
 	return n.Kind == ast.SelectStmtKindSelect && n.From != nil && n.With == nil && n.LockInfo == nil && n.TableHints == nil &&
 		n.SelectIntoOpt == nil && (n.Limit == nil || at.exists && plainLimit(n.Limit) || at.picksOne()) &&
-		!hasSubquery(n.Fields) && innerJoins(n.From.TableRefs)
+		innerJoins(n.From.TableRefs)
+}
+
+// isValue reports whether a subquery is one whose value is asked for.
+func (at *link) isValue() bool {
+	return at.query != nil && !at.exists && !at.set && !at.part && at.equal == nil && at.queries == nil
 }
 
 // baseSources finds the tables of a FROM clause. It reports whether there is nothing else, under names of their own.

@@ -6,6 +6,8 @@ import (
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
 
+	"github.com/isotap/isotap/rewrite"
+
 	"github.com/isotap/isotap/history"
 )
 
@@ -124,7 +126,22 @@ func (u *usage) enterQuery(n *ast.SelectStmt) {
 		if ok && n.With == nil && u.table != nil {
 			u.known[len(u.known)-1] = u.table(base)
 		}
+		if query, derived := s.node.Source.(*ast.SelectStmt); derived && u.table != nil && len(s.node.ColumnNames) == 0 {
+			u.known[len(u.known)-1] = namesShown(query)
+		}
 	}
+}
+
+// namesShown is a table of the names that a query's columns have; of a star, or a name of the server's choice, it has
+// none.
+func namesShown(query *ast.SelectStmt) *Table {
+	shown := &Table{}
+	for _, f := range query.Fields.Fields {
+		if name := fieldName(f); f.WildCard == nil && name != "" {
+			shown.Columns = append(shown.Columns, Column{Column: rewrite.Column{Name: name}})
+		}
+	}
+	return shown
 }
 
 // holds reports whether an unqualified column is surely one of the innermost query's own tables.
@@ -146,7 +163,7 @@ func (pl *planner) baseTable(name *ast.TableName) *Table {
 // reachesOut reports whether an aggregate in a subquery may take its argument from outside: it then
 // belongs to the outer query, as SUM(t.a) does in SELECT (SELECT SUM(t.a)) FROM t.
 func (u *usage) reachesOut(n *ast.AggregateFuncExpr) bool {
-	var args argumentTables
+	args := argumentTables{within: u.table}
 	for _, a := range n.Args {
 		a.Accept(&args)
 	}
@@ -159,13 +176,22 @@ type argumentTables struct {
 	tables      []string
 	unqualified []string
 	outside     bool // of queries in FROM
+	// within finds the tables of queries, whose own columns are left out then; nil: they are not.
+	within func(*ast.TableName) *Table
+	begins []begin
 }
+
+// A begin is how many names had been collected where a query begins.
+type begin struct{ tables, unqualified int }
 
 // Enter implements ast.Visitor.
 func (a *argumentTables) Enter(n ast.Node) (ast.Node, bool) {
 	if s, ok := n.(*ast.TableSource); ok && a.outside {
 		_, derived := s.Source.(*ast.SelectStmt)
 		return n, derived
+	}
+	if _, ok := n.(*ast.SelectStmt); ok && a.within != nil {
+		a.begins = append(a.begins, begin{len(a.tables), len(a.unqualified)})
 	}
 	if c, ok := n.(*ast.ColumnNameExpr); ok {
 		if c.Name.Table.L == "" {
@@ -178,7 +204,24 @@ func (a *argumentTables) Enter(n ast.Node) (ast.Node, bool) {
 }
 
 // Leave implements ast.Visitor.
-func (a *argumentTables) Leave(n ast.Node) (ast.Node, bool) { return n, true }
+func (a *argumentTables) Leave(n ast.Node) (ast.Node, bool) {
+	if query, ok := n.(*ast.SelectStmt); ok && a.within != nil {
+		a.leave(query)
+	}
+	return n, true
+}
+
+// leave takes out the names that are of a query's own tables.
+func (a *argumentTables) leave(query *ast.SelectStmt) {
+	at := a.begins[len(a.begins)-1]
+	a.begins = a.begins[:len(a.begins)-1]
+	own := usage{table: a.within}
+	own.enterQuery(query)
+	a.tables = append(a.tables[:at.tables], slices.DeleteFunc(slices.Clone(a.tables[at.tables:]), func(t string) bool {
+		return slices.Contains(own.inner, t)
+	})...)
+	a.unqualified = append(a.unqualified[:at.unqualified], slices.DeleteFunc(slices.Clone(a.unqualified[at.unqualified:]), own.holds)...)
+}
 
 // downgradeBy downgrades the plan for what a statement does beside its own table accesses.
 func (pl *planner) downgradeBy(u *usage) {
