@@ -89,8 +89,8 @@ func (pl *planner) lookInto(b *block) bool {
 	return true
 }
 
-// lookIntoAggregates looks into the subqueries in the arguments of a block's aggregates, which are evaluated for each row
-// of a group. It reports whether all of them hang on the row: of others nothing tells whether there was one.
+// lookIntoAggregates looks into the subqueries in the arguments of a block's aggregates, which are evaluated for each
+// row of a group. It reports whether all of them hang on the row: of others nothing tells whether there was one.
 func (pl *planner) lookIntoAggregates(b *block) bool {
 	found, ok := pl.lookAll(b.inAggregates, nil, b)
 	for _, c := range found {
