@@ -21,6 +21,7 @@ type flat struct {
 	one           bool // it gives one row, whatever there is
 	left          bool // a LEFT JOIN shows what stands before it in any case
 	used          map[string]bool
+	values        []span // what aggregates are given that has subqueries
 }
 
 // A choice says when a condition on a column chooses among the rows of a query.
@@ -44,7 +45,7 @@ func (f *flattening) add(n *ast.SelectStmt, ref string, node ast.Node, join *ast
 	g := &flat{query: n, ref: ref, node: node, used: make(map[string]bool)}
 	u, err := f.inspect(n.TargetList)
 	if err != nil || n.WithClause != nil || n.SortClause != nil || n.LimitCount != nil || n.LimitOffset != nil ||
-		n.WindowClause != nil || len(nodes(n.DistinctClause)) > 0 || hasSubquery(n.TargetList) || hasSubquery(n.GroupClause) ||
+		n.WindowClause != nil || len(nodes(n.DistinctClause)) > 0 || hasSubquery(n.TargetList) && !g.valued(f) || hasSubquery(n.GroupClause) ||
 		hasSubquery(n.HavingClause) || n.HavingClause != nil && !f.ofGroups(n.HavingClause) ||
 		slices.ContainsFunc(f.flats, func(o *flat) bool { return o.ref == ref }) ||
 		slices.ContainsFunc(nodes(n.GroupClause), func(n ast.Node) bool { _, set := n.(*ast.GroupingSet); return set }) {
@@ -334,6 +335,8 @@ func (f *flattening) flatten(g *flat) bool {
 			items = append(items, func(x *excerpt) { x.add(spelledColumn(ref)) })
 		}
 	}
+	used := len(items)
+	items = append(items, g.valueItems(f)...)
 	f.cut(span{at.from, from}, func(x *excerpt) {
 		x.add("SELECT ")
 		if g.one {
@@ -351,7 +354,7 @@ func (f *flattening) flatten(g *flat) bool {
 			x.add(") AS flat_group ON true")
 		}
 	})
-	return !g.one || len(items) == 0
+	return !g.one || used == 0
 }
 
 // spelledColumn spells the name of a column.

@@ -125,7 +125,7 @@ func (pl *planner) flatCopyOf(n *ast.SelectStmt, flatsAlone bool) (*flattening, 
 	if err != nil || pl.mayFailBut(tree) || !pl.readsAlike(tree) {
 		return nil, nil, nil
 	}
-	told, ok := pl.tellingFlats(n, x.text, f.only())
+	told, ok := pl.tellingFlats(n, x.text, f.only(), slices.ContainsFunc(f.flats, func(g *flat) bool { return len(g.values) > 0 }))
 	if !ok || told.plan.Observation != history.Exact || len(told.plan.Result.Sources) == 0 {
 		return nil, nil, nil
 	}
@@ -143,9 +143,10 @@ func (f *flattening) only() (refs []string) {
 	return refs
 }
 
-// tellingFlats has the copy tell what it reads of the relations of these names, its subqueries among it.
-func (pl *planner) tellingFlats(n *ast.SelectStmt, text string, only []string) (*planner, bool) {
-	return pl.tellingAs(n, text, func(c *planner) { c.copies, c.only = true, only })
+// tellingFlats has the copy tell what it reads of the relations of these names, its subqueries among it, also those of
+// what aggregates are given or not.
+func (pl *planner) tellingFlats(n *ast.SelectStmt, text string, only []string, valued bool) (*planner, bool) {
+	return pl.tellingAs(n, text, func(c *planner) { c.copies, c.only, c.valued = true, only, valued })
 }
 
 // copy returns the copy of the statement. It reports whether one is to be made, and tells what is read.

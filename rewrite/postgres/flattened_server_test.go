@@ -156,10 +156,24 @@ func TestSubqueriesBesideGroupsAreTold(t *testing.T) {
 			rows{"item": "id = 1", "orders": "item_id < 3", "loose": "a = 1"}},
 		{"SELECT a.name, l.n FROM item a, LATERAL (SELECT count(*) AS n FROM orders o WHERE o.item_id IN (SELECT a FROM loose)) AS l WHERE l.n > (SELECT count(*) FROM kv WHERE k = 'a')",
 			rows{"item": all, "orders": "item_id < 3", "loose": all, "kv": "k = 'a'"}},
+		// What an aggregate is given is evaluated for each row, if its value is asked for.
+		{"SELECT v.n FROM (SELECT item_id AS x, count((SELECT min(a) FROM loose WHERE a = o.id)) AS n FROM orders o GROUP BY item_id) v WHERE v.n > 1", rows{"orders": all, "loose": all}},
+		{"WITH v AS (SELECT item_id AS x, sum(CASE WHEN EXISTS (SELECT FROM loose l WHERE l.a = o.id) THEN 1 END) AS n, count(*) AS m FROM orders o WHERE o.id > 1 GROUP BY 1) SELECT count(v.n) FROM v WHERE v.m > 0 AND v.x < 9",
+			rows{"orders": "id IN (2, 3)", "loose": "a = 2"}},
+		{"SELECT a.name, g.n FROM item a JOIN (SELECT item_id AS x, count((SELECT min(l.a) FROM loose l WHERE l.a = o.id)) AS n FROM orders o GROUP BY item_id) g ON g.x = a.id WHERE g.n > 1",
+			rows{"item": "id = 1", "orders": "item_id < 3", "loose": all}},
+		{"SELECT n FROM (SELECT count(DISTINCT (SELECT min(l.b) FROM loose l WHERE l.a = o.id)) AS n, count(*) FROM orders o WHERE id = 2) AS v WHERE 7 < n", rows{"orders": "id = 2", "loose": "a = 2"}},
 	} {
 		tw.tells(c.text, c.read, history.Exact)
 	}
 	for _, text := range []string{
+		// Nothing asks for the value, or it is not computed for each row.
+		"SELECT v.x FROM (SELECT item_id AS x, count((SELECT min(a) FROM loose WHERE a = o.id)) AS n, count(*) AS m FROM orders o GROUP BY item_id) v WHERE v.m > 1",
+		"SELECT v.x, CASE WHEN v.m > 1 THEN v.n END FROM (SELECT item_id AS x, count((SELECT min(a) FROM loose WHERE a = o.id)) AS n, count(*) AS m FROM orders o GROUP BY item_id) v WHERE v.m > 1",
+		"SELECT v.n FROM (SELECT item_id AS x, (SELECT min(a) FROM loose WHERE a = item_id) AS n, count(*) AS m FROM orders GROUP BY item_id) v WHERE v.m > 1",
+		"SELECT v.n FROM (SELECT item_id AS x, count((SELECT min(a) FROM loose WHERE a = o.id)) FILTER (WHERE qty > 1) AS n FROM orders o GROUP BY item_id) v WHERE v.n > 1",
+		"SELECT v.n FROM (SELECT item_id AS x, count((SELECT a FROM loose WHERE a = o.id)) AS n FROM orders o WHERE id > 1 GROUP BY item_id) v WHERE v.n > 1",
+		"SELECT v.n AS flat_value_1 FROM (SELECT item_id AS x, count((SELECT min(a) FROM loose WHERE a = o.id)) AS n FROM orders o GROUP BY item_id) v WHERE v.n > 1",
 		// The server might know a group's key by the subquery's condition, before it makes groups.
 		"WITH v AS (SELECT item_id AS x, count(*) AS n FROM orders GROUP BY 1) SELECT v.x FROM v WHERE v.x IN (SELECT l.a FROM loose l WHERE l.a = 2) AND v.n > 1",
 		"WITH v AS (SELECT item_id AS x, count(*) AS n FROM orders GROUP BY 1) SELECT v.x FROM v WHERE v.n > (SELECT a FROM loose)",

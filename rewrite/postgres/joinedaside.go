@@ -50,7 +50,7 @@ func (f *flattening) tellJoined(n *ast.SelectStmt) bool {
 	for _, item := range f.tables {
 		refs = append(refs, refOf(item))
 	}
-	told, ok := f.tellingFlats(n, x.text, refs)
+	told, ok := f.tellingFlats(n, x.text, refs, false)
 	f.joined = &asideCopy{x, told}
 	return ok && told.plan.Observation == history.Exact && len(told.plan.Result.Sources) > 0
 }

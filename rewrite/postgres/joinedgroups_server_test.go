@@ -149,14 +149,6 @@ func (tw *twins) toldOf(p *Plan, hidden [][]string) map[string]int {
 // scanned returns how many rows of each table the scans of a client's statement find.
 func (tw *twins) scanned(text string) map[string]int {
 	tw.t.Helper()
-	replies, failure := run(tw.t, tw.original, "EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) "+text)
-	if failure != nil {
-		tw.t.Fatalf("%s: %v", text, failure)
-	}
-	var plans []struct{ Plan map[string]any }
-	if err := json.Unmarshal([]byte(strings.TrimPrefix(replies[0].Rows[0][0], "=")), &plans); err != nil {
-		tw.t.Fatal(fmt.Errorf("reading a plan: %w", err))
-	}
 	found := make(map[string]int)
 	var add func(node map[string]any)
 	add = func(node map[string]any) {
@@ -169,6 +161,20 @@ func (tw *twins) scanned(text string) map[string]int {
 			add(n.(map[string]any))
 		}
 	}
-	add(plans[0].Plan)
+	add(tw.ran(text))
 	return found
+}
+
+// ran runs a client's statement and returns its plan, with what that came to.
+func (tw *twins) ran(text string) map[string]any {
+	tw.t.Helper()
+	replies, failure := run(tw.t, tw.original, "EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) "+text)
+	if failure != nil {
+		tw.t.Fatalf("%s: %v", text, failure)
+	}
+	var plans []struct{ Plan map[string]any }
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(replies[0].Rows[0][0], "=")), &plans); err != nil {
+		tw.t.Fatal(fmt.Errorf("reading a plan: %w", err))
+	}
+	return plans[0].Plan
 }

@@ -58,3 +58,40 @@ func TestWhySubqueriesAreLeftAlone(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatNothingAsksForIsNotComputed counts how often the server runs the subqueries in the list of a query that
+// groups: not at all where nothing asks for the value, once for each row where an aggregate is given them and the
+// statement asks for that, and otherwise for the groups that a condition leaves.
+func TestWhatNothingAsksForIsNotComputed(t *testing.T) {
+	tw := newTwins(t)
+	for _, c := range []struct {
+		text string
+		runs float64
+	}{
+		{"SELECT v.x FROM (SELECT item_id AS x, count((SELECT min(a) FROM loose WHERE a = o.id)) AS n FROM orders o GROUP BY item_id) v", 0},
+		{"SELECT v.x FROM (SELECT item_id AS x, count((SELECT min(a) FROM loose WHERE a = o.id)) AS n, count(*) AS m FROM orders o GROUP BY item_id) v WHERE v.m > 1", 0},
+		{"SELECT v.x FROM (SELECT item_id AS x, count((SELECT min(a) FROM loose WHERE a = o.id)) AS n FROM orders o GROUP BY item_id) v WHERE v.n > 7", 4},
+		{"SELECT v.n FROM (SELECT item_id AS x, (SELECT max(a) FROM loose WHERE a = item_id) AS n, count(*) AS m FROM orders GROUP BY item_id) v WHERE v.m > 1", 1},
+	} {
+		if runs := tw.runsOfSubPlans(c.text); runs != c.runs {
+			t.Errorf("%s\nruns its subquery %v times, not %v", c.text, runs, c.runs)
+		}
+	}
+}
+
+// runsOfSubPlans returns how often a statement runs its subqueries.
+func (tw *twins) runsOfSubPlans(text string) (runs float64) {
+	tw.t.Helper()
+	var add func(node map[string]any)
+	add = func(node map[string]any) {
+		if node["Parent Relationship"] == "SubPlan" {
+			runs += node["Actual Loops"].(float64)
+		}
+		inner, _ := node["Plans"].([]any)
+		for _, n := range inner {
+			add(n.(map[string]any))
+		}
+	}
+	add(tw.ran(text))
+	return runs
+}

@@ -178,6 +178,9 @@ func (r *reading) lookWithinCopy(b *block, u *usage, sc *scope) bool {
 
 // evaluatesList reports whether the client's query surely evaluates the list of one in a copy, for each row of that.
 func (r *reading) evaluatesList(n *ast.SelectStmt) bool {
+	if r.valued && onlyValues(n) {
+		return true
+	}
 	if !r.limited {
 		return r.listed && r.inPlace(n)
 	}

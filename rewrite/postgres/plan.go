@@ -410,7 +410,9 @@ type planner struct {
 	// listed says that a copy has a list for the sake of its subqueries, limited that what is copied is the query in
 	// its FROM clause.
 	listed, limited bool
-	order           ordering // of the statement's rows, if there is a LIMIT
+	// valued says that it has a flat query with items for the subqueries in what aggregates are given.
+	valued bool
+	order  ordering // of the statement's rows, if there is a LIMIT
 	// masked says that the text is not the client's any more: isotap's columns were taken out of it.
 	masked bool
 	// whole is why all of the statement has to go as it is, whatever of it could be observed; empty: it need not.
