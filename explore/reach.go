@@ -7,6 +7,7 @@ import (
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/sqltoken"
+	"github.com/isotap/isotap/sqltoken/namedlock"
 )
 
 // A reach is how far what a statement does goes, and with it who may play it again.
@@ -25,11 +26,10 @@ const (
 // reachesOut are functions and words by which a statement reaches out of the database.
 var reachesOut = words(`dblink dblink_exec dblink_connect lo_import lo_export outfile dumpfile program load_file
 	pg_terminate_backend pg_cancel_backend pg_reload_conf pg_rotate_logfile pg_promote pg_switch_wal sys_exec sys_eval
-	http http_get http_post get_lock release_lock`)
+	http http_get http_post`)
 
 // staysBehind are functions whose effects no ROLLBACK takes back, or that other sessions meet before it.
-var staysBehind = words(`pg_advisory_lock pg_advisory_xact_lock pg_try_advisory_lock pg_try_advisory_xact_lock
-	pg_advisory_lock_shared pg_advisory_xact_lock_shared pg_advisory_unlock pg_notify pg_sleep sleep setval`)
+var staysBehind = words(`pg_notify pg_sleep sleep setval`)
 
 // serverWide are what SET may change of more than its session.
 var serverWide = words(`global persist persist_only password`)
@@ -61,10 +61,11 @@ func reachOf(family dbms.Family, kind history.Kind, tokens []sqltoken.Token) rea
 			return beyond
 		}
 	}
+	named := namedlock.Called(tokens)
 	switch {
-	case has(reachesOut):
+	case has(reachesOut), named && family == dbms.MySQLFamily: // whose names are the whole server's
 		return beyond
-	case has(staysBehind):
+	case has(staysBehind), named:
 		return withinDatabase
 	}
 	return withinRows

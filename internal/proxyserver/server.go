@@ -190,7 +190,9 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		}
 	}
 	if o.Provoke != nil && !o.Off {
-		srv.provoker = provoke.New(*o.Provoke)
+		how := *o.Provoke
+		how.Family = o.Upstream.Family
+		srv.provoker = provoke.New(how)
 		cfg.Provoke = srv.provoker
 	}
 	cfg.Twins = o.Twins

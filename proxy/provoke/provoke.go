@@ -15,6 +15,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/isotap/isotap/dbms"
 )
 
 // DefaultMax is how long a statement is held back at most, where nothing else is said.
@@ -26,6 +28,8 @@ type Options struct {
 	Max time.Duration
 	// Seed chooses which statements are held back, and how long.
 	Seed uint64
+	// Family is the server's, whose statements are read by it.
+	Family dbms.Family
 }
 
 // Stats are what a Provoker has done.

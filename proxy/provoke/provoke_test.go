@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/history"
 )
 
@@ -19,6 +20,7 @@ func newRig(o Options) *rig {
 	if o.Max == 0 {
 		o.Max = DefaultMax
 	}
+	o.Family = dbms.PostgreSQLFamily
 	r := &rig{Provoker: New(o), at: time.Unix(1000, 0)}
 	r.now = func() time.Time { return r.at }
 	return r
@@ -163,6 +165,7 @@ func TestWhatNobodyCanDisturbIsNotHeld(t *testing.T) {
 func TestLocksByNameAreLetGo(t *testing.T) {
 	for take, release := range map[string]string{"SELECT GET_LOCK(?, ?)": "SELECT RELEASE_LOCK(?)",
 		"SELECT pg_advisory_lock($1)":      "SELECT pg_advisory_unlock($1)",
+		"SELECT pg_try_advisory_lock($1)":  "SELECT pg_advisory_unlock_all()",
 		"SELECT pg_advisory_xact_lock($1)": "COMMIT"} {
 		r := newRig(Options{})
 		s, other := r.session(), r.session()

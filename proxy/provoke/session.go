@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/isotap/isotap/history"
+	"github.com/isotap/isotap/sqltoken"
+	"github.com/isotap/isotap/sqltoken/namedlock"
 )
 
 // A Session is what is known of one client's connection. It belongs to the goroutine of the connection. All methods do
@@ -22,32 +24,15 @@ type Session struct {
 	fresh bool
 	used  time.Duration // how long the open transaction was held back
 	heard time.Time     // when the last statement was answered
-	names advisory
+	names namedlock.Held
 	due   string // the shape of the place to which it has come; empty: it has come to none
 }
 
-// An advisory says how long a session has locks that it took by a name, so that others wait for it that isotap does not
-// see wait. Nothing is held back meanwhile, nor would anybody come.
-type advisory uint8
-
-const (
-	noAdvisory advisory = iota
-	untilTxnEnds
-	untilUnlocked
-)
-
-// follow takes a statement that is sent.
-func (a *advisory) follow(shape string) {
-	shape = strings.ToUpper(shape)
-	switch {
-	case !strings.Contains(shape, "LOCK"):
-	case strings.Contains(shape, "RELEASE_LOCK"), strings.Contains(shape, "RELEASE_ALL_LOCKS"),
-		strings.Contains(shape, "ADVISORY_UNLOCK"):
-		*a = noAdvisory
-	case strings.Contains(shape, "GET_LOCK"), strings.Contains(shape, "ADVISORY_LOCK"):
-		*a = untilUnlocked
-	case strings.Contains(shape, "ADVISORY_XACT_LOCK"):
-		*a = max(*a, untilTxnEnds)
+// followNames takes a statement that is sent: what it asks for by a name counts as taken. Nothing is held back while the
+// session has such a lock: others wait for it that isotap does not see wait, nor would anybody come.
+func (s *Session) followNames(shape string) {
+	if namedlock.Mentioned(shape) {
+		s.names.Follow(sqltoken.Shape(s.p.opts.Family, shape))
 	}
 }
 
@@ -109,8 +94,8 @@ func (s *Session) sends(st Statement) {
 	}
 	s.p.seen(s, target)
 	s.due = ""
-	s.names.follow(st.Shape)
-	if !s.fresh || s.names != noAdvisory || st.Level == history.Serializable {
+	s.followNames(st.Shape)
+	if !s.fresh || s.names.Any() || st.Level == history.Serializable {
 		return
 	}
 	switch {
@@ -148,9 +133,7 @@ func (s *Session) done(st *history.Stmt, open bool) {
 // forget begins with the next transaction or request.
 func (s *Session) forget() {
 	s.window, s.wrote, s.last, s.fresh, s.used = window{}, false, "", false, 0
-	if s.names == untilTxnEnds {
-		s.names = noAdvisory
-	}
+	s.names.TxnEnded()
 }
 
 // A key is what two sessions can both have read: a row, or a question whatever the answer was.

@@ -49,6 +49,31 @@ func EffectOf(function string) Effect {
 	return functions[strings.ToLower(function)]
 }
 
+// Mentioned reports whether a text may call one of the functions: it is a quick look before the text is cut into tokens.
+func Mentioned(text string) bool {
+	for i := 0; i+len("lock") <= len(text); i++ {
+		if text[i]|0x20 == 'l' && strings.EqualFold(text[i:i+len("lock")], "lock") {
+			return true
+		}
+	}
+	return false
+}
+
+// Called reports whether a statement calls one of the functions.
+func Called(statement []sqltoken.Token) bool {
+	for i := range statement {
+		if calls(statement, i) && EffectOf(statement[i].Text) != None {
+			return true
+		}
+	}
+	return false
+}
+
+// calls reports whether a token is a word before a parenthesis.
+func calls(statement []sqltoken.Token, i int) bool {
+	return i+1 < len(statement) && statement[i].Kind == sqltoken.Word && statement[i+1].Is("(")
+}
+
 // Held are the locks that a session may have. The zero Held are none. What a client was told of a try is not known, so
 // that a lock that was asked for counts as taken.
 type Held struct {
@@ -59,7 +84,7 @@ type Held struct {
 // Follow takes a statement that succeeded, by its tokens.
 func (h *Held) Follow(statement []sqltoken.Token) {
 	for i := range statement {
-		if i+1 == len(statement) || !statement[i+1].Is("(") || statement[i].Kind != sqltoken.Word {
+		if !calls(statement, i) {
 			continue
 		}
 		switch EffectOf(statement[i].Text) {
