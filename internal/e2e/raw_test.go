@@ -41,6 +41,9 @@ func dialRaw(t *testing.T, address, database string, caps uint32) *rawClient {
 	login = append(login, 0, 0, 0, 1, 33)
 	login = append(login, make([]byte, 23)...)
 	login = append(login, "root\x00\x00"+database+"\x00"+authPlugin()+"\x00"...)
+	if caps&gomysql.CLIENT_CONNECT_ATTRS != 0 {
+		login = append(login, 0) // none
+	}
 	zstd := caps&gomysql.CLIENT_ZSTD_COMPRESSION_ALGORITHM != 0
 	if zstd {
 		login = append(login, 3) // its level

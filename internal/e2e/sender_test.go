@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	gomysql "github.com/go-mysql-org/go-mysql/mysql"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/isotap/isotap/history"
@@ -93,6 +94,29 @@ func TestConnectionsSayTheirSenders(t *testing.T) {
 		b.exec(c, "UPDATE paid SET v = 1 WHERE id = 1")
 		b.exec(c, "UPDATE paid SET v = 1 WHERE id = 1"+commented)
 		b.stop()
+		if got := sendersOf(t, b.recording, "UPDATE paid SET v = ? WHERE id = ?"); !slices.Equal(got, want) {
+			t.Errorf("recorded %+v, want %+v", got, want)
+		}
+	})
+	t.Run("attributes behind CHANGE USER", func(t *testing.T) {
+		b := newBench(t, nil, "CREATE TABLE paid (id INT PRIMARY KEY, v INT)", "INSERT INTO paid VALUES (1, 0)")
+		c := dialRaw(t, b.srv.Addr().String(), b.database, gomysql.CLIENT_CONNECT_ATTRS)
+		command := func(command byte, payload string) {
+			t.Helper()
+			if !c.try(append([]byte{command}, payload...)) {
+				t.Fatalf("command %#x failed", command)
+			}
+		}
+		update := func() { command(gomysql.COM_QUERY, "UPDATE paid SET v = 1 WHERE id = 1") }
+		user := "root\x00\x00" + b.database + "\x00\x21\x00" + authPlugin() + "\x00"
+		update()
+		command(gomysql.COM_CHANGE_USER, user+"\x0e\x0arequest_id\x02r7")
+		update()
+		command(gomysql.COM_CHANGE_USER, user+"\x00")
+		update()
+		c.conn.Close()
+		b.stop()
+		want := []history.Sender{{}, {Request: "r7"}, {}}
 		if got := sendersOf(t, b.recording, "UPDATE paid SET v = ? WHERE id = ?"); !slices.Equal(got, want) {
 			t.Errorf("recorded %+v, want %+v", got, want)
 		}
