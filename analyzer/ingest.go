@@ -27,7 +27,7 @@ func (s *store) add(t *history.Txn) error {
 	record := txn{
 		seq: t.ID.Seq(), run: r, level: t.Level, status: t.Status, start: t.Start, end: t.End,
 		access: uint32(len(s.accesses)), stmt: uint32(len(s.stmts)), fixed: math.MaxUint32,
-		installed: t.Status == history.Committed, staleRead: t.StaleRead, fresh: t.Fresh, conflicts: conflicts(t),
+		installed: t.Status == history.Committed, staleRead: t.StaleRead, fresh: t.Fresh, conflicts: t.WriteConflicts(),
 		request: hashOf(t.ID.Run(), requestOf(t)),
 	}
 	if err := s.observe(t, i, r); err != nil {
@@ -83,21 +83,6 @@ func beganAgain(t *history.Txn, family dbms.Family) (again uint32) {
 		}
 	}
 	return again
-}
-
-// conflicts is what becomes of a transaction's conflicts: TiDB's BEGIN OPTIMISTIC and BEGIN PESSIMISTIC
-// count more than the session's setting.
-func conflicts(t *history.Txn) history.Conflicts {
-	if len(t.Stmts) == 0 || t.Stmts[0].Kind != history.Begin || len(t.Stmts[0].Shape) == len("BEGIN") {
-		return t.Conflicts
-	}
-	switch shape := strings.ToUpper(t.Stmts[0].Shape); {
-	case strings.Contains(shape, "OPTIMISTIC"):
-		return history.ConflictsAtCommit
-	case strings.Contains(shape, "PESSIMISTIC"):
-		return history.ConflictsAccepted
-	}
-	return t.Conflicts
 }
 
 // mayFix reports whether a statement may take a snapshot for its transaction, where a plain SELECT does and a locking

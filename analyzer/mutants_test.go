@@ -279,8 +279,8 @@ var rules = []mutants.Mutant{
 		"len(row.columns) == 0"},
 	{"what one statement wrote twice is one version", "ingest.go", "if before.write() && o.write() {", "if false {"},
 	{"a later write makes a version intermediate", "ingest.go", "o.flags |= intermediate", ""},
-	{"TiDB's BEGIN says what becomes of conflicts", "ingest.go", "return history.ConflictsAtCommit",
-		"return t.Conflicts"},
+	{"TiDB's BEGIN says what becomes of conflicts", "ingest.go", "conflicts: t.WriteConflicts(),",
+		"conflicts: t.Conflicts,"},
 }
 
 // Each rule can be taken out, so that "make mutants" means something; with -mutants each one is, and a test fails.

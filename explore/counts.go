@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/isotap/isotap/dbms"
@@ -37,7 +38,7 @@ func (p *pass) counts() (now counts, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("ask for the next keys: %w", err)
 		}
-		now = countsOf(r)
+		now = p.schema.told(countsOf(r))
 	}
 	return now, nil
 }
@@ -57,6 +58,9 @@ func (p *pass) restore(drawn counts) error {
 		if _, err := ask(p.control, p.schema.setCount(name, before)); err != nil {
 			return fmt.Errorf("put a counter back: %w", err)
 		}
+		if p.schema.tidb {
+			p.schema.next[name] = before.Text
+		}
 	}
 	return nil
 }
@@ -65,9 +69,44 @@ func (p *pass) restore(drawn counts) error {
 func (s *schema) setCount(name string, value replay.Value) string {
 	switch {
 	case s.family == dbms.MySQLFamily:
-		return "ALTER TABLE `" + strings.ReplaceAll(name, "`", "``") + "` AUTO_INCREMENT = " + value.Text
+		by := " AUTO_INCREMENT = "
+		if s.tidb { // which otherwise counts on behind the thousands that it has set aside
+			by = " FORCE AUTO_INCREMENT = "
+		}
+		return "ALTER TABLE " + backquoted(name) + by + value.Text
 	case value.Null:
 		return "ALTER SEQUENCE " + name + " RESTART"
 	}
 	return fmt.Sprintf("SELECT setval('%s', %s)", strings.ReplaceAll(name, "'", "''"), value.Text)
+}
+
+// firstKey returns with which number a table of TiDB's begins to count: the greatest of those that it tells of its kinds
+// (_TIDB_ROWID, AUTO_INCREMENT), of which one counts.
+func firstKey(c *replay.Connection, table string) (string, error) {
+	r, err := ask(c, "SHOW TABLE "+backquoted(table)+" NEXT_ROW_ID")
+	if err != nil {
+		return "", fmt.Errorf("ask for the next key: %w", err)
+	}
+	most := uint64(1)
+	for _, row := range r.Rows {
+		n, err := strconv.ParseUint(row[3].Text, 10, 64)
+		if err != nil {
+			return "", fmt.Errorf("ask for the next key of %s: %w", table, err)
+		}
+		most = max(most, n)
+	}
+	return strconv.FormatUint(most, 10), nil
+}
+
+// backquoted returns a name of the MySQL family's as statements have it.
+func backquoted(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
+
+// told completes what counters are told to be at: of one that nothing was drawn from TiDB tells 0.
+func (s *schema) told(all counts) counts {
+	for table, value := range all {
+		if next, known := s.next[table]; known && value.Text == "0" {
+			all[table] = replay.Value{Text: next}
+		}
+	}
+	return all
 }

@@ -92,6 +92,7 @@ type Reason string
 const (
 	CutValues      Reason = "the recording does not have all of its values"
 	Serializable   Reason = "SERIALIZABLE: only its commit would tell, and it cannot be prepared"
+	Optimistic     Reason = "an optimistic transaction: only its commit would tell, and a twin's is not made"
 	NotAlone       Reason = "it ran beside others"
 	LeavesTraces   Reason = "no ROLLBACK takes all of it back"
 	NamedLock      Reason = "its session had a lock by a name"

@@ -23,7 +23,7 @@ import (
 	"github.com/isotap/isotap/workload"
 )
 
-func TestMain(m *testing.M) { testdb.Main(m) }
+func TestMain(m *testing.M) { testdb.Main(m, testdb.MySQL, testdb.MariaDB118, testdb.TiDBRound) }
 
 // tables are those of the small programs below, on either family; %s is how a key counts.
 var tables = []string{
@@ -422,7 +422,11 @@ func hidden(family dbms.Family) (all []string) {
 	for _, text := range tables {
 		if name, ok := strings.CutPrefix(text, "CREATE TABLE "); ok && family == dbms.MySQLFamily {
 			name, _, _ = strings.Cut(name, " ")
-			all = append(all, "ALTER TABLE "+name+" ADD COLUMN isotap_rowid VARCHAR(30) INVISIBLE, ADD COLUMN isotap_wlist TEXT INVISIBLE")
+			invisible := " INVISIBLE"
+			if testdb.EngineName() == testdb.TiDBRound.Name {
+				invisible = ""
+			}
+			all = append(all, "ALTER TABLE "+name+" ADD COLUMN isotap_rowid VARCHAR(30)"+invisible+", ADD COLUMN isotap_wlist TEXT"+invisible)
 		}
 	}
 	return all
@@ -474,7 +478,7 @@ func newTarget(t *testing.T, family dbms.Family, setup []string) (text string, t
 		text, db = testdb.PostgreSQL(t).DSN(database), testdb.OpenPostgreSQL(t, database)
 	} else {
 		database := testdb.NewDatabase(t)
-		text, db = testdb.MariaDB(t).DSN(database), testdb.Open(t, database)
+		text, db = testdb.Current(t).DSN(database), testdb.Open(t, database)
 	}
 	testdb.Exec(t, db, setup...)
 	if err := db.Close(); err != nil { // PostgreSQL copies no database with connections

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/isotap/isotap/dbms"
@@ -202,16 +203,41 @@ func (p *pass) enter(ctx context.Context) error {
 	if err := p.stage.enter(ctx); err != nil {
 		return err
 	}
-	p.schema.journals, p.schema.versions = p.journals, p.schema.versionsOf(p.instances)
-	return nil
+	for table, columns := range p.schema.carried {
+		drop := "ALTER TABLE " + backquoted(table) + " DROP COLUMN " + strings.Join(columns, ", DROP COLUMN ")
+		if _, err := ask(p.control, drop); err != nil {
+			return fmt.Errorf("take isotap's columns out of the copy: %w", err)
+		}
+	}
+	return p.learned(nil)
 }
 
 // learn asks the copy for its tables.
 func (p *pass) learn() error {
+	next := p.schema.next
 	if err := p.stage.learn(); err != nil {
 		return err
 	}
+	return p.learned(next)
+}
+
+// learned completes what was asked of the copy by what is known otherwise: next is what was known of its counters.
+func (p *pass) learned(next map[string]string) error {
 	p.schema.journals, p.schema.versions = p.journals, p.schema.versionsOf(p.instances)
+	if !p.schema.tidb {
+		return nil
+	}
+	p.schema.next = make(map[string]string)
+	for table := range p.schema.counts {
+		first, known := next[table]
+		if !known {
+			var err error
+			if first, err = firstKey(p.control, table); err != nil {
+				return err
+			}
+		}
+		p.schema.next[table] = first
+	}
 	return nil
 }
 

@@ -145,7 +145,7 @@ func (p *play) statements(r role) {
 	}
 	for at := range in.statements {
 		if at == begin && r != reverse {
-			p.end(r, "BEGIN")
+			p.end(r, p.schema.begin())
 		}
 		p.numbered(r, at)
 		p.steps = append(p.steps, step{r, at, in.statements[at].text})
@@ -225,12 +225,40 @@ func (p *play) take(so []replay.Result) {
 		switch {
 		case so[i].Status == replay.NotRun:
 		case st.role == counting && len(so[i].Columns) == 2:
-			p.drawn = countsOf(&so[i])
+			p.drawn = p.schema.told(countsOf(&so[i]))
 		case st.at == tries:
 			p.tried = &so[i]
 		case st.at >= 0:
+			if p.schema.tidb {
+				hideColumns(&so[i])
+			}
 			p.replies[st.role][st.at] = &so[i]
 		}
+	}
+}
+
+// hideColumns takes isotap's columns out of a result, as the proxy does on TiDB.
+func hideColumns(r *replay.Result) {
+	keep := make([]int, 0, len(r.Columns))
+	for i, c := range r.Columns {
+		if !isIsotaps(c.Name) {
+			keep = append(keep, i)
+		}
+	}
+	if len(keep) == len(r.Columns) {
+		return
+	}
+	columns := r.Columns
+	r.Columns = nil
+	for _, i := range keep {
+		r.Columns = append(r.Columns, columns[i])
+	}
+	for n, row := range r.Rows {
+		shown := make([]replay.Value, 0, len(keep))
+		for _, i := range keep {
+			shown = append(shown, row[i])
+		}
+		r.Rows[n] = shown
 	}
 }
 

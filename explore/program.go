@@ -26,6 +26,7 @@ type instance struct {
 	session    history.SessionID
 	database   string // empty: it is not known
 	level      history.Level
+	optimistic bool // its COMMIT is refused for what others wrote since it began (TiDB)
 	block      bool // the statements are of a transaction block; false: of autocommit
 	commits    bool // it was committed
 	before     int  // how many reads stand before the block, or before the statement that writes
@@ -187,7 +188,8 @@ func isOneValue(family dbms.Family, arg string) bool {
 func newInstance(x *history.Txn, family dbms.Family) *instance {
 	committed := x.Status == history.Committed
 	in := &instance{id: x.ID, session: x.Session, database: databaseOf(x), level: x.Level, block: !x.Implicit,
-		commits: committed, failed: !committed, undone: wasRolledBack(x), start: x.Start, end: x.End, whole: true}
+		optimistic: !x.Implicit && x.WriteConflicts() == history.ConflictsAtCommit,
+		commits:    committed, failed: !committed, undone: wasRolledBack(x), start: x.Start, end: x.End, whole: true}
 	for i := range x.Stmts {
 		s := &x.Stmts[i]
 		if s.Kind == history.Begin || s.Kind == history.Commit || s.Kind == history.Rollback && i == len(x.Stmts)-1 {

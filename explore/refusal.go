@@ -32,6 +32,8 @@ func (in *instance) refusal(on host) Reason {
 		return NothingChanged
 	case !in.alone:
 		return NotAlone
+	case in.optimistic:
+		return Optimistic
 	case in.serializable(on.family) && !on.prepares:
 		return Serializable
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/isotap/isotap/dbms"
 	"github.com/isotap/isotap/rewrite"
+	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
 	"github.com/isotap/isotap/scenario/replay"
 	"github.com/isotap/isotap/sqltoken"
 )
@@ -21,6 +22,12 @@ func (c column) String() string { return c.table + "." + c.name }
 // A schema is what the server says of the tables.
 type schema struct {
 	family dbms.Family
+	tidb   bool
+	// carried are isotap's columns by table, where statements meet them that name no columns: on TiDB, whose tables cannot
+	// hide them, so that the proxy does.
+	carried map[string][]string
+	// next are, on TiDB, the numbers that tables begin to count with. It tells none itself before one was drawn.
+	next map[string]string
 	// databases are the others of a MySQL server, in lower case, which statements may name.
 	databases map[string]bool
 	columns   map[string][]column  // by the table's name in lower case
@@ -85,6 +92,12 @@ func readSchema(c *replay.Connection, family dbms.Family) (*schema, error) {
 		for _, row := range r.Rows {
 			s.databases[strings.ToLower(row[0].Text)] = true
 		}
+		if r, err = ask(c, "SELECT VERSION()"); err != nil {
+			return nil, fmt.Errorf("ask for the version: %w", err)
+		}
+		if dialect, _ := sqlmysql.ParseVersion(r.Rows[0][0].Text); dialect == sqlmysql.TiDB {
+			s.tidb, s.carried = true, make(map[string][]string)
+		}
 	}
 	if family == dbms.PostgreSQLFamily {
 		r, err := ask(c, "SHOW max_prepared_transactions")
@@ -103,7 +116,10 @@ func readSchema(c *replay.Connection, family dbms.Family) (*schema, error) {
 	}
 	for _, row := range rows[0] {
 		of := column{row[0].Text, row[1].Text}
-		if of.name == rewrite.RowIDColumn || of.name == rewrite.WListColumn { // no client's
+		if isIsotaps(of.name) {
+			if s.tidb {
+				s.carried[of.table] = append(s.carried[of.table], of.name)
+			}
 			continue
 		}
 		s.columns[strings.ToLower(of.table)] = append(s.columns[strings.ToLower(of.table)], of)
@@ -123,6 +139,20 @@ func readSchema(c *replay.Connection, family dbms.Family) (*schema, error) {
 	}
 	s.referByNames()
 	return s, nil
+}
+
+// begin returns what begins a block. On TiDB it says that locks are taken, whatever the server's setting is: what locks
+// nothing is not played.
+func (s *schema) begin() string {
+	if s.tidb {
+		return "BEGIN PESSIMISTIC"
+	}
+	return "BEGIN"
+}
+
+// isIsotaps reports whether a column is no client's.
+func isIsotaps(column string) bool {
+	return column == rewrite.RowIDColumn || column == rewrite.WListColumn
 }
 
 // referByNames takes what object mappers mean by names for what foreign keys would say: project_id and projectId refer
@@ -316,7 +346,10 @@ func (s *schema) shown(c *replay.Column) (column, bool) {
 		of, ok := s.places[[2]uint32{c.TableOID, uint32(c.Attribute)}]
 		return of, ok
 	}
-	return column{c.OrgTable, c.OrgName}, c.OrgTable != "" && c.OrgName != ""
+	if c.OrgName == "" { // TiDB, of a star where a row is looked up by its key
+		return s.named(c.OrgTable, c.Name)
+	}
+	return column{c.OrgTable, c.OrgName}, c.OrgTable != ""
 }
 
 // tablesShown returns the tables that a result's columns are of.

@@ -72,6 +72,20 @@ func wereCounted(n int, what string) string {
 	return counted(n, what) + " were"
 }
 
+// Empty reports whether nothing was judged, and what was played explains that: it ran beside others, changed nothing or
+// failed. Where isotap could not play it, that is to be said.
+func (r *Result) Empty() bool {
+	if r.Judged > 0 || r.Diverged > 0 || len(r.Races) > 0 {
+		return false
+	}
+	for why := range r.NotPlayed {
+		if why != NotAlone && why != NothingChanged && why != Failed {
+			return false
+		}
+	}
+	return true
+}
+
 // silence says what it means that no race is shown.
 func (r *Result) silence() string {
 	switch {

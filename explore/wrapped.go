@@ -56,7 +56,8 @@ func (s *scope) instances(of *instance) []*instance {
 		if block || from[0].writes() {
 			before = recent(reads, from[0].recorded.Start)
 		}
-		in := &instance{id: of.id, named: of.named, level: of.level, block: block, commits: !undone, before: len(before),
+		in := &instance{id: of.id, named: of.named, level: of.level, optimistic: of.optimistic && block, block: block,
+			commits: !undone, before: len(before),
 			statements: slices.Concat(before, from), alone: of.alone,
 			start: from[0].recorded.Start, end: from[len(from)-1].recorded.End,
 			whole:  !slices.ContainsFunc(from, func(st statement) bool { return !st.whole }),

@@ -9,7 +9,9 @@
 package history
 
 import (
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/isotap/isotap/dbms"
 )
@@ -113,6 +115,24 @@ const (
 	Aborted
 )
 
+// WriteConflicts returns what becomes of its writes of rows that others have changed: TiDB's BEGIN OPTIMISTIC and BEGIN
+// PESSIMISTIC count more than the session's setting.
+func (t *Txn) WriteConflicts() Conflicts {
+	if len(t.Stmts) == 0 || t.Stmts[0].Kind != Begin || len(t.Stmts[0].Shape) == len("BEGIN") {
+		return t.Conflicts
+	}
+	isOther := func(r rune) bool { return !unicode.IsLetter(r) } // TiDB's comments, too: BEGIN /*T! OPTIMISTIC */
+	for _, word := range strings.FieldsFunc(t.Stmts[0].Shape, isOther) {
+		switch {
+		case strings.EqualFold(word, "OPTIMISTIC"):
+			return ConflictsAtCommit
+		case strings.EqualFold(word, "PESSIMISTIC"):
+			return ConflictsAccepted
+		}
+	}
+	return t.Conflicts
+}
+
 // OnlyDefines reports whether the transaction came to no rows, as far as is known: it made, altered or dropped tables
 // and the like. Recordings have such transactions by themselves, and no analysis has them.
 func (t *Txn) OnlyDefines() bool {
@@ -167,7 +187,7 @@ type Txn struct {
 	Status  Status
 	Level   Level
 	// Conflicts is the session's setting while the transaction ran; the weaker one where it changed.
-	// BEGIN OPTIMISTIC and BEGIN PESSIMISTIC (TiDB) count more.
+	// [Txn.WriteConflicts] has the transaction's own.
 	Conflicts Conflicts
 	Implicit  bool // an autocommitted statement
 	// StaleRead reports whether its client had it read as of a moment before it began: PostgreSQL's SET TRANSACTION

@@ -254,7 +254,7 @@ func (e *exploringRun) explore(c *cobra.Command, recording string, run history.R
 	if err != nil {
 		return fmt.Errorf("explore: %w", err)
 	}
-	if e.use == exploreAuto && result.Judged == 0 && len(result.Races) == 0 {
+	if e.use == exploreAuto && result.Empty() {
 		return nil // there is nothing to say that somebody asked for
 	}
 	return e.print(c, result)

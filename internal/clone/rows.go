@@ -45,15 +45,31 @@ func (m *mysqlCopying) setCounter(ctx context.Context, t *table) error {
 	if want == "" {
 		return nil
 	}
+	if m.engine == dbms.TiDB {
+		return m.setTiDBCounter(ctx, t, want)
+	}
 	rows, err := m.ask(ctx, "the copy's definition", 2, "SHOW CREATE TABLE "+m.names.to+"."+backquoted(t.name))
 	if err != nil || len(rows) == 1 && counter(rows[0][1]) == want {
 		return err
 	}
-	back := " " // on TiDB, which keeps numbers for itself, a counter goes back only so
-	if m.engine == dbms.TiDB {
-		back = " FORCE "
+	_, err = m.conn.Exec(ctx, "ALTER TABLE "+m.names.to+"."+backquoted(t.name)+" AUTO_INCREMENT = "+want)
+	return err
+}
+
+// setTiDBCounter has the table go on where the source does: the definition has what is behind the thousands that a
+// server has set aside, and information_schema the next of those, or 0 where there are none.
+func (m *mysqlCopying) setTiDBCounter(ctx context.Context, t *table, behind string) error {
+	rows, err := m.ask(ctx, "the next number", 1, `SELECT COALESCE(AUTO_INCREMENT, 0) FROM information_schema.TABLES
+		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, m.source, t.name)
+	if err != nil {
+		return err
 	}
-	_, err = m.conn.Exec(ctx, "ALTER TABLE "+m.names.to+"."+backquoted(t.name)+back+"AUTO_INCREMENT = "+want)
+	next := behind
+	if len(rows) == 1 && rows[0][0] != "0" {
+		next = rows[0][0]
+	}
+	// A counter goes back only so.
+	_, err = m.conn.Exec(ctx, "ALTER TABLE "+m.names.to+"."+backquoted(t.name)+" FORCE AUTO_INCREMENT = "+next)
 	return err
 }
 

@@ -49,7 +49,7 @@ func EffectOf(function string) Effect {
 	return functions[strings.ToLower(function)]
 }
 
-// Mentioned reports whether a text may call one of the functions: it is a quick look before the text is cut into tokens.
+// Mentioned reports whether a text may call one of the functions: a quick look before the text is cut into tokens.
 func Mentioned(text string) bool {
 	for i := 0; i+len("lock") <= len(text); i++ {
 		if text[i]|0x20 == 'l' && strings.EqualFold(text[i:i+len("lock")], "lock") {
