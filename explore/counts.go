@@ -80,8 +80,8 @@ func (s *schema) setCount(name string, value replay.Value) string {
 	return fmt.Sprintf("SELECT setval('%s', %s)", strings.ReplaceAll(name, "'", "''"), value.Text)
 }
 
-// firstKey returns with which number a table of TiDB's begins to count: the greatest of those that it tells of its kinds
-// (_TIDB_ROWID, AUTO_INCREMENT), of which one counts.
+// firstKey returns with which number a table of TiDB's begins to count: the greatest of those that it tells of its
+// kinds (_TIDB_ROWID, AUTO_INCREMENT), of which one counts.
 func firstKey(c *replay.Connection, table string) (string, error) {
 	r, err := ask(c, "SHOW TABLE "+backquoted(table)+" NEXT_ROW_ID")
 	if err != nil {

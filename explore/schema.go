@@ -23,8 +23,8 @@ func (c column) String() string { return c.table + "." + c.name }
 type schema struct {
 	family dbms.Family
 	tidb   bool
-	// carried are isotap's columns by table, where statements meet them that name no columns: on TiDB, whose tables cannot
-	// hide them, so that the proxy does.
+	// carried are isotap's columns by table, where statements meet them that name no columns: on TiDB, whose tables
+	// cannot hide them, so that the proxy does.
 	carried map[string][]string
 	// next are, on TiDB, the numbers that tables begin to count with. It tells none itself before one was drawn.
 	next map[string]string

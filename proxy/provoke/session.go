@@ -28,8 +28,8 @@ type Session struct {
 	due   string // the shape of the place to which it has come; empty: it has come to none
 }
 
-// followNames takes a statement that is sent: what it asks for by a name counts as taken. Nothing is held back while its
-// session has such a lock: others wait for it that isotap does not see wait, nor would anybody come.
+// followNames takes a statement that is sent: what it asks for by a name counts as taken. Nothing is held back while
+// its session has such a lock: others wait for it that isotap does not see wait, nor would anybody come.
 func (s *Session) followNames(shape string) {
 	if namedlock.Mentioned(shape) {
 		s.names.Follow(sqltoken.Shape(s.p.opts.Family, shape))
