@@ -40,9 +40,10 @@
 //   - Writes: write.go has what they share; insert.go and onconflict.go; insertselect.go, insertcopy.go and
 //     insertwith.go for the query of an INSERT, of which excerpt.go makes a copy and alike.go says whether it reads
 //     the same; update.go. writingfrom.go and writingflats.go look into what they join, and locksitself.go knows
-//     subqueries that lock what is written, mergebeside.go those of MERGE. returning.go adds their RETURNING clause,
-//     oldnew.go knows what it calls the versions. writingwith.go is for WITH clauses with parts that write, part.go for
-//     such a part, sharedwith.go for the queries that parts name.
+//     subqueries that lock what is written, recalled.go those that name queries of the WITH clause, mergebeside.go
+//     those of MERGE. returning.go adds their RETURNING clause, oldnew.go knows what it calls the versions.
+//     writingwith.go is for WITH clauses with parts that write, part.go for such a part, sharedwith.go for the queries
+//     that parts name.
 //   - In mode predicates: predicate.go finds the condition by which a statement chooses rows, and images of those that
 //     it writes; conditions.go and equalities.go find the wide ones of what chooses by more than the row.
 //

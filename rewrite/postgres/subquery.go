@@ -49,6 +49,8 @@ type subquery struct {
 	edits   []edit
 	// optional are those of the tables of which an outer join may show no row.
 	optional map[*source]bool
+	// recalled are those of them that the WITH clause has.
+	recalled []recalled
 	// test compares the subquery's column with the one in front of IN: only rows that are equal are read.
 	test string
 	// within are the subqueries in its own WHERE clause.
@@ -447,7 +449,7 @@ func (l *looker) named(q *subquery, c *common, n *ast.RangeVar, at link) bool {
 		slices.ContainsFunc(rel.sights, func(s *sight) bool { return s.text == "" }) {
 		return false
 	}
-	q.common = append(q.common, rel)
+	q.common, q.recalled = append(q.common, rel), append(q.recalled, recalled{c, n})
 	return true
 }
 

@@ -80,6 +80,11 @@ func (w *write) lookInto(sc *scope, where ast.Node, assignments, others []ast.No
 		return false, nil
 	}
 	for _, c := range l.found {
+		for _, q := range c.chain {
+			w.recall(l.reading, q)
+		}
+	}
+	for _, c := range l.found {
 		c.asText = w.part != nil
 		s := c.spell(l.reading, b)
 		w.columns = append(w.columns, column{edits: s, text: s.in(w.st), sources: []Source{c.source(b)}})

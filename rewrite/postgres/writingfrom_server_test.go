@@ -234,3 +234,22 @@ func TestWritesOfQueriesTakeTheSamePredicateLocks(t *testing.T) {
 		}
 	}
 }
+
+// TestQueriesOfWithBesideWritesKeepTheirPlans has subqueries of writes name a query of the WITH clause that is named
+// once: a copy that named it again had the server compute it apart, and give the rows in another order.
+func TestQueriesOfWithBesideWritesKeepTheirPlans(t *testing.T) {
+	tw := newTwins(t)
+	for _, text := range []string{
+		"WITH q (id, n) AS (SELECT id, name FROM item) UPDATE item SET name = 'w' FROM (SELECT id, name FROM items) AS x (id, n) WHERE item.id = x.id AND item.id = ANY (SELECT item_id FROM orders JOIN q ON q.id = item_id) RETURNING x",
+		"WITH q AS (SELECT id, name FROM item WHERE stock > 1) DELETE FROM loose l WHERE a IN (SELECT x.id FROM q AS x)",
+		"WITH q AS (SELECT o.* FROM orders o JOIN item i ON i.id = o.item_id WHERE qty > 0) UPDATE item SET stock = 5 WHERE EXISTS (SELECT FROM q WHERE q.item_id = item.id)",
+	} {
+		script := tw.rewriter.Plan(text, tw.session)
+		if p := script.Statements[0]; len(p.Result.Sources) < 2 {
+			t.Errorf("%s: %v: %v", text, p.Observation, p.Reason)
+		}
+		if want, got := planOf(t, tw, text), planOf(t, tw, string(script.Append(nil))); got != want {
+			t.Errorf("%s\nis planned as\n%snot as\n%s", text, got, want)
+		}
+	}
+}
