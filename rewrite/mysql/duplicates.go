@@ -92,7 +92,7 @@ func (pl *planner) extendRowAlias() error {
 // row, all of it with the first row that is met. It reports whether that is so for all of them. Where several rows are
 // inserted the server must have nothing to say of those behind it.
 func (pl *planner) lookIntoDuplicates(n *ast.InsertStmt, t *Table) (found []*besides, ok bool) {
-	if n.Select != nil || cascadesFrom(n.OnDuplicate, t) || pl.computesBehind(t, false, nil) {
+	if cascadesFrom(n.OnDuplicate, t) || pl.computesBehind(t, false, nil) {
 		return nil, false
 	}
 	found, ok = pl.lookIntoAssignments(n.OnDuplicate, &block{dialect: pl.session.Dialect}, nil, true)
@@ -101,7 +101,7 @@ func (pl *planner) lookIntoDuplicates(n *ast.InsertStmt, t *Table) (found []*bes
 		ok = ok && c.whole && known && len(names) == 0
 		c.instead = true
 	}
-	return found, ok && (len(n.Lists) == 1 || pl.updatesFit(n, t) && pl.valuesFit(n, t))
+	return found, ok && (n.Select != nil || len(n.Lists) == 1 || pl.updatesFit(n, t) && pl.valuesFit(n, t))
 }
 
 // updatesFit reports whether the server has surely nothing to say of what is assigned to a row that is met.

@@ -269,8 +269,9 @@ func (pl *planner) insertSelect(n *ast.InsertStmt, t *Table) error {
 	if err != nil {
 		return err
 	}
-	if shows {
-		reads = append(append(reads, text(", ")), pl.collectingBesides(pl.besides)...)
+	beside := slices.DeleteFunc(slices.Clone(pl.besides), func(c *besides) bool { return c.instead })
+	if shows && len(beside) > 0 {
+		reads = append(append(reads, text(", ")), pl.collectingBesides(beside)...)
 	}
 	names := columns
 	for _, name := range n.Columns {

@@ -77,7 +77,8 @@ func (pl *planner) lookIntoValues(n *ast.InsertStmt, t *Table) bool {
 func (pl *planner) lookIntoInsert(n *ast.InsertStmt, sel *ast.SelectStmt, t *Table) bool {
 	locks := pl.session.WriteReads == ReadLocked
 	if pl.session.WriteReads == NotAgain || pl.session.Dialect == TiDB || !pl.copiesInWrites() ||
-		len(n.OnDuplicate) > 0 || !pl.beyond.returning.empty() || sel.LockInfo != nil || sel.TableHints != nil ||
+		len(n.OnDuplicate) > 0 && (sel.From == nil || !pl.updatesFit(n, t)) ||
+		!pl.beyond.returning.empty() || sel.LockInfo != nil || sel.TableHints != nil ||
 		sel.Limit != nil && (sel.From != nil || !plainLimit(sel.Limit)) || sel.OrderBy != nil || sel.Having != nil {
 		return false
 	}
@@ -103,10 +104,22 @@ func (pl *planner) lookIntoInsert(n *ast.InsertStmt, sel *ast.SelectStmt, t *Tab
 		}
 	}
 	ok = ok && !pl.computesBehind(t, true, insertedColumns(n, t))
+	if len(n.OnDuplicate) > 0 && assignsSubqueries(n) {
+		updates, fine := pl.lookIntoDuplicates(n, t)
+		ok, found = ok && fine && locks, append(found, updates...)
+		ok = pl.keepBesides(found, ok && pl.allInsertedFit(n, sel, t, b, found), t)
+		pl.plan.Upstream.LocksReads = ok // at READ COMMITTED, too, where what the SELECT reads is of a snapshot
+		return ok
+	}
 	if sel.From == nil {
 		return pl.keepBesides(found, ok, nil) // all is read before the only row is written, and shown behind its values
 	}
 	return pl.keepBesides(found, ok && pl.allInsertedFit(n, sel, t, b, found), t)
+}
+
+// assignsSubqueries reports whether ON DUPLICATE KEY UPDATE has subqueries.
+func assignsSubqueries(n *ast.InsertStmt) bool {
+	return slices.ContainsFunc(n.OnDuplicate, func(a *ast.Assignment) bool { return hasSubquery(a.Expr) })
 }
 
 // keepBesides has the plan show what subqueries read, if that was found for all of them and they do not read the table
@@ -189,7 +202,10 @@ func (pl *planner) readsUntil(at *link, c *besides, b *block) bool {
 	test, ok := pl.equalTo(at, own, b.srcs)
 	named := neededColumns(at.query, own)[c.of]
 	c.until, c.gathers = test, true
-	return ok && c.whole && !slices.ContainsFunc(c.of.table.Indexes, func(x rewrite.Index) bool {
+	if !ok || !c.whole || !readsWholeRows(at, c.of, false) {
+		return false
+	}
+	return !slices.ContainsFunc(c.of.table.Indexes, func(x rewrite.Index) bool {
 		return x.Columns[0] == "" || named[strings.ToLower(x.Columns[0])]
 	})
 }
@@ -281,6 +297,9 @@ func (pl *planner) conditionSpan() span {
 	}
 	if clause := st.find(where+1, end, 0, "ORDER", "LIMIT", "RETURNING"); clause >= 0 {
 		end = clause
+	}
+	if on := st.onDuplicate(); on > where && on < end {
+		end = on
 	}
 	return span{where + 1, end}
 }

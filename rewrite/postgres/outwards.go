@@ -28,6 +28,23 @@ const (
 	apart                // the server computes it by itself: it has a LIMIT, or is a query of WITH that stays one
 )
 
+// besideWritten returns how a query stands in the FROM or USING clause of a statement that writes, where it stands so
+// in that of a SELECT: its rows are joined with those that are written, and RETURNING has what it passes outwards.
+func (at standing) besideWritten(stmt ast.Stmt) standing {
+	switch stmt.(type) {
+	case *ast.UpdateStmt, *ast.DeleteStmt:
+	default:
+		return notAlone
+	}
+	switch at {
+	case aloneInFrom, aloneByName, oneWithIt:
+		return oneWithIt
+	case apart:
+		return apart
+	}
+	return notAlone
+}
+
 // onlyItem reports whether the walker is at the only item of the statement's FROM clause.
 func (w *walker) onlyItem() bool {
 	return w.tree != nil && w.around == w.tree && w.tree.Op == ast.SETOP_NONE && !w.joined
@@ -114,7 +131,10 @@ func (r *reading) lookWithin(b *block, u *usage, sc *scope) bool {
 	if r.copies {
 		return r.lookWithinCopy(b, u, sc)
 	}
-	if at == notAlone || !r.barred[n].IsZero() || r.of != nil || len(r.parts) > 0 || r.stmt != ast.Stmt(r.tree) ||
+	if r.stmt != ast.Stmt(r.tree) {
+		at = at.besideWritten(r.stmt)
+	}
+	if at == notAlone || !r.barred[n].IsZero() || r.of != nil || len(r.parts) > 0 ||
 		r.tree.Op != ast.SETOP_NONE || r.session.Serializable ||
 		!r.runsSubqueriesAgain() || locks(r.tree) || b.grouped || b.unique || u.reachesOut(b.rels) || u.unsure ||
 		u.volatile || n.DistinctClause != nil || beyond(n.SortClause, b.columns()) || !r.plansAlike(b, u, at) {
@@ -245,9 +265,14 @@ func sublinks(n ast.Node) (links []link) {
 	return links
 }
 
-// lists reports whether the statement's list has a column of what its FROM clause calls so, as it is, or all of them.
+// lists reports whether the statement's list, or what an UPDATE assigns, has a column of what its FROM clause calls so,
+// as it is, or all of them.
 func (r *reading) lists(ref, column string) bool {
-	return slices.ContainsFunc(nodes(r.tree.TargetList), func(item ast.Node) bool {
+	items := nodes(r.tree.TargetList)
+	if n, ok := r.stmt.(*ast.UpdateStmt); ok {
+		items = append(slices.Clone(items), nodes(n.TargetList)...)
+	}
+	return slices.ContainsFunc(items, func(item ast.Node) bool {
 		t, ok := item.(*ast.ResTarget)
 		if !ok {
 			return false

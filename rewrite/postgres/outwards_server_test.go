@@ -32,6 +32,12 @@ func TestQueriesInFromKeepTheirPlans(t *testing.T) {
 		"WITH w AS (SELECT id FROM item WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = item.id)) SELECT a.id FROM w a JOIN w b ON b.id = a.id + 1 WHERE a.id < 90",
 		"WITH w AS MATERIALIZED (SELECT id, (SELECT max(o.qty) FROM orders o WHERE o.item_id = item.id) AS m FROM item WHERE stock = 3) SELECT * FROM w WHERE m > 2",
 		"SELECT d.n, d.id, l.b FROM (SELECT id, stock, (SELECT max(o.qty) FROM orders o WHERE o.item_id = item.id) AS n FROM item WHERE stock > 3) d JOIN loose l ON l.a = d.id WHERE d.stock < 60",
+		"UPDATE item SET price = 1 FROM (SELECT item_id FROM orders o WHERE EXISTS (SELECT FROM loose WHERE a = o.id)) q WHERE q.item_id = item.id",
+		"UPDATE item SET price = 1 FROM (SELECT x.id FROM item x WHERE x.stock > (SELECT min(qty) FROM orders) AND x.id IN (SELECT o.item_id FROM orders o)) q WHERE q.id = item.id AND item.id < 40",
+		"WITH q AS (SELECT item_id, qty FROM orders o WHERE o.qty = 3 OR o.id IN (SELECT a FROM loose)) UPDATE item SET stock = q.qty FROM q JOIN loose l ON l.a = q.item_id WHERE q.item_id = item.id",
+		"DELETE FROM item USING (SELECT item_id FROM orders WHERE item_id NOT IN (SELECT a FROM loose WHERE b = 'x')) q WHERE q.item_id = item.id",
+		"WITH q AS (SELECT x.id FROM item x WHERE NOT EXISTS (SELECT FROM orders o WHERE o.item_id = x.id)) DELETE FROM item USING q WHERE q.id = item.id",
+		"DELETE FROM loose USING (SELECT i.id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = i.id) ORDER BY i.stock, i.id LIMIT 20) q WHERE q.id = a",
 	} {
 		script := tw.rewriter.Plan(of, tw.session)
 		if p := script.Statements[0]; p.Observation != history.Exact {

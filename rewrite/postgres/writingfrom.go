@@ -127,6 +127,9 @@ func (w *write) look(r *reading, s writing) error {
 		for _, shown := range rel.sights {
 			shown.nullable = shown.nullable || s.optional
 		}
+		if err := (&block{sights: rel.sights}).passes(); err != nil {
+			return err
+		}
 	}
 	w.joined, w.provenAs, w.rels = r, s.stmt, rels
 	if n, ok := s.stmt.(*ast.MergeStmt); ok {
