@@ -54,7 +54,7 @@ func TestWritesTellWhatTheirSubqueriesRead(t *testing.T) {
 		}
 	})
 	t.Logf("%v are exact", exact)
-	if exact["INSERT ... SELECT"] == 0 && s.session.Dialect == MariaDB {
+	if exact["INSERT ... SELECT"] == 0 && tried > 100 && s.session.Dialect == MariaDB {
 		t.Error("no INSERT ... SELECT is exact")
 	}
 }
