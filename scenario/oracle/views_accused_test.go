@@ -82,3 +82,29 @@ func TestStatementsInAutocommitDeadlock(t *testing.T) {
 		t.Error(v)
 	}
 }
+
+// Who reads no more than an index has, in share mode, does not wait for who holds the row and has left its entry there
+// as it was. Where the entry was written it waits.
+func TestASharedLockOfAnIndexDoesNotWaitForTheRow(t *testing.T) {
+	testdb.Only(t, "InnoDB's locks", "mariadb", "mysql")
+	r := open(t, testdb.Current(t).URL())
+	for _, c := range []struct{ update, read string }{
+		{"UPDATE t SET c = t.c", "SELECT * FROM t LOCK IN SHARE MODE"},
+		{"UPDATE t SET c = t.c", "SELECT * FROM t"},
+		{"UPDATE u SET d = 9", "SELECT id, c FROM u FORCE INDEX (u_c) LOCK IN SHARE MODE"},
+		{"UPDATE t SET c = 'x'", "SELECT * FROM t LOCK IN SHARE MODE"},
+		{"DELETE FROM u", "SELECT id, c FROM u FORCE INDEX (u_c) LOCK IN SHARE MODE"},
+	} {
+		s := &scenario.Scenario{Name: "index", Closed: true, Sessions: []scenario.Session{{Name: "a"}, {Name: "b"}},
+			Setup: []string{"CREATE TABLE t (id INT PRIMARY KEY, c VARCHAR(1))", "CREATE INDEX t_c ON t (c)", "INSERT INTO t (id) VALUES (2)",
+				"CREATE TABLE u (id INT PRIMARY KEY, c VARCHAR(1), d INT)", "CREATE INDEX u_c ON u (c)", "INSERT INTO u (id) VALUES (2)"},
+			Steps: []scenario.Step{{Session: "a", SQL: "BEGIN"}, {Session: "a", SQL: c.update}, {Session: "b", SQL: c.read}}}
+		v, err := oracle.Views(t.Context(), r.Direct, r.Scratch, r.Server, oracle.Script{Scenario: s}, history.Serializable)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Wrong() || v.Statements < 2 {
+			t.Errorf("%s, %s: %d statements judged: %s", c.update, c.read, v.Statements, v)
+		}
+	}
+}

@@ -254,12 +254,22 @@ func (j *judging) mustWait(t *trial) *actor {
 		return nil
 	}
 	for _, n := range t.touched {
-		if by := j.store.holder(n, j.of); by != nil {
+		by := j.store.holder(n, j.of)
+		if by != nil && (!j.sharesIndex() || slices.ContainsFunc(j.store.changed(n, by), j.reads)) {
 			return by
 		}
 	}
 	return nil
 }
+
+// sharesIndex reports whether the statement takes InnoDB's shared locks: of an index that has all columns which it
+// reads it locks the entries alone, and does not wait for who holds the row, where no entry is written.
+func (j *judging) sharesIndex() bool {
+	return j.engine != dbms.PostgreSQL && (j.verb == selects || j.verb == locks && !j.anywhere("UPDATE"))
+}
+
+// reads reports whether the statement names a column, or may by a star.
+func (j *judging) reads(column string) bool { return j.anywhere(column) || j.anywhere("*") }
 
 // settle keeps the snapshots that fit what the server said.
 func (j *judging) settle(scenes []scene, fits scene) {

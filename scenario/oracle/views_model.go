@@ -210,6 +210,33 @@ func (s *store) undo(of *actor, seq int) {
 	}
 }
 
+// changed returns the columns of a row that a transaction has written otherwise than they were before: all of a row
+// that it made or deleted.
+func (s *store) changed(number int, by *actor) (names []string) {
+	for table, chains := range s.tables {
+		i := slices.IndexFunc(chains, func(c *chain) bool { return c.number == number })
+		if i < 0 {
+			continue
+		}
+		versions := chains[i].versions
+		before := len(versions)
+		for before > 0 && versions[before-1].by == by {
+			before--
+		}
+		for _, v := range versions[before:] {
+			if before == 0 || v.gone || versions[before-1].gone {
+				return table.columns
+			}
+			for c, name := range table.columns {
+				if v.values[c] != versions[before-1].values[c] && !slices.Contains(names, name) {
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	return names
+}
+
 // holder returns the open transaction of another that wrote a row last; nil where there is none.
 func (s *store) holder(number int, of *actor) *actor {
 	c := s.chain(number)
