@@ -68,7 +68,7 @@ check: lint test ## check everything: format, vet, lint, "make test", and the te
 	long=$$($(STATIC) $(GO) run ./internal/longtests -first $(LONGEST)) && GORACE=$(GORACE) RAPID_SEED=$(SEED) $(GO) test $(RACE) -p $(LONG_PACKAGES) -timeout 35m $$long
 
 test-engines: mariadb postgresql ## the tests that look at servers, on MySQL 9, MariaDB 11.8, TiDB and PostgreSQL 12 to 18 too (ENGINES=...)
-	internal/testdb/engines.sh $(GO) test -count=1 -timeout 40m -p 1 ./catalog/... ./rewrite/... ./proxy/postgres ./analyzer/pgversions ./scenario/replay ./scenario/library ./internal/cases ./internal/proxyserver ./internal/e2e ./internal/engine ./internal/clone ./internal/fuzz ./serverlog/binlog
+	internal/testdb/engines.sh $(GO) test -count=1 -timeout 40m -p 1 ./catalog/... ./rewrite/... ./proxy/postgres ./analyzer/pgversions ./scenario/replay ./scenario/library ./internal/cases ./internal/proxyserver ./internal/e2e ./internal/engine ./internal/clone ./internal/fuzz ./explore ./serverlog/binlog
 
 mutants: ## take out each rule of the analyzer, of its foreign and pglog and of robust in turn: a test must fail each time (some 15 minutes)
 	$(GO) test ./analyzer -run TestEveryRuleIsTested -timeout 2h -mutants

@@ -81,6 +81,7 @@ func TestTwinsPlayedLiveTellWhatIsToldOnACopy(t *testing.T) {
 // client was answered and has left.
 func runLive(t *testing.T, family dbms.Family, counts string, statements []string, twins bool) (*Result, string) {
 	t.Helper()
+	skipWhatIsNotThere(t, family, statements)
 	text, target := newTarget(t, family, tablesOf(counts))
 	var b strings.Builder
 	result := beside(t, text, target, twins, func(client *sql.Conn, database string) {

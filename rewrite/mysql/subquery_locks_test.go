@@ -58,9 +58,9 @@ func TestSubqueriesOfWritesTakeTheSameLocks(t *testing.T) {
 			tag := history.Tag{Txn: history.MakeTxnID(history.MaxRun-1, uint32(shown)), Stmt: 1} // what a statement collects once has its tag
 			s.session.WriteReads = NotAgain
 			plain := s.rewriter.Plan(query, s.session)
-			want := s.locksOf(level, literal(plain, Values{Tag: tag}))
 			of[query[:6]]++
-			if got := s.locksOf(level, literal(p, Values{Tag: tag})); !slices.Equal(got, want) {
+			want, got := s.steadyLocks(level, literal(plain, Values{Tag: tag}), literal(p, Values{Tag: tag}))
+			if !slices.Equal(got, want) {
 				rt.Fatalf("%s\n%s\nhas more locks\n%s\nand lacks\n%s", query, literal(p, Values{Tag: tag}), strings.Join(less(got, want), "\n"),
 					strings.Join(less(want, got), "\n"))
 			}
@@ -94,6 +94,19 @@ func TestSubqueriesOfWritesTakeTheSameLocks(t *testing.T) {
 // less returns the locks that others lack.
 func less(locks, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(locks), func(l string) bool { return slices.Contains(others, l) })
+}
+
+// steadyLocks returns the locks of the one text and of the other. Where they differ both run again: the statistics that
+// MySQL plans by drift with each write, rolled back or not, so that at the border of two plans a text has now the one
+// and now the other.
+func (s *readServer) steadyLocks(level, plain, shown string) (want, got []string) {
+	for range 4 {
+		want, got = s.locksOf(level, plain), s.locksOf(level, shown)
+		if slices.Equal(got, want) {
+			break
+		}
+	}
+	return want, got
 }
 
 // locksOf returns the locks that a transaction holds behind a statement.

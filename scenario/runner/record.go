@@ -31,7 +31,7 @@ func (s *Runner) Record(ctx context.Context, sc *scenario.Scenario, level histor
 	through := s.direct
 	through.Addr, through.TLS = i.server.Addr().String(), nil
 	t, err = s.runner.Run(ctx, through, sc, level,
-		replay.Options{Settings: s.options.Settings, Whoever: true, Ended: func() error { return i.idle(ctx) }})
+		replay.Options{Settings: s.options.Settings, Whoever: true, Ended: func() error { return i.finish(ctx) }})
 	if err == nil && !t.ServerGone {
 		txns, err = i.observed(ctx)
 	}
@@ -60,11 +60,7 @@ type isotap struct {
 
 // take returns an isotap that the caller leaves, or stops.
 func (all *isotaps) take(ctx context.Context, s *Runner) (*isotap, error) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	if n := len(all.left); n > 0 {
-		i := all.left[n-1]
-		all.left = all.left[:n-1]
+	if i := all.idle(); i != nil {
 		i.plays++
 		return i, nil
 	}
@@ -78,6 +74,19 @@ func (all *isotaps) take(ctx context.Context, s *Runner) (*isotap, error) {
 		return nil, err
 	}
 	return i, nil
+}
+
+// idle takes out one that was left; nil where there is none.
+func (all *isotaps) idle() *isotap {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	n := len(all.left)
+	if n == 0 {
+		return nil
+	}
+	i := all.left[n-1]
+	all.left = all.left[:n-1]
+	return i
 }
 
 func (all *isotaps) leave(i *isotap) {
@@ -100,8 +109,8 @@ func (all *isotaps) close() error {
 // look is how often it is looked whether isotap has done with its clients.
 const look = time.Millisecond
 
-// idle waits until isotap has done with clients that have left: it may still be asking what a write did.
-func (i *isotap) idle(ctx context.Context) error {
+// finish waits until isotap has done with clients that have left: it may still be asking what a write did.
+func (i *isotap) finish(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, drain)
 	defer cancel()
 	for i.server.Stats().Open > 0 {
