@@ -141,8 +141,8 @@ func readSchema(c *replay.Connection, family dbms.Family) (*schema, error) {
 	return s, nil
 }
 
-// begin returns what begins a block. On TiDB it says that locks are taken, whatever the server's setting is: what locks
-// nothing is not played.
+// begin returns the statement that begins a block: on TiDB a pessimistic one, whatever the server's default is, since
+// no optimistic ones are played.
 func (s *schema) begin() string {
 	if s.tidb {
 		return "BEGIN PESSIMISTIC"

@@ -122,7 +122,7 @@ func (t *Txn) WriteConflicts() Conflicts {
 		return t.Conflicts
 	}
 	isOther := func(r rune) bool { return !unicode.IsLetter(r) } // TiDB's comments, too: BEGIN /*T! OPTIMISTIC */
-	for _, word := range strings.FieldsFunc(t.Stmts[0].Shape, isOther) {
+	for word := range strings.FieldsFuncSeq(t.Stmts[0].Shape, isOther) {
 		switch {
 		case strings.EqualFold(word, "OPTIMISTIC"):
 			return ConflictsAtCommit

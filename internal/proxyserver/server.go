@@ -119,7 +119,7 @@ type Server struct {
 	served     chan error
 	wait       func() error     // for served, and what is closed then: once
 	writer     *recorder.Writer // nil without a recording
-	unkept     history.Info     // the run that Options.Recorder has
+	info       history.Info     // of the run that Options.Recorder has
 	recorder   proxy.Recorder   // the writer, behind all who look at events before it
 	inserts    *insertCount
 	watch      *monitor.Monitor             // nil: there is none
@@ -237,7 +237,7 @@ func (srv *Server) observe(ctx context.Context, o Options, b backend, cfg *proxy
 	cfg.Reload = b.reload
 	if o.Recorder != nil {
 		info.Run = 1 + history.Run(rand.Uint64N(uint64(history.MaxRun)-1))
-		srv.unkept, srv.recorder = info, o.Recorder
+		srv.info, srv.recorder = info, o.Recorder
 		cfg.Recorder, cfg.Run = o.Recorder, info.Run
 		return nil
 	}
@@ -307,14 +307,14 @@ func (srv *Server) SchemaEpoch() uint64 { return srv.backend.epoch() }
 // Run is isotap's run of the recording; 0 for isotap that is off.
 func (srv *Server) Run() history.Run {
 	if srv.writer == nil {
-		return srv.unkept.Run
+		return srv.info.Run
 	}
 	return srv.writer.Run()
 }
 
-// Unkept describes the run that [Options.Recorder] has, as if it had just ended.
-func (srv *Server) Unkept(ctx context.Context) history.Info {
-	info := srv.unkept
+// Info describes the run that [Options.Recorder] has, as if it ended now.
+func (srv *Server) Info(ctx context.Context) history.Info {
+	info := srv.info
 	info.Rewritten, info.Ended = srv.backend.rewritten(ctx), time.Now()
 	return info
 }

@@ -28,13 +28,13 @@ type flattening struct {
 	others bool
 	// apart says that a row of these goes with what a condition leaves out: the copy tells of the flat queries alone.
 	apart bool
-	// flatsAlone says that it does so in any case.
+	// flatsAlone asks for that in any case.
 	flatsAlone bool
 	// tied says that such a condition names a column of theirs: without it they might be joined by nothing.
 	tied bool
-	// equal says that a condition which the copy has wants a column of theirs to equal one of a flat query.
+	// equal says that a condition of the copy equates a column of theirs with one of a flat query.
 	equal bool
-	// alone says that the copy has the flat query alone: it tells what is read where the client's query has a row.
+	// alone says that the copy has nothing but the flat query. Its rows were read if the client's query has a row.
 	alone bool
 	// joined tells the rows of these where the client's rows do not show all of them.
 	joined *asideCopy

@@ -67,22 +67,11 @@ func holdsOfNoUse(t *testing.T, of grammar) {
 		}
 		run(t, tw.proxied, "SAVEPOINT unwritten")
 		run(t, tw.original, "SAVEPOINT unwritten")
-		if d := tw.difference(text); d != "" {
-			r.Fatalf("%.2000s", d)
-		}
-		run(t, tw.proxied, "ROLLBACK TO unwritten")
-		script := tw.rewriter.Plan(text, tw.session)
-		p := script.Statements[0]
-		replies, failure := run(t, tw.proxied, string(script.Append(nil)))
-		if p.Observation != history.Exact || failure != nil {
-			return
-		}
-		hidden := trim(&replies[0], p)
-		if lacks(p, hidden) {
+		p, hidden, _, ok := tw.exactly(r, text)
+		if !ok {
 			return
 		}
 		exact++
-		run(t, tw.proxied, "ROLLBACK TO unwritten")
 		if row := tw.ofUse(text, p, hidden); row != "" {
 			r.Fatalf("%s\ndoes not tell %s", text, row)
 		}
@@ -91,6 +80,29 @@ func holdsOfNoUse(t *testing.T, of grammar) {
 		t.Error("no statement is exact")
 	}
 	t.Logf("%d are exact", exact)
+}
+
+// exactly runs a statement as the client has it and as isotap does, which have to look the same. It returns what is
+// told and how many rows the client gets, and is not ok where that may not be all. Both connections have a savepoint,
+// "unwritten", and go back to it.
+func (tw *twins) exactly(r *rapid.T, text string) (p *Plan, hidden [][]string, rows int, ok bool) {
+	again := func() {
+		run(tw.t, tw.original, "ROLLBACK TO unwritten")
+		run(tw.t, tw.proxied, "ROLLBACK TO unwritten")
+	}
+	if d := tw.difference(text); d != "" {
+		r.Fatalf("%.2000s", d)
+	}
+	again()
+	script := tw.rewriter.Plan(text, tw.session)
+	p = script.Statements[0]
+	replies, failure := run(tw.t, tw.proxied, string(script.Append(nil)))
+	if p.Observation != history.Exact || failure != nil {
+		return nil, nil, 0, false
+	}
+	hidden = trim(&replies[0], p)
+	again()
+	return p, hidden, len(replies[0].Rows), !lacks(p, hidden)
 }
 
 // lacks reports whether the only array of a subquery did not come, or lacks identities.

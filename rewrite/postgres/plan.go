@@ -410,7 +410,7 @@ type planner struct {
 	// listed says that a copy has a list for the sake of its subqueries, limited that what is copied is the query in
 	// its FROM clause.
 	listed, limited bool
-	// valued says that it has a flat query with items for the subqueries in what aggregates are given.
+	// valued says that a flat query's list has what aggregates are given in their place, with its subqueries.
 	valued bool
 	order  ordering // of the statement's rows, if there is a LIMIT
 	// masked says that the text is not the client's any more: isotap's columns were taken out of it.

@@ -33,7 +33,7 @@ type subquery struct {
 	// list is its select list, fromEnd the token behind what the copy has of its FROM clause.
 	list    span
 	fromEnd int
-	// joined is the FROM clause but for the LATERAL queries that hang on its rows.
+	// joined is the FROM clause without the LATERAL queries that hang on its rows.
 	joined  *ast.NodeList
 	hanging []*ast.RangeSubselect
 	// limit is what stands behind LIMIT, offset OFFSET and what stands behind that; empty where there is none.

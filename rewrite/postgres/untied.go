@@ -82,8 +82,8 @@ func outerJoins(from *ast.NodeList) (outer bool) {
 	return outer
 }
 
-// leftOut reports whether the server may leave the flat query of a LEFT JOIN out, since nothing but the condition of
-// that names a column of it.
+// leftOut reports whether the server may leave the flat query of a LEFT JOIN out, since only the join's own condition
+// names a column of it.
 func (f *flattening) leftOut(n *ast.SelectStmt) bool {
 	return slices.ContainsFunc(f.flats, func(g *flat) bool { return g.left && !g.named(n) })
 }

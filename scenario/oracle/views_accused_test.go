@@ -92,6 +92,7 @@ func TestASharedLockOfAnIndexDoesNotWaitForTheRow(t *testing.T) {
 		{"UPDATE t SET c = t.c", "SELECT * FROM t LOCK IN SHARE MODE"},
 		{"UPDATE t SET c = t.c", "SELECT * FROM t"},
 		{"UPDATE u SET d = 9", "SELECT id, c FROM u FORCE INDEX (u_c) LOCK IN SHARE MODE"},
+		{"UPDATE u SET d = 9", "SELECT COUNT(*) FROM u FORCE INDEX (u_c) LOCK IN SHARE MODE"},
 		{"UPDATE t SET c = 'x'", "SELECT * FROM t LOCK IN SHARE MODE"},
 		{"DELETE FROM u", "SELECT id, c FROM u FORCE INDEX (u_c) LOCK IN SHARE MODE"},
 	} {

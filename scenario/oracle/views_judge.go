@@ -268,8 +268,18 @@ func (j *judging) sharesIndex() bool {
 	return j.engine != dbms.PostgreSQL && (j.verb == selects || j.verb == locks && !j.anywhere("UPDATE"))
 }
 
-// reads reports whether the statement names a column, or may by a star.
-func (j *judging) reads(column string) bool { return j.anywhere(column) || j.anywhere("*") }
+// reads reports whether the statement names a column, or shows all by a star.
+func (j *judging) reads(column string) bool { return j.anywhere(column) || j.showsAll() }
+
+// showsAll reports whether a select list has a star. That of COUNT(*) is none.
+func (j *judging) showsAll() bool {
+	for i, t := range j.tokens[1:] {
+		if before := j.tokens[i]; t.Is("*") && (before.Is("SELECT") || before.Is("DISTINCT") || before.Is(".") || before.Is(",")) {
+			return true
+		}
+	}
+	return false
+}
 
 // settle keeps the snapshots that fit what the server said.
 func (j *judging) settle(scenes []scene, fits scene) {

@@ -130,7 +130,7 @@ func (i *isotap) observed(ctx context.Context) ([]*history.Txn, error) {
 		return txns, nil
 	}
 	v := pgversions.New()
-	v.Add(i.server.Unkept(ctx))
+	v.Add(i.server.Info(ctx))
 	for _, s := range sessions {
 		v.AddSession(s)
 	}
