@@ -44,7 +44,7 @@ func (pl *planner) readAside(refused error) error {
 	}
 	tree, err := parse(pl.readable(pl.st.source()))
 	n, ok := tree.(*ast.SelectStmt)
-	if !pl.runsSubqueriesAgain() || len(pl.parts) > 0 || pl.st.reserved() != nil ||
+	if pl.unread || !pl.runsSubqueriesAgain() || len(pl.parts) > 0 || pl.st.reserved() != nil ||
 		err != nil || !ok {
 		return refused
 	}

@@ -200,7 +200,12 @@ func (w *walker) derived(n *ast.RangeSubselect, nullable bool) error {
 		return nil
 	}
 	if n.Alias != nil {
-		w.ask(query, n.Alias.AliasName, n.Alias.ColNames)
+		w.ask(query, n.Alias.AliasName, nodes(n.Alias.ColNames), nullable)
+	}
+	if w.unasked(query, nullable) {
+		w.unread = true
+		w.markUnseen(history.ReasonPlan)
+		return nil
 	}
 	if n.Lateral {
 		w.lateral++

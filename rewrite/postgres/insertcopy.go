@@ -202,7 +202,10 @@ func (w *write) telling(q *ast.SelectStmt, a *armCopy) (ok bool) {
 	a.told, ok = w.tellingAs(q, a.text, func(c *planner) {
 		c.copies, c.listed, c.limited = true, a.listed, a.ordered
 	})
-	if a.listed || a.ordered || ok && (a.told.plan.Observation == history.Exact || a.told.plan.Observation == history.Nothing) {
+	if a.told == nil || a.told.unread || a.listed || a.ordered {
+		return ok
+	}
+	if told := a.told.plan.Observation; ok && (told == history.Exact || told == history.Nothing) {
 		return ok
 	}
 	c := w.reader(q, a.text)
@@ -211,11 +214,11 @@ func (w *write) telling(q *ast.SelectStmt, a *armCopy) (ok bool) {
 	if err != nil || !isSelect {
 		return ok
 	}
-	f, x, told := c.flatCopy(n)
-	if told == nil || f.apart || len(f.left) > 0 {
+	f, x, flat := c.flatCopy(n)
+	if flat == nil || f.apart || len(f.left) > 0 {
 		return ok
 	}
-	a.excerpt, a.told = x.of(a.excerpt), told
+	a.excerpt, a.told = x.of(a.excerpt), flat
 	return true
 }
 

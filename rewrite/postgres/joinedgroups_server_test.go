@@ -52,7 +52,7 @@ var joinedGroups = grammar{
 }
 
 // writtenBy finds the table that a statement writes.
-var writtenBy = regexp.MustCompile(`(?:UPDATE|DELETE FROM) (\S+)`)
+var writtenBy = regexp.MustCompile(`(?:UPDATE|DELETE FROM|INSERT INTO) (\S+)`)
 
 // joinSettings are settings of the planner by which it joins in one way or another.
 var joinSettings = []string{"", "enable_hashjoin", "enable_mergejoin", "enable_nestloop", "enable_material", "enable_hashagg", "enable_seqscan"}
@@ -60,14 +60,16 @@ var joinSettings = []string{"", "enable_hashjoin", "enable_mergejoin", "enable_n
 // TestRowsOfJoinedGroupsAreThoseThatWereRead holds what random statements tell against what they read. Without a row
 // that is not told the result stays, and no more rows of a table are told than the server's scans found.
 func TestRowsOfJoinedGroupsAreThoseThatWereRead(t *testing.T) {
-	holdsOfScans(t, "<read>")
+	holdsOfScans(t, joinedGroups, "<read>")
 }
 
 // TestRowsOfGroupsThatWritesJoinAreThoseThatWereRead does so for statements that write.
-func TestRowsOfGroupsThatWritesJoinAreThoseThatWereRead(t *testing.T) { holdsOfScans(t, "<write>") }
+func TestRowsOfGroupsThatWritesJoinAreThoseThatWereRead(t *testing.T) {
+	holdsOfScans(t, joinedGroups, "<write>")
+}
 
-// holdsOfScans does so for statements of a form.
-func holdsOfScans(t *testing.T, form string) {
+// holdsOfScans does so for statements of a form of a grammar.
+func holdsOfScans(t *testing.T, of grammar, form string) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
@@ -78,7 +80,7 @@ func holdsOfScans(t *testing.T, form string) {
 		run(t, c, "CREATE INDEX of_item ON orders (item_id); CREATE INDEX of_stock ON item (stock); ANALYZE")
 	}
 	rapid.Check(t, func(r *rapid.T) {
-		text := joinedGroups.draw(r, form)
+		text := of.draw(r, form)
 		off := rapid.SliceOfNDistinct(rapid.SampledFrom(joinSettings), 0, 3, rapid.ID).Draw(r, "off")
 		for _, c := range []*pgconn.PgConn{tw.original, tw.proxied} {
 			run(t, c, "BEGIN")

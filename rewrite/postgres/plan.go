@@ -413,6 +413,8 @@ type planner struct {
 	// valued says that a flat query's list has what aggregates are given in their place, with its subqueries.
 	valued bool
 	order  ordering // of the statement's rows, if there is a LIMIT
+	// unread says that the server may read no row of a query in a FROM clause, since nothing asks for what it gives.
+	unread bool
 	// masked says that the text is not the client's any more: isotap's columns were taken out of it.
 	masked bool
 	// whole is why all of the statement has to go as it is, whatever of it could be observed; empty: it need not.

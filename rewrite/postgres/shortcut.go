@@ -420,64 +420,6 @@ func (r *reading) computed(b *block) (all, shown *usage, err error) {
 	return all, shown, err
 }
 
-// askedOf returns the items of a block's select list that the block around surely asks for; of stars, references to the
-// columns by their names.
-func (r *reading) askedOf(b *block) (list []ast.Node) {
-	asked := r.asked[b.n]
-	for _, item := range nodes(b.n.TargetList) {
-		t, ok := item.(*ast.ResTarget)
-		if !ok {
-			continue
-		}
-		if ref := star(item); ref != nil {
-			if !b.expands(ref) { // it shows columns of a block around
-				list = append(list, t)
-				continue
-			}
-			for name := range asked {
-				list = append(list, ast.NewColumnRef(ast.NewString(name)))
-			}
-			continue
-		}
-		name := t.Name
-		if ref, ok := bare(t.Val).(*ast.ColumnRef); ok && name == "" {
-			all := fields(ref)
-			name = all[len(all)-1]
-		}
-		if asked["*"] || asked[name] {
-			list = append(list, t)
-		}
-	}
-	return list
-}
-
-// ask takes note of which columns of a query in its FROM clause the block surely asks for: the query's alias must not
-// rename them.
-func (w *walker) ask(query *ast.SelectStmt, ref string, renames *ast.NodeList) {
-	if len(nodes(renames)) > 0 || !w.session.Serializable {
-		return
-	}
-	parts := []ast.Node{w.around.WhereClause, w.around.FromClause}
-	if w.around == w.tree {
-		parts = append(parts, w.around.TargetList)
-	}
-	u, err := w.inspect(parts...)
-	if err != nil {
-		return
-	}
-	asked := make(map[string]bool)
-	for name := range u.columns {
-		of, column, qualified := strings.Cut(name, ".")
-		switch {
-		case !qualified:
-			asked[of] = true
-		case of == ref:
-			asked[column] = true
-		}
-	}
-	w.asked[query] = asked
-}
-
 // otherPlan returns the reason "plan" where the server might answer a block without reading the rows, or with
 // other indexes: identities would have it read more, in another order, and at SERIALIZABLE lock more (ADR 3).
 func (r *reading) otherPlan(b *block, u *usage) (history.Reason, error) {

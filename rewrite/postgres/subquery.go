@@ -436,7 +436,8 @@ func (l *looker) named(q *subquery, c *common, n *ast.RangeVar, at link) bool {
 	if !ok || c.recursive || l.session.Serializable || takesAll(q.query) || !l.reads(l.sc, at) {
 		return false
 	}
-	w := &walker{reading: l.reading, sc: l.sc, filters: true, joined: true}
+	l.asked[q.query] = map[string]bool{"*": !q.exists}
+	w := &walker{reading: l.reading, sc: l.sc, filters: true, joined: true, around: q.query}
 	if err := w.common(c, n, false); err != nil {
 		l.bar = err
 		return false

@@ -28,6 +28,7 @@ func (l *looker) seeInto(q *subquery, places map[*ast.SelectStmt]querySpan, arou
 	stmt.TargetList, stmt.FromClause, own.edits, own.plan = nil, q.joined, nil, &plan // the list is not copied
 	r := newReading(&own, q.query, nil)
 	r.stmt, r.places.queries = &stmt, places
+	r.asked[q.query] = map[string]bool{"*": !q.exists}
 	w := &walker{reading: r, filters: true, joined: true, around: q.query}
 	for _, s := range q.tables { // which LATERAL may name
 		w.rels = append(w.rels, &relation{ref: s.ref, base: s})

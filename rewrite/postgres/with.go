@@ -109,7 +109,13 @@ func (w *walker) common(c *common, n *ast.RangeVar, nullable bool) error {
 		w.wide = append(w.wide, wideName{rel, c.def})
 		return nil
 	case !c.known:
-		w.ask(c.def.Ctequery.(*ast.SelectStmt), rel.ref, c.def.Aliascolnames)
+		query := c.def.Ctequery.(*ast.SelectStmt)
+		w.ask(query, rel.ref, c.renames(n.Alias), nullable)
+		if c.once && w.unasked(query, nullable) {
+			w.unread = true
+			w.markUnseen(history.ReasonPlan)
+			return nil
+		}
 		if err := w.define(c, nullable); err != nil {
 			return err
 		}
@@ -124,6 +130,16 @@ func (w *walker) common(c *common, n *ast.RangeVar, nullable bool) error {
 	}
 	w.take(rel, c.shows, nullable)
 	return nil
+}
+
+// renames returns the names that the first columns of a common table expression have where it stands by an alias.
+func (c *common) renames(a *ast.Alias) []ast.Node {
+	names := slices.Clone(nodes(c.def.Aliascolnames))
+	if a == nil {
+		return names
+	}
+	given := nodes(a.ColNames)
+	return append(slices.Clone(given), names[min(len(given), len(names)):]...)
 }
 
 // define looks at the query of a common table expression.
