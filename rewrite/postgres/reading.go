@@ -419,6 +419,7 @@ func (r *reading) block(n *ast.SelectStmt, sc *scope) (*block, error) {
 	}
 	b.grouped = u.aggregate || n.GroupClause != nil || n.HavingClause != nil || r.inPlace(n)
 	b.unique = n.DistinctClause != nil && len(nodes(n.DistinctClause)) == 0
+	r.leaveOut(b)
 	if err := r.removable(b); err != nil {
 		return nil, err
 	}

@@ -97,6 +97,8 @@ func TestReadsOfEveryFormTellTheirRows(t *testing.T) {
 		{"SELECT item_id, sum(qty) FROM orders GROUP BY item_id HAVING item_id = 1",
 			map[string]string{"orders": "item_id = 1"}, history.Inexact},
 		{"SELECT count(*) FROM orders o LEFT JOIN item i ON i.id = o.item_id",
+			map[string]string{"orders": all}, history.Exact},
+		{"SELECT count(i.name) FROM orders o LEFT JOIN item i ON i.id = o.item_id",
 			map[string]string{"orders": all, "item": "id < 3"}, history.Exact},
 		{"SELECT * FROM (SELECT item_id, count(*) AS c FROM orders GROUP BY item_id) x",
 			map[string]string{"orders": all}, history.Exact},
