@@ -301,7 +301,13 @@ func (w *sqlWriter) insert() string {
 }
 
 func (w *sqlWriter) upsert() string {
-	switch w.n(3) {
+	switch w.n(5) {
+	case 3:
+		return "INSERT INTO t2 (k1, k2, v) SELECT t1.id, 'a', " + w.int() + " FROM t1 WHERE " + w.where1("t1") +
+			" ON DUPLICATE KEY UPDATE v = VALUES(v)" + w.maybe(2, " + t2.v") + w.maybe(3, ", t2.j = "+w.str())
+	case 4:
+		return "INSERT INTO t2 (k1, k2, v) SELECT " + w.int() + ", 'b', " + w.oneOf("3", "(SELECT COUNT(*) FROM t3 WHERE t3.y > 1)") +
+			" ON DUPLICATE KEY UPDATE " + w.oneOf("v = VALUES(v) + v", "v = (SELECT COUNT(*) FROM t3 WHERE t3.y > 1)", "v = v && 1, f = 2")
 	case 0:
 		return "INSERT INTO t1 (id, a, b) VALUES (" + w.int() + ", " + w.int() + ", " + w.str() +
 			") ON DUPLICATE KEY UPDATE b = " + w.str() + ", c = c + 1"

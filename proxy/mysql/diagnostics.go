@@ -96,8 +96,8 @@ type conditions struct {
 	// lost says that a question of isotap's cleared it that does so on every server.
 	lost bool
 
-	raised int // how many; -1 after an error, which does not say
-	added  int // how many of isotap's stand before them on the server
+	raised int                 // how many; -1 after an error, which does not say
+	added  sqlmysql.Deprecated // how many of isotap's stand among them on the server
 	state  string
 	// gone says that the server has them no more: they are in kept.
 	gone bool
@@ -116,8 +116,12 @@ const (
 // A condition is a row of SHOW WARNINGS.
 type condition struct{ level, code, message []byte }
 
-// warningOfAssignment is the number of MySQL's warning about assignments in expressions.
-const warningOfAssignment = "1287"
+const (
+	// warningOfDeprecated is the number of MySQL's warning about assignments in expressions, VALUES() and others.
+	warningOfDeprecated = "1287"
+	// ofAssignment and ofValues are how its texts of these begin, in each language.
+	ofAssignment, ofValues = "Setting user variables", "'VALUES "
+)
 
 // newConditions returns those of a session with such a server.
 func newConditions(server sqlmysql.Dialect) conditions {
@@ -125,16 +129,16 @@ func newConditions(server sqlmysql.Dialect) conditions {
 }
 
 // addedBy is how many warnings of isotap's the server counts when it reads the text of a plan.
-func (c *conditions) addedBy(plan *sqlmysql.Plan, rewritten bool) int {
+func (c *conditions) addedBy(plan *sqlmysql.Plan, rewritten bool) sqlmysql.Deprecated {
 	if !rewritten || !c.cleared {
-		return 0
+		return sqlmysql.Deprecated{}
 	}
 	return plan.Upstream.Deprecated
 }
 
 // take takes note of what a client's statement raised, or a command that has no plan. The server counts added warnings
 // of isotap's among it.
-func (c *conditions) take(r *reply, plan *sqlmysql.Plan, added int) {
+func (c *conditions) take(r *reply, plan *sqlmysql.Plan, added sqlmysql.Deprecated) {
 	switch {
 	case r.failed:
 		*c = conditions{cleared: c.cleared, raised: -1, added: added, state: r.err.state}
@@ -163,8 +167,7 @@ func (c *conditions) keep(payload []byte) error {
 	if r.err != nil {
 		return fmt.Errorf("parse a row of SHOW WARNINGS: %w", r.err)
 	}
-	if c.added > 0 && string(row.code) == warningOfAssignment {
-		c.added--
+	if c.isOwn(row) {
 		return nil
 	}
 	if c.bytes += len(row.level) + len(row.code) + len(row.message); len(c.kept) == maxConditions ||
@@ -176,9 +179,27 @@ func (c *conditions) keep(payload []byte) error {
 	return nil
 }
 
+// isOwn reports whether a condition is one of isotap's that was not met yet.
+func (c *conditions) isOwn(row condition) bool {
+	if string(row.code) != warningOfDeprecated {
+		return false
+	}
+	left := &c.added.Values
+	if bytes.HasPrefix(row.message, []byte(ofAssignment)) {
+		left = &c.added.Assignments
+	} else if !bytes.HasPrefix(row.message, []byte(ofValues)) {
+		return false
+	}
+	if *left == 0 {
+		return false
+	}
+	*left--
+	return true
+}
+
 // right reports whether the server has the conditions that a statement asks for, if it does.
 func (c *conditions) right(plan *sqlmysql.Plan) bool {
-	return !c.clears() || plan.Session.Conditions == sqlmysql.NoConditions || !c.gone && c.added == 0
+	return !c.clears() || plan.Session.Conditions == sqlmysql.NoConditions || !c.gone && c.added.Sum() == 0
 }
 
 // maxRaised bounds the statement that raises as many conditions as there were.

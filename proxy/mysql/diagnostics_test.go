@@ -28,7 +28,7 @@ func TestConditionsAreKeptWhereTheServerLosesThem(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newConditions(test.server)
-			c.take(test.reply, nil, 0)
+			c.take(test.reply, nil, sqlmysql.Deprecated{})
 			if got := c.lose(); got != test.fetch {
 				t.Errorf("to be fetched: %t", got)
 			}
@@ -41,7 +41,7 @@ func TestConditionsAreKeptWhereTheServerLosesThem(t *testing.T) {
 
 func TestListsOfConditionsLeaveIsotapsOwnOut(t *testing.T) {
 	c := newConditions(sqlmysql.MySQL)
-	c.take(&reply{ok: okPacket{warnings: 3}}, nil, 1)
+	c.take(&reply{ok: okPacket{warnings: 6}}, nil, sqlmysql.Deprecated{Assignments: 2, Values: 1})
 	lists := &sqlmysql.Plan{Session: sqlmysql.SessionEffect{Conditions: sqlmysql.ListsConditions}}
 	if c.right(lists) {
 		t.Error("the server's list is taken for right with isotap's warning in it")
@@ -49,15 +49,17 @@ func TestListsOfConditionsLeaveIsotapsOwnOut(t *testing.T) {
 	if c.lose(); c.right(lists) {
 		t.Error("the server's list is taken for right though it is gone")
 	}
-	for _, row := range [][]byte{conditionRow("Warning", warningOfAssignment, "isotap's"),
-		conditionRow("Warning", warningOfAssignment, "the client's"), conditionRow("Error", "1048", "null")} {
+	for _, row := range [][]byte{conditionRow("Warning", "1287", "'&&' is deprecated, the client's"),
+		conditionRow("Warning", "1287", "Setting user variables, isotap's"), conditionRow("Warning", "1287", "Setting user variables, isotap's"),
+		conditionRow("Warning", "1287", "'VALUES function' is deprecated, isotap's"),
+		conditionRow("Warning", "1287", "'VALUES function' is deprecated, the client's"), conditionRow("Error", "1048", "null")} {
 		if err := c.keep(row); err != nil {
 			t.Fatal(err)
 		}
 	}
 	env := &sqlmysql.Session{Dialect: sqlmysql.MySQL}
 	for sql, want := range map[string][]string{
-		"SHOW WARNINGS":         {"the client's", "null"},
+		"SHOW WARNINGS":         {"the client's", "the client's", "null"},
 		"SHOW ERRORS":           {"null"},
 		"SHOW WARNINGS LIMIT 1": {"the client's"},
 	} {
@@ -101,9 +103,9 @@ func TestConditionsAreRaisedAgain(t *testing.T) {
 
 func TestCountsOfWarningsLeaveIsotapsOwnOut(t *testing.T) {
 	c := newConditions(sqlmysql.MySQL)
-	plan := &sqlmysql.Plan{Upstream: sqlmysql.Upstream{Deprecated: 2}}
-	if c.addedBy(plan, true) != 2 || c.addedBy(plan, false) != 0 {
-		t.Errorf("%d warnings of isotap's, %d of the client's own text", c.addedBy(plan, true), c.addedBy(plan, false))
+	plan := &sqlmysql.Plan{Upstream: sqlmysql.Upstream{Deprecated: sqlmysql.Deprecated{Assignments: 1, Values: 1}}}
+	if c.addedBy(plan, true).Sum() != 2 || c.addedBy(plan, false).Sum() != 0 {
+		t.Errorf("%d warnings of isotap's, %d of the client's own text", c.addedBy(plan, true).Sum(), c.addedBy(plan, false).Sum())
 	}
 	info := "Rows matched: 1  Changed: 1  Warnings: 3"
 	payload := appendString([]byte{markOK, 1, 0, 2, 0, 3, 0}, info)

@@ -43,7 +43,7 @@ type exchange struct {
 	// the command, which may have taken another number of packets than what went upstream.
 	first byte
 	// added is how many warnings of isotap's the server counts in the reply.
-	added int
+	added sqlmysql.Deprecated
 	// rowsInstead are the rows that the client gets, not the server's; nil: it gets the server's.
 	rowsInstead [][]byte
 	// part says that the statement is one of several of a text, and more that the client gets other replies behind it.

@@ -56,7 +56,7 @@ func (s *Session) prepareReply(x *exchange, seq byte, payload []byte) (bool, err
 		return false, nil
 	case stateParamsEnd:
 		if x.prepared.params > 0 {
-			s.forward(x, 0, endWithoutAdded(payload, x.added))
+			s.forward(x, 0, endWithoutAdded(payload, x.added.Sum()))
 		}
 		return x.columnsNext(), nil
 	case stateFields:
@@ -71,7 +71,7 @@ func (s *Session) prepareReply(x *exchange, seq byte, payload []byte) (bool, err
 		return deprecated, nil
 	default:
 		if x.fields > x.hidden+x.masked {
-			s.forward(x, 0, endWithoutAdded(payload, x.added))
+			s.forward(x, 0, endWithoutAdded(payload, x.added.Sum()))
 		}
 		return true, nil
 	}
@@ -143,7 +143,7 @@ func (s *Session) prepareOK(x *exchange, seq byte, payload []byte) (bool, error)
 	binary.LittleEndian.PutUint16(b[7:], uint16(p.params))
 	x.added = s.conditions.addedBy(p.plan, p.rewritten)
 	x.ok.warnings = binary.LittleEndian.Uint16(b[10:])
-	x.ok.warnings -= min(uint16(x.added), x.ok.warnings)
+	x.ok.warnings -= min(uint16(x.added.Sum()), x.ok.warnings)
 	binary.LittleEndian.PutUint16(b[10:], x.ok.warnings)
 	x.renumber, x.seq = true, x.first
 	if x.visible && p.rewritten && x.columns > 0 {

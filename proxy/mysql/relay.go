@@ -17,8 +17,8 @@ func (s *Session) singleReply(x *exchange, seq byte, payload []byte) (bool, erro
 		x.err, err = parseErr(payload)
 	case markOK:
 		x.ok, err = parseOK(payload, s.caps)
-		if err == nil && x.added > 0 {
-			payload = withoutAdded(payload, &x.ok, x.added)
+		if err == nil && x.added.Sum() > 0 {
+			payload = withoutAdded(payload, &x.ok, x.added.Sum())
 		}
 		s.txn.follow(x.ok.status)
 	case markEOF:
@@ -72,8 +72,8 @@ func (s *Session) firstPacket(x *exchange, seq byte, payload []byte) (bool, erro
 		if err != nil {
 			return false, err
 		}
-		if x.added > 0 {
-			payload = withoutAdded(payload, &ok, x.added)
+		if x.added.Sum() > 0 {
+			payload = withoutAdded(payload, &ok, x.added.Sum())
 		}
 		s.forward(x, seq, x.continued(payload, true))
 		return s.resultEnd(x, ok), nil
@@ -147,8 +147,8 @@ func (s *Session) fieldsEnd(x *exchange, seq byte, payload []byte) (bool, error)
 	if err != nil {
 		return false, err
 	}
-	if x.added > 0 {
-		payload = endRowsWithoutAdded(payload, &end, x.added, s.caps)
+	if x.added.Sum() > 0 {
+		payload = endRowsWithoutAdded(payload, &end, x.added.Sum(), s.caps)
 	}
 	if !x.okInstead {
 		s.forward(x, seq, x.continued(payload, false))
@@ -169,8 +169,8 @@ func (s *Session) rowPacket(x *exchange, seq byte, payload []byte) (bool, error)
 		if err != nil {
 			return false, err
 		}
-		if x.added > 0 {
-			payload = endRowsWithoutAdded(payload, &end, x.added, s.caps)
+		if x.added.Sum() > 0 {
+			payload = endRowsWithoutAdded(payload, &end, x.added.Sum(), s.caps)
 		}
 		for _, row := range x.rowsInstead {
 			s.forward(x, seq, row)

@@ -14,8 +14,19 @@ import (
 // ON DUPLICATE KEY UPDATE collects the rows that it meets in the place of an insert, and what the subqueries of its
 // assignments read, by one of isotap's behind them.
 
-// rowAliasVersion is the first MySQL that has a row alias, and warns of VALUES() in its favor.
-const rowAliasVersion = 80019
+const (
+	// rowAliasVersion is the first MySQL that has a row alias.
+	rowAliasVersion = 80019
+	// valuesWarnVersion is the first MySQL that warns of VALUES(), in favor of that.
+	valuesWarnVersion = 80020
+	// candidateValue is the id of the row that was to be inserted.
+	candidateValue = "VALUES(" + rewrite.RowIDColumn + ")"
+)
+
+// warnsOfValues reports whether the server warns of VALUES().
+func (pl *planner) warnsOfValues() bool {
+	return pl.session.Dialect == MySQL && pl.session.Version >= valuesWarnVersion
+}
 
 // duplicates makes ON DUPLICATE KEY UPDATE collect and tag the rows that it meets in the place of an
 // insert. Each entry names the row that was not inserted, whether the update changes anything or not.
@@ -56,8 +67,8 @@ func (pl *planner) candidate(n *ast.InsertStmt, t *Table, on int) string {
 	if a := pl.beyond.rowAlias; !a.empty() {
 		return pl.st.tok(a.from+1) + "." + rewrite.RowIDColumn
 	}
-	if pl.session.Dialect != MySQL || pl.session.Version < rowAliasVersion {
-		return "VALUES(" + rewrite.RowIDColumn + ")"
+	if n.Select != nil || pl.session.Dialect != MySQL || pl.session.Version < rowAliasVersion {
+		return candidateValue // the rows of a SELECT have no alias
 	}
 	// An alias of columns, too, lest the client's own names become ambiguous.
 	columns := len(n.Columns)

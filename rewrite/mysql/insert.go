@@ -291,7 +291,7 @@ func (pl *planner) insertSelect(n *ast.InsertStmt, t *Table) error {
 // and row, and in any case one for each row. Where an index might cover the SELECT, its tables are left
 // alone: reading more of them would lock more, and could change the order of the rows.
 func (pl *planner) sourceEntries(n *ast.InsertStmt, sel *ast.SelectStmt, t *Table) ([]Piece, error) {
-	if sel.From == nil && len(pl.besides) > 0 {
+	if sel.From == nil && (len(pl.besides) > 0 || len(n.OnDuplicate) > 0) {
 		if err := pl.collectable(t); err != nil {
 			return nil, err
 		}
@@ -299,7 +299,7 @@ func (pl *planner) sourceEntries(n *ast.InsertStmt, sel *ast.SelectStmt, t *Tabl
 		return append([]Piece{text(", ")}, collect("_binary''", "_binary''", pl.session.maxPacket()/4, ", _binary'<'")...), nil
 	}
 	if sel.From == nil {
-		if len(n.OnDuplicate) > 0 || !pl.beyond.returning.empty() {
+		if !pl.beyond.returning.empty() {
 			return nil, refusal(history.ReasonUnparsable) // where the select list ends is not certain
 		}
 		return nil, nil
@@ -315,9 +315,7 @@ func (pl *planner) sourceEntries(n *ast.InsertStmt, sel *ast.SelectStmt, t *Tabl
 		return nil, refusal(history.ReasonOrderByPosition)
 	}
 	if len(n.OnDuplicate) > 0 {
-		// MySQL has no row alias here.
-		if target, err := onlyTable(n.Table, history.ReasonOnDuplicateKey); err != nil ||
-			srcs.named(target.Name.O) != nil || pl.session.Dialect == MySQL {
+		if target, err := onlyTable(n.Table, history.ReasonOnDuplicateKey); err != nil || srcs.named(target.Name.O) != nil {
 			return nil, refusal(history.ReasonOnDuplicateKey)
 		}
 	}

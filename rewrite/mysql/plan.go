@@ -91,10 +91,15 @@ type Upstream struct {
 	// LocksReads says that the write locks what its subqueries read at every level. At READ COMMITTED not what they do
 	// not find, so that another evaluation may find more.
 	LocksReads bool
-	// Deprecated is how many assignments to variables Pieces add to the text's expressions: MySQL warns of each of them
-	// (1287) when it reads the statement.
-	Deprecated int
+	// Deprecated is what Pieces add to the text's expressions of which MySQL warns (1287) when it reads the statement.
+	Deprecated Deprecated
 }
+
+// Deprecated counts what MySQL warns of when it reads a statement: assignments to variables, and VALUES().
+type Deprecated struct{ Assignments, Values int }
+
+// Sum returns how many warnings that are.
+func (d Deprecated) Sum() int { return d.Assignments + d.Values }
 
 // MayShow reports whether a write that Shows what its subqueries read may do so where writes read them in that way. One
 // that was prepared may run at another level.

@@ -168,6 +168,9 @@ func (pl *planner) selectList(n *ast.SelectStmt) ([]item, error) {
 		if end = st.find(first, st.last()+1, depth, "WHERE", "HAVING", "ORDER", "LIMIT", "FOR", "LOCK"); end < 0 {
 			end = st.last() + 1
 		}
+		if on := st.onDuplicate(); on > first && on < end && depth == 0 {
+			end = on
+		}
 	}
 	if end < 0 {
 		return nil, refusal(history.ReasonUnparsable)

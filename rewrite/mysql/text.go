@@ -335,9 +335,12 @@ func (pl *planner) assemble() {
 		if pos < e.start {
 			p.Upstream.Pieces = append(p.Upstream.Pieces, text(src[pos:e.start]))
 		}
-		p.Upstream.Deprecated -= strings.Count(src[e.start:e.end], ":=")
+		p.Upstream.Deprecated.Assignments -= strings.Count(src[e.start:e.end], ":=")
 		for _, piece := range e.pieces {
-			p.Upstream.Deprecated += strings.Count(piece.Text, ":=")
+			p.Upstream.Deprecated.Assignments += strings.Count(piece.Text, ":=")
+			if pl.warnsOfValues() {
+				p.Upstream.Deprecated.Values += strings.Count(piece.Text, candidateValue)
+			}
 			p.Upstream.Pieces = append(p.Upstream.Pieces, piece)
 			size += len(piece.Text)
 			if piece.Hole != NoHole {

@@ -18,7 +18,7 @@ func (s *readServer) collected(p *Plan) (result sight, ids []string) {
 	s.exec(CaptureRead) // drops what was collected before
 	v := Values{Tag: history.Tag{Txn: history.MakeTxnID(history.MaxRun-1, 7), Stmt: 1}}
 	result = s.see(literal(p, v), p.HiddenColumns(), false)
-	result.warnings = s.warned(p.Upstream.Deprecated)
+	result.warnings = s.warned(p.Upstream.Deprecated.Sum())
 	value, err := s.exec(CaptureRead).GetString(0, 0)
 	if err != nil {
 		s.t.Fatal(err)

@@ -125,7 +125,7 @@ func TestUpdateCaptureIsTransparentAndExact(t *testing.T) {
 				return
 			}
 			p = tw.plan(tc.query)
-			got := tw.outcome(tw.proxied, literal(p, Values{Tag: tag})).without(p.Upstream.Deprecated)
+			got := tw.outcome(tw.proxied, literal(p, Values{Tag: tag})).without(p.Upstream.Deprecated.Sum())
 			if got != want {
 				t.Errorf("rewritten %+v\noriginal  %+v", got, want)
 			}

@@ -77,7 +77,7 @@ func (pl *planner) lookIntoValues(n *ast.InsertStmt, t *Table) bool {
 func (pl *planner) lookIntoInsert(n *ast.InsertStmt, sel *ast.SelectStmt, t *Table) bool {
 	locks := pl.session.WriteReads == ReadLocked
 	if pl.session.WriteReads == NotAgain || pl.session.Dialect == TiDB || !pl.copiesInWrites() ||
-		len(n.OnDuplicate) > 0 && (sel.From == nil || !pl.updatesFit(n, t)) ||
+		len(n.OnDuplicate) > 0 && sel.From != nil && !pl.updatesFit(n, t) ||
 		!pl.beyond.returning.empty() || sel.LockInfo != nil || sel.TableHints != nil ||
 		sel.Limit != nil && (sel.From != nil || !plainLimit(sel.Limit)) || sel.OrderBy != nil || sel.Having != nil {
 		return false
@@ -106,13 +106,14 @@ func (pl *planner) lookIntoInsert(n *ast.InsertStmt, sel *ast.SelectStmt, t *Tab
 	ok = ok && !pl.computesBehind(t, true, insertedColumns(n, t))
 	if len(n.OnDuplicate) > 0 && assignsSubqueries(n) {
 		updates, fine := pl.lookIntoDuplicates(n, t)
-		ok, found = ok && fine && locks, append(found, updates...)
-		ok = pl.keepBesides(found, ok && pl.allInsertedFit(n, sel, t, b, found), t)
+		ok = ok && fine && locks && (sel.From != nil || len(found) == 0 || pl.updatesFit(n, t))
+		found = append(found, updates...)
+		ok = pl.keepBesides(found, ok && (sel.From == nil || pl.allInsertedFit(n, sel, t, b, found)), t)
 		pl.plan.Upstream.LocksReads = ok // at READ COMMITTED, too, where what the SELECT reads is of a snapshot
 		return ok
 	}
-	if sel.From == nil {
-		return pl.keepBesides(found, ok, nil) // all is read before the only row is written, and shown behind its values
+	if sel.From == nil { // all is read before the only row is written, and shown behind its values
+		return pl.keepBesides(found, ok && (len(n.OnDuplicate) == 0 || pl.updatesFit(n, t)), nil)
 	}
 	return pl.keepBesides(found, ok && pl.allInsertedFit(n, sel, t, b, found), t)
 }
