@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -189,7 +190,9 @@ func (p *prepared) readsFit(values [][]byte, nulls []byte) bool {
 		case p.long[c.Param]:
 			return true
 		case nulls[c.Param/8]&(1<<(c.Param%8)) != 0:
-			return false
+			return c.One
+		case c.One:
+			return !isOne(typ, values[c.Param])
 		case c.Integer:
 			return !copies(typ, true)
 		case c.Moment && (typ == gomysql.MYSQL_TYPE_DATE || typ == gomysql.MYSQL_TYPE_DATETIME ||
@@ -202,6 +205,15 @@ func (p *prepared) readsFit(values [][]byte, nulls []byte) bool {
 		value := r.lenencBytes()
 		return c.Moment && !isMoment(string(value)) || !utf8.Valid(value)
 	})
+}
+
+// isOne reports whether a parameter of that type is the number 1, or its text.
+func isOne(typ byte, value []byte) bool {
+	if copies(typ, true) {
+		return len(value) > 0 && value[0] == 1 && len(bytes.Trim(value[1:], "\x00")) == 0
+	}
+	r := reader{b: value}
+	return copies(typ, false) && string(r.lenencBytes()) == "1" && r.err == nil
 }
 
 // isMoment reports whether a text is a date, with or without a time, as the server prints one.

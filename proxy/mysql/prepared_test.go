@@ -84,7 +84,7 @@ func TestHiddenParametersStandAtTheirPlaces(t *testing.T) {
 
 // TestParametersOfReadsThatRunAgainFitTheirColumns has values of each kind, and some that the server would warn of.
 func TestParametersOfReadsThatRunAgainFitTheirColumns(t *testing.T) {
-	number, word, instant := sqlmysql.Copy{Integer: true}, sqlmysql.Copy{}, sqlmysql.Copy{Moment: true}
+	number, word, instant, one := sqlmysql.Copy{Integer: true}, sqlmysql.Copy{}, sqlmysql.Copy{Moment: true}, sqlmysql.Copy{One: true}
 	text := func(s string) []byte { return append([]byte{byte(len(s))}, s...) }
 	for _, c := range []struct {
 		of    sqlmysql.Copy
@@ -103,6 +103,12 @@ func TestParametersOfReadsThatRunAgainFitTheirColumns(t *testing.T) {
 		{instant, gomysql.MYSQL_TYPE_VAR_STRING, text("2026-01-02"), true},
 		{instant, gomysql.MYSQL_TYPE_VAR_STRING, text("2026-02-30"), false},
 		{instant, gomysql.MYSQL_TYPE_VAR_STRING, text("soon"), false},
+		{one, gomysql.MYSQL_TYPE_LONGLONG, []byte{1, 0, 0, 0, 0, 0, 0, 0}, true},
+		{one, gomysql.MYSQL_TYPE_LONGLONG, []byte{1, 1, 0, 0, 0, 0, 0, 0}, false},
+		{one, gomysql.MYSQL_TYPE_TINY, []byte{0}, false},
+		{one, gomysql.MYSQL_TYPE_VAR_STRING, text("1"), true},
+		{one, gomysql.MYSQL_TYPE_VAR_STRING, text("10"), false},
+		{one, gomysql.MYSQL_TYPE_DOUBLE, make([]byte, 8), false},
 	} {
 		p := &prepared{params: 1, long: make([]bool, 1), types: []byte{c.typ, 0},
 			plan: &sqlmysql.Plan{Upstream: sqlmysql.Upstream{Copies: []sqlmysql.Copy{c.of}}}}

@@ -78,7 +78,7 @@ func (c *besides) spell(d Dialect) []Piece {
 	head := "(SELECT JSON_ARRAYAGG(isotap_row) FROM (SELECT " + d.element(rowID, wList, c.of.outer) + " AS isotap_row "
 	tail := " LIMIT " + strconv.Itoa(limit) + ") AS isotap_rows)"
 	cast, end := "CAST(", " AS BINARY)"
-	if d == MySQL && limit == MaxBeside {
+	if d == MySQL && limit <= MaxBeside {
 		cast, end = "LEFT("+cast, end+", "+strconv.Itoa(maxBesideBytes)+")"
 	}
 	if c.first {

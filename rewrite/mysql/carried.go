@@ -60,7 +60,7 @@ func (pl *planner) lookOutwards(b *block) bool {
 	for _, c := range found {
 		c.rowsOf = n
 	}
-	if pl.nesting.optional && !names.whereThere(found) {
+	if pl.copiesLimits(found) || pl.nesting.optional && !names.whereThere(found) {
 		return false
 	}
 	b.carries = slices.DeleteFunc(names.columns, func(c carried) bool { return !c.used })

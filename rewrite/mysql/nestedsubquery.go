@@ -73,6 +73,9 @@ func (pl *planner) nested(at *link, around sources, b *block) (c clauses, own so
 	}) {
 		return c, nil, false
 	}
+	if at.picksOne() && !(len(own) == 1 && pinned(m, own[0]) && pl.copyOne(m)) {
+		return c, nil, false
+	}
 	c, ok = pl.cutOut(m, nil)
 	return c, own, ok && pl.harmless(m, slices.Concat(own, around, b.srcs))
 }

@@ -69,8 +69,8 @@ func TestConditionsOfOuterJoinsTellWhatSubqueriesRead(t *testing.T) {
 	}
 }
 
-// TestTheFirstInAnOrderIsToldWhereItIsAlone draws scalar subqueries with ORDER BY and LIMIT 1, of rows some of which
-// are equal. It holds what is told against what is equal to the first one.
+// TestTheFirstInAnOrderIsToldWhereItIsAlone draws scalar subqueries with LIMIT 1 in an order, of rows some of which are
+// equal, or in none, and on MySQL of queries in FROM. It holds what is told against what is equal to the first one.
 func TestTheFirstInAnOrderIsToldWhereItIsAlone(t *testing.T) {
 	s := carriedServer(t)
 	exact, tied := 0, 0
@@ -78,15 +78,22 @@ func TestTheFirstInAnOrderIsToldWhereItIsAlone(t *testing.T) {
 		one := func(of ...string) string { return rapid.SampledFrom(of).Draw(r, "part") }
 		columns := strings.Split(one("pay", "pay,dep", "dep,pay", "dep", "pay,id", "x.pay", "note"), ",")
 		var order, equal []string
-		from := " FROM e x WHERE x.dep = d.id" + one("", " AND x.pay < 20", " AND (x.note = 'n1' OR x.id < 4)")
+		from := " FROM e x WHERE x.dep = d.id" + one("", " AND x.pay < 20", " AND (x.note = 'n1' OR x.id < 4)", " AND x.pay < 9 AND x.id > 3")
 		for _, c := range columns {
 			order = append(order, c+one("", " DESC", " ASC"))
 		}
 		by := " ORDER BY " + strings.Join(order, ", ") + " LIMIT 1"
+		if rapid.IntRange(0, 2).Draw(r, "unordered") == 0 {
+			by, columns = " LIMIT 1", nil
+		}
 		for _, c := range columns {
 			equal = append(equal, " AND "+c+" <=> (SELECT "+c+from+by+")")
 		}
-		query := "SELECT d.id, d.boss, (SELECT x.pay" + from + by + ") AS n FROM d" + one("", " WHERE d.id < 4", " WHERE d.boss = 2", " WHERE d.id = 2")
+		value := "(SELECT x.pay" + from + by + ")"
+		if s.session.Dialect == MySQL && rapid.Bool().Draw(r, "wrapped") {
+			value = "(SELECT JSON_OBJECT('i', q.id, 'p', q.pay) FROM (SELECT " + one("x.*", "x.id, x.pay") + from + by + ") AS q)"
+		}
+		query := "SELECT d.id, d.boss, " + value + " AS n FROM d" + one("", " WHERE d.id < 4", " WHERE d.boss = 2", " WHERE d.id = 2")
 		p := s.rewriter.Plan(query, s.session)
 		if p.Observation != history.Exact {
 			return

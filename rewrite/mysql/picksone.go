@@ -12,17 +12,46 @@ import (
 
 // A subquery with ORDER BY and LIMIT 1 reads one row. Another run reads the same one if its order tells all rows apart,
 // as one by the key does (ADR 62). Of another order the copy shows all rows that are equal to the first, up to two: one
-// alone is the row that was read.
+// alone is the row that was read. Without an order these are all rows.
 
-// picksOne reports whether a scalar subquery has a LIMIT of 1 row.
+// picksOne reports whether a scalar subquery has a LIMIT of 1 row. A parameter in its place must be 1: see copyOne.
 func (at *link) picksOne() bool {
 	n := at.query
 	if n.Limit == nil || at.exists || at.set || at.equal != nil || n.Limit.Offset != nil {
 		return false
 	}
+	if _, given := n.Limit.Count.(*test_driver.ParamMarkerExpr); given {
+		return true
+	}
 	count, ok := n.Limit.Count.(*test_driver.ValueExpr)
 	return ok && count.Kind() == test_driver.KindInt64 && count.GetInt64() == 1 ||
 		ok && count.Kind() == test_driver.KindUint64 && count.GetUint64() == 1
+}
+
+// copyOne takes note of the parameter in a LIMIT, which must be 1 for what is shown to be what was read. It reports
+// whether the limit is 1 then.
+func (pl *planner) copyOne(n *ast.SelectStmt) bool {
+	marker, given := n.Limit.Count.(*test_driver.ParamMarkerExpr)
+	if !given {
+		return true
+	}
+	at := pl.st.tokenAt(marker.Offset)
+	if at < 0 {
+		return false
+	}
+	pl.parameters = append(pl.parameters, Copy{Param: pl.param(at), One: true})
+	return true
+}
+
+// copiesLimits reports whether what shows what subqueries read has a copy of such a parameter. Where it does not fit
+// that would be NULL, and a LIMIT of NULL is an error.
+func (pl *planner) copiesLimits(found []*besides) bool {
+	limit := func(p Piece) bool {
+		return p.Hole == CopyHole && slices.ContainsFunc(pl.parameters, func(c Copy) bool { return c.One && c.Param == p.Ordinal })
+	}
+	return slices.ContainsFunc(found, func(c *besides) bool {
+		return slices.ContainsFunc(c.query, limit) || slices.ContainsFunc(c.decided, limit)
+	})
 }
 
 // A rowOrder is the ORDER BY clause of a query, and its columns as the clause spells them.
@@ -49,9 +78,7 @@ func (o rowOrder) tied(query clauses) []Piece {
 // ordering returns the ORDER BY clause of a query of one table, and whether no two of its rows are equal in that order.
 // It reports whether the server orders them by columns alone, which it compares as a whole.
 func (pl *planner) ordering(n *ast.SelectStmt, srcs sources) (order rowOrder, total, ok bool) {
-	used := aggregatesOf(n)
-	if len(srcs) != 1 || n.OrderBy == nil || n.GroupBy != nil || n.Having != nil || n.Distinct || used.sums ||
-		used.extremes || used.distinct || inspectWrite(n.Fields).window {
+	if len(srcs) != 1 || n.OrderBy == nil || !showsRows(n) {
 		return order, false, false
 	}
 	ordered, whole := make(map[string]bool), true
@@ -76,6 +103,13 @@ func (pl *planner) ordering(n *ast.SelectStmt, srcs sources) (order rowOrder, to
 	}
 	total = tellsApart(srcs[0].table, ordered)
 	return order, total, total || whole
+}
+
+// showsRows reports whether each row of a query is one that it reads: it does not group.
+func showsRows(n *ast.SelectStmt) bool {
+	used := aggregatesOf(n)
+	return n.GroupBy == nil && n.Having == nil && !n.Distinct && !used.sums && !used.extremes && !used.distinct &&
+		!inspectWrite(n.Fields).window
 }
 
 // isAlias reports whether a name without a table may mean an item of the select list.

@@ -145,9 +145,9 @@ type Hidden struct {
 // A Copy is a parameter of the client's that occurs in what a plan adds. NULL is of every type.
 type Copy struct {
 	Param int // its position among the client's own
-	// Integer: it must be an integer; Moment: a date, with or without a time, or the text of one; otherwise a string
-	// that is sent with the rest.
-	Integer, Moment bool
+	// Integer: it must be an integer; Moment: a date, with or without a time, or the text of one; One: the number 1, or
+	// its text; otherwise a string that is sent with the rest.
+	Integer, Moment, One bool
 }
 
 // Writes says how the rows are known that the statement writes.

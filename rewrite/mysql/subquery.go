@@ -82,6 +82,9 @@ func (pl *planner) lookInto(b *block) bool {
 	if !ok {
 		return false
 	}
+	if pl.copiesLimits(found) {
+		return false
+	}
 	for _, c := range found {
 		pl.nest(c, b)
 	}
@@ -199,9 +202,14 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 		return nil, false
 	}
 	read, first, limit := query.pieces(), false, 0
+	if of.picksOne() && !pl.copyOne(n) {
+		return nil, false
+	}
 	if of.picksOne() {
 		order, total, ok := pl.ordering(n, srcs)
 		switch {
+		case n.OrderBy == nil && showsRows(n):
+			limit = 2 // of several nobody knows which it picked
 		case !ok:
 			return nil, false
 		case total:

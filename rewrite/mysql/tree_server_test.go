@@ -50,6 +50,18 @@ func drawTree(t *rapid.T, above, around string, depth int, wraps bool) drawnTree
 		inner := drawTree(t, alias, next, depth+1, wraps)
 		child, out.reads = inner.text, append(out.reads, inner.reads...)
 	}
+	if child == "'leaf'" && rapid.IntRange(0, 3).Draw(t, "to one") == 0 {
+		one := "o" + strconv.Itoa(depth) + strconv.Itoa(number)
+		below, last := "d", one+".id = "+alias+".dep"
+		if table == "d" {
+			below, last = "e", one+".id = "+alias+".boss"
+		}
+		child = "(SELECT JSON_ARRAY(" + one + ".id) FROM " + below + " AS " + one + " WHERE " + last + " LIMIT 1)"
+		if wraps {
+			child = "(SELECT JSON_ARRAY(w.id) FROM (SELECT " + one + ".* FROM " + below + " AS " + one + " WHERE " + last + " LIMIT 1) AS w)"
+		}
+		out.reads = append(out.reads, treeRead{one, below + " AS " + one + " JOIN " + joined + " AND " + last})
+	}
 	from := " FROM " + table + " AS " + alias + " WHERE " + condition
 	if wraps && rapid.IntRange(0, 2).Draw(t, "wraps") == 0 {
 		q := "q" + strconv.Itoa(depth) + strconv.Itoa(number)

@@ -130,7 +130,7 @@ func (pl *planner) keepBesides(found []*besides, ok bool, written *Table) bool {
 		ok = ok && c.of.table != written && pl.checkSpelling(c.of.name) == nil
 		c.gated = true
 	}
-	if !ok || len(found) == 0 || len(found) > maxBesideColumns {
+	if !ok || len(found) == 0 || len(found) > maxBesideColumns || pl.copiesLimits(found) {
 		pl.parameters = nil
 		return false
 	}
