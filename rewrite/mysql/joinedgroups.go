@@ -25,7 +25,11 @@ func (pl *planner) lookIntoGroups(b *block) {
 		if s.reason != history.ReasonJoinedAggregate || len(s.shows) > 0 || pl.checkSpelling(s.name) != nil {
 			continue
 		}
-		columns, ok := pl.rowsOfGroups(s, b)
+		look := pl.rowsOfGroups
+		if s.node.Lateral {
+			look = pl.rowsOfLateral
+		}
+		columns, ok := look(s, b)
 		if !ok || len(pl.besides)+len(columns) > maxBesideColumns {
 			continue
 		}

@@ -18,7 +18,12 @@ func (pl *planner) lookWithin(n *ast.SelectStmt, links []link, srcs sources, que
 	for i := range links {
 		at := &links[i]
 		asked := at.unwrap()
-		inner, own, ok := pl.nested(at, srcs, b)
+		rest, hung, cuts, ok := pl.hung(at.query)
+		if !ok {
+			return nil, false
+		}
+		at.query = rest
+		inner, own, ok := pl.nested(at, srcs, b, cuts)
 		if !ok || !apart(n, at, own, srcs) {
 			return nil, false
 		}
@@ -40,7 +45,7 @@ func (pl *planner) lookWithin(n *ast.SelectStmt, links []link, srcs sources, que
 		for _, s := range own {
 			found = append(found, &besides{of: s, node: n, query: both.pieces(), whole: whole})
 		}
-		deeper, ok := pl.listedWithin(at, asked, slices.Concat(own, srcs), both, b, whole)
+		deeper, ok := pl.listedWithin(at, asked, hung, slices.Concat(own, srcs), both, b, whole)
 		if !ok {
 			return nil, false
 		}
@@ -49,20 +54,22 @@ func (pl *planner) lookWithin(n *ast.SelectStmt, links []link, srcs sources, que
 	return found, true
 }
 
-// listedWithin returns the columns that show what the subqueries in the select list of one within another read.
-func (pl *planner) listedWithin(at *link, asked wanting, srcs sources, query clauses, b *block, whole bool) ([]*besides, bool) {
+// listedWithin returns the columns that show what the subqueries in the select list of one within another read, and the
+// LATERAL queries that are joined with its rows.
+func (pl *planner) listedWithin(at *link, asked wanting, hung []link, srcs sources, query clauses, b *block, whole bool) (
+	[]*besides, bool) {
 	if !hasSubquery(at.query.Fields) {
-		return nil, true
+		return pl.lookWithin(at.query, hung, srcs, query, b, whole)
 	}
 	links, ok := shownWithin(at.query, asked)
 	if !ok || !at.isValue() || at.with != nil {
 		return nil, false
 	}
-	return pl.lookWithin(at.query, links, srcs, query, b, whole)
+	return pl.lookWithin(at.query, append(links, hung...), srcs, query, b, whole)
 }
 
-// nested returns the text of a subquery within one that has these tables, and its own tables.
-func (pl *planner) nested(at *link, around sources, b *block) (c clauses, own sources, ok bool) {
+// nested returns the text of a subquery within one that has these tables, without what is cut out, and its own tables.
+func (pl *planner) nested(at *link, around sources, b *block, cuts []replacement) (c clauses, own sources, ok bool) {
 	m := at.query
 	if m == nil || !plainQuery(at) || merges(m.From.TableRefs) || m.GroupBy != nil || m.Having != nil {
 		return c, nil, false
@@ -76,7 +83,7 @@ func (pl *planner) nested(at *link, around sources, b *block) (c clauses, own so
 	if at.picksOne() && !(len(own) == 1 && pinned(m, own[0]) && pl.copyOne(m)) {
 		return c, nil, false
 	}
-	c, ok = pl.cutOut(m, nil)
+	c, ok = pl.cutOut(m, cuts)
 	return c, own, ok && pl.harmless(m, slices.Concat(own, around, b.srcs))
 }
 

@@ -165,6 +165,14 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 		}
 		n = inner
 	}
+	var cuts []replacement
+	if at.tree {
+		rest, hung, without, ok := pl.hung(n)
+		if !ok {
+			return nil, false
+		}
+		n, listed, cuts = rest, append(listed, hung...), without
+	}
 	of := *at
 	if of.query = n; !plainQuery(&of) || hasSubquery(n.Fields) && len(listed) == 0 {
 		return nil, false
@@ -172,11 +180,11 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 	srcs := flatten(n.From.TableRefs)
 	passing, ok := pl.readSources(n, srcs)
 	views := slices.ContainsFunc(srcs, func(s *source) bool { return s.behind != nil })
-	if !ok || (views || len(passing) > 0) && (pl.renamed != nil || b.n == nil) ||
+	if !ok || (views || len(passing) > 0) && (len(cuts) > 0 || pl.renamed != nil || b.n == nil) ||
 		views && (of.picksOne() || merges(n.From.TableRefs)) {
 		return nil, false
 	}
-	query, ok := pl.cutOut(n, passing)
+	query, ok := pl.cutOut(n, append(cuts, passing...))
 	within, silent := pl.harmlessBut(n, append(slices.Clone(srcs), b.srcs...))
 	if !ok || !silent || merges(n.From.TableRefs) && (len(within) > 0 || pl.renamed != nil || !mergesQuietly(n.From.TableRefs, srcs)) {
 		return nil, false

@@ -17,13 +17,13 @@ import (
 func TestUnionsTellWhatTheirSubqueriesRead(t *testing.T) {
 	s := carriedServer(t)
 	s.exec(CaptureInit)
-	exact, ordered, lacking := 0, 0, 0
+	all, exact, ordered, lacking := 0, 0, 0, 0
 	rapid.Check(t, func(r *rapid.T) {
 		one := func(of ...string) string { return rapid.SampledFrom(of).Draw(r, "part") }
 		query, queries := drawUnitedSubqueries(r)
 		query += one("", "", " ORDER BY 1, 2", " ORDER BY 2 DESC, 1", " ORDER BY 1") + one("", "", " LIMIT 40")
 		p := s.rewriter.Plan(query, s.session)
-		if p.Observation != history.Exact || len(p.Writes.Beside) == 0 {
+		if all++; p.Observation != history.Exact || len(p.Writes.Beside) == 0 {
 			return
 		}
 		original := s.original(query, false)
@@ -61,7 +61,7 @@ func TestUnionsTellWhatTheirSubqueriesRead(t *testing.T) {
 			r.Fatalf("%s\n%s has the plan\n%s\nnot\n%s", query, text, s.explained(text), s.explained(query))
 		}
 	})
-	if t.Logf("%d are exact, %d with ORDER BY; %d lack something", exact, ordered, lacking); exact == 0 {
+	if t.Logf("%d are exact, %d with ORDER BY; %d lack something", exact, ordered, lacking); exact == 0 && all >= 100 {
 		t.Error("none was exact")
 	}
 }
