@@ -68,6 +68,11 @@ func TestSubqueriesWithParametersAreObserved(t *testing.T) {
 		{subqueryCase{"SELECT n.doc, COUNT(*) FROM note n WHERE n.id < ? GROUP BY n.doc HAVING COUNT(*) > ?", "exact, 5 reads"}, []any{3, 1}},
 		{subqueryCase{"SELECT n.doc, COUNT(*) FROM note n WHERE n.id < ? GROUP BY n.doc HAVING COUNT(*) > ?", "inexact (parameter type), 2 reads"},
 			[]any{"3", 1}},
+		{subqueryCase{"SELECT k, (SELECT n.id FROM note n WHERE n.doc = doc.id LIMIT ?) FROM doc WHERE id = 1", "exact, 2 reads"}, []any{1}},
+		{subqueryCase{"SELECT k, (SELECT n.id FROM note n WHERE n.doc = doc.id LIMIT ?) FROM doc WHERE id = 1", "inexact (parameter type), 1 reads"},
+			[]any{2}},
+		{subqueryCase{"SELECT k, (SELECT n.id FROM note n WHERE n.doc = doc.id LIMIT ?) FROM doc WHERE id = 1", "inexact (parameter type), 1 reads"},
+			[]any{0}},
 		{subqueryCase{"SELECT k FROM doc WHERE id - 1 IN (SELECT n.id FROM note n WHERE n.doc = ?)", "exact, 2 reads"}, []any{2}},
 	} {
 		if want, got := answer(t.Context(), direct, s.sql, s.args...), answer(t.Context(), c, s.sql, s.args...); got != want {

@@ -10,12 +10,12 @@ import (
 
 // A LATERAL query that aggregates and does not group has one row for each row of the tables before it. MySQL computes
 // it for each of these, whether or not anything asks for its columns. So it reads what a subquery in the select list
-// would, if no condition asks for what it computes (ADR 62).
+// would, or, where a condition asks for what it computes, one in that condition (ADR 62).
 
 // rowsOfLateral returns the columns that show what such a query reads beside the rows of a block.
 func (pl *planner) rowsOfLateral(s *source, b *block) ([]*besides, bool) {
-	_, hung := withoutLaterals(b.n.From.TableRefs)
-	if pl.session.Dialect != MySQL || !slices.Contains(hung, s.node) || merges(b.n.From.TableRefs) || asksElsewhere(b.n, s.node) {
+	_, hung := withoutLaterals(b.n.From.TableRefs, joinedBefore)
+	if pl.session.Dialect != MySQL || !slices.Contains(hung, s.node) || merges(b.n.From.TableRefs) {
 		return nil, false
 	}
 	q := s.node.Source.(*ast.SelectStmt)
@@ -30,7 +30,7 @@ func (pl *planner) rowsOfLateral(s *source, b *block) ([]*besides, bool) {
 // namesOwn reports whether each name without a table in a query is one of its own tables' columns: it might be another
 // table's elsewhere.
 func (pl *planner) namesOwn(q *ast.SelectStmt) bool {
-	rest, _ := withoutLaterals(q.From.TableRefs)
+	rest, _ := withoutLaterals(q.From.TableRefs, joinedAnyway)
 	own := flatten(rest)
 	if !pl.baseSources(own) {
 		return false
@@ -43,17 +43,17 @@ func (pl *planner) namesOwn(q *ast.SelectStmt) bool {
 }
 
 // withoutLaterals returns the joins of a FROM clause without the LATERAL queries that have one row for each row of what
-// stands before them, and these.
-func withoutLaterals(n *ast.Join) (rest *ast.Join, hung []*ast.TableSource) {
+// stands before them, and are joined so, and these.
+func withoutLaterals(n *ast.Join, joined func(*ast.Join) bool) (rest *ast.Join, hung []*ast.TableSource) {
 	if n == nil || n.Tp == ast.RightJoin {
 		return n, nil
 	}
 	left, ok := n.Left.(*ast.Join)
 	if ok {
-		left, hung = withoutLaterals(left)
+		left, hung = withoutLaterals(left, joined)
 	}
 	last, is := n.Right.(*ast.TableSource)
-	if is && isHung(n, last) {
+	if is && joined(n) && isHung(last) {
 		if hung = append(hung, last); ok {
 			return left, hung
 		}
@@ -67,17 +67,29 @@ func withoutLaterals(n *ast.Join) (rest *ast.Join, hung []*ast.TableSource) {
 	return &kept, hung
 }
 
-// isHung reports whether the second side of a join is such a query, joined in any case.
-func isHung(n *ast.Join, s *ast.TableSource) bool {
-	q, ok := s.Source.(*ast.SelectStmt)
-	if !ok || !s.Lateral || s.AsName.L == "" || len(s.ColumnNames) > 0 || n.NaturalJoin || len(n.Using) > 0 || n.StraightJoin {
+// joinedAnyway reports whether a join has each row of its first side with one of the second, if that has one.
+func joinedAnyway(n *ast.Join) bool {
+	if n.NaturalJoin || len(n.Using) > 0 || n.StraightJoin {
 		return false
 	}
-	if n.On != nil {
-		v, literal := n.On.Expr.(*test_driver.ValueExpr)
-		if !literal || v.Kind() != test_driver.KindInt64 || v.GetInt64() == 0 {
-			return false
-		}
+	if n.On == nil {
+		return true
+	}
+	v, literal := n.On.Expr.(*test_driver.ValueExpr)
+	return literal && v.Kind() == test_driver.KindInt64 && v.GetInt64() != 0
+}
+
+// joinedBefore reports whether each row of a join has one of the second side, or of what joinedAnyway says. Beside
+// another row of LEFT JOIN nothing tells whether the server computed the query.
+func joinedBefore(n *ast.Join) bool {
+	return joinedAnyway(n) || n.Tp == ast.CrossJoin && !n.NaturalJoin && len(n.Using) == 0 && !n.StraightJoin
+}
+
+// isHung reports whether the second side of a join is a LATERAL query with one row.
+func isHung(s *ast.TableSource) bool {
+	q, ok := s.Source.(*ast.SelectStmt)
+	if !ok || !s.Lateral || s.AsName.L == "" || len(s.ColumnNames) > 0 {
+		return false
 	}
 	used := aggregatesOf(q)
 	return q.Kind == ast.SelectStmtKindSelect && q.From != nil && (used.sums || used.extremes) && q.GroupBy == nil && q.Having == nil &&
@@ -115,7 +127,7 @@ func (pl *planner) hung(n *ast.SelectStmt) (rest *ast.SelectStmt, links []link, 
 	if n.From == nil {
 		return n, nil, nil, true
 	}
-	joins, laterals := withoutLaterals(n.From.TableRefs)
+	joins, laterals := withoutLaterals(n.From.TableRefs, joinedAnyway)
 	if len(laterals) == 0 {
 		return n, nil, nil, true
 	}

@@ -16,7 +16,7 @@ import (
 func (pl *planner) selectRows(n *ast.SelectStmt) error {
 	b, use, err := pl.block(n)
 	if err != nil {
-		return err
+		return pl.groupedAside(n, err)
 	}
 	if n.LockInfo != nil {
 		pl.plan.Locking = locking(n.LockInfo.LockType)

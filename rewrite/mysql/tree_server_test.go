@@ -86,7 +86,7 @@ func drawTree(t *rapid.T, above, around string, depth int, how treeForm) drawnTr
 	}
 	out.text = "(SELECT " + fmt.Sprintf(one("JSON_ARRAYAGG(JSON_OBJECT('i', %s, 'k', %s))", "COALESCE(JSON_ARRAYAGG(JSON_ARRAY(%s, %s)), JSON_ARRAY())",
 		"JSON_OBJECTAGG(%s, %s)", "GROUP_CONCAT(JSON_ARRAY(%s, %s))", "CAST(COALESCE(JSON_ARRAYAGG(JSON_OBJECT('i', %s, 'k', %s)), '[]') AS CHAR)"), alias, child) +
-		map[treeForm]string{lateralTree: " AS k"}[how] + from + ")"
+		map[treeForm]string{lateralTree: " AS k, COUNT(*) AS n"}[how] + from + ")"
 	return out
 }
 
@@ -105,7 +105,7 @@ func TestTreesTellTheRowsThatTheyShow(t *testing.T) {
 		items, reads := []string{first.text + " AS a"}, first.reads
 		joined := ""
 		if how == lateralTree {
-			items[0], joined = "x.k AS a", one(" LEFT JOIN LATERAL "+first.text+" AS x ON TRUE", " JOIN LATERAL "+first.text+" AS x", ", LATERAL "+first.text+" x")
+			items[0], joined = "x.k AS a", one(" LEFT JOIN LATERAL "+first.text+" AS x ON TRUE", " JOIN LATERAL "+first.text+" AS x", " JOIN LATERAL "+first.text+" AS x ON x.n > 1 OR d.id = 1", ", LATERAL "+first.text+" x")
 		}
 		if rapid.IntRange(0, 3).Draw(r, "second") == 0 {
 			second := drawTree(r, "d", "", 0, nestedTree)
@@ -113,7 +113,7 @@ func TestTreesTellTheRowsThatTheyShow(t *testing.T) {
 		}
 		query := "SELECT d.id, " + strings.Join(items, ", ") + " FROM d" + joined + one(" WHERE d.id < 7", " WHERE d.boss = 2", " WHERE d.id IN (1, 2, 9)")
 		if joined != "" {
-			query += one("", " ORDER BY d.id DESC", " ORDER BY d.id LIMIT 3", " AND d.name > ''")
+			query += one("", " ORDER BY d.id DESC", " ORDER BY d.id LIMIT 3", " AND d.name > ''", " AND x.n > 2", " AND (x.n = 0 OR d.id < 4) ORDER BY x.n, d.id LIMIT 3")
 		}
 		rowsOf := query
 		form := one("rows", "rows", "object", "one")
