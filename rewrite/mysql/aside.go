@@ -56,11 +56,16 @@ func (pl *planner) readsAside(s *source) bool {
 }
 
 // aside adds the columns that show what a query of tables reads by its FROM clause and condition.
-func (pl *planner) aside(n *ast.SelectStmt, all *[]*besides) bool { return pl.asideOf(n, all, false) }
+func (pl *planner) aside(n *ast.SelectStmt, all *[]*besides) bool {
+	return pl.asideOf(n, all, mayHave{})
+}
 
-// asideOf is aside of a query that may have windows.
-func (pl *planner) asideOf(n *ast.SelectStmt, all *[]*besides, windows bool) bool {
-	srcs, read, links, ok := pl.readWith(n, windows)
+// A mayHave is what a query whose rows are read again may have: windows, and outer joins.
+type mayHave struct{ windows, outer bool }
+
+// asideOf is aside of a query that may have these.
+func (pl *planner) asideOf(n *ast.SelectStmt, all *[]*besides, may mayHave) bool {
+	srcs, read, links, ok := pl.readWith(n, may)
 	limit, err := pl.session.arrayLimit()
 	if !ok || err != nil {
 		return false
@@ -123,17 +128,18 @@ func (pl *planner) rowLinks(n *ast.SelectStmt, srcs sources) (links rowLinks, ok
 // readBy returns the tables of a query without a LIMIT, and the text by which it reads them, if another copy of that
 // may be run.
 func (pl *planner) readBy(n *ast.SelectStmt) (srcs sources, read clauses, ok bool) {
-	srcs, read, links, ok := pl.readWith(n, false)
+	srcs, read, links, ok := pl.readWith(n, mayHave{})
 	return srcs, read, ok && len(links.within)+len(links.alone) == 0
 }
 
-// readWith is readBy of a query that may have subqueries in its condition, and windows.
-func (pl *planner) readWith(n *ast.SelectStmt, windows bool) (srcs sources, read clauses, links rowLinks, ok bool) {
+// readWith is readBy of a query that may have subqueries in its condition, and these.
+func (pl *planner) readWith(n *ast.SelectStmt, may mayHave) (srcs sources, read clauses, links rowLinks, ok bool) {
 	if n.Kind != ast.SelectStmtKindSelect || n.From == nil || n.With != nil || n.LockInfo != nil || n.TableHints != nil ||
-		n.Limit != nil || len(n.WindowSpecs) > 0 && !windows || merges(n.From.TableRefs) || !innerJoins(n.From.TableRefs) {
+		n.Limit != nil || len(n.WindowSpecs) > 0 && !may.windows || merges(n.From.TableRefs) ||
+		!may.outer && !innerJoins(n.From.TableRefs) {
 		return nil, read, links, false
 	}
-	if u := inspectWrite(n); u.function || u.window && !windows {
+	if u := inspectWrite(n); u.function || u.window && !may.windows {
 		return nil, read, links, false
 	}
 	srcs = flatten(n.From.TableRefs)

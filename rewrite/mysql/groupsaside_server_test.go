@@ -35,6 +35,9 @@ func TestGroupsToldAsideAreThoseOfTheClient(t *testing.T) {
 			return // inexact
 		}
 		exact++
+		if strings.Contains(query, " FROM (") {
+			forms["in FROM"]++
+		}
 		forms[p.Upstream.Pieces[0].Text[len("SELECT "):][:strings.IndexAny(query[len("SELECT "):], "(,")]]++
 		proxied.warnings = s.warned(0)
 		original := s.see(query, 0, false)
@@ -50,7 +53,7 @@ func TestGroupsToldAsideAreThoseOfTheClient(t *testing.T) {
 		}
 		want := make(map[string]bool)
 		for _, of := range reads {
-			rows := s.exec("SELECT DISTINCT " + of.alias + ".id FROM " + of.from)
+			rows := s.exec("SELECT DISTINCT " + of.alias + ".id FROM " + of.from + " AND " + of.alias + ".id IS NOT NULL")
 			for i := range rows.Values {
 				id, _ := rows.GetInt(i, 0)
 				want[s.identity(of.alias[:1], id)] = true
@@ -68,11 +71,8 @@ func TestGroupsToldAsideAreThoseOfTheClient(t *testing.T) {
 // drawGroups draws a statement that groups, and what it reads.
 func drawGroups(r *rapid.T) (query string, reads []treeRead) {
 	one := func(of ...string) string { return rapid.SampledFrom(of).Draw(r, "part") }
-	from := one("d", "d", "d JOIN e ON e.dep = d.id", "e JOIN d USING (id)")
-	if from == "e JOIN d USING (id)" {
-		from = "e JOIN d ON e.id = d.id"
-	}
-	where := one("d.boss > 2", "d.id < 9 OR d.boss = 3", "d.id > 0", "d.boss IS NOT NULL")
+	from := one("d", "d", "d JOIN e ON e.dep = d.id", "e JOIN d ON e.id = d.id", "d LEFT JOIN e ON e.dep = d.id AND e.pay < 30", "e RIGHT JOIN d ON e.id = d.id")
+	where := one("d.boss > 2", "(d.id < 9 OR d.boss = 3)", "d.id > 0", "d.boss IS NOT NULL")
 	reads = []treeRead{{"d", from + " WHERE " + where}}
 	inner := ""
 	switch rapid.IntRange(0, 4).Draw(r, "subquery") {
@@ -101,7 +101,11 @@ func drawGroups(r *rapid.T) (query string, reads []treeRead) {
 	if column := strings.Split(group, ",")[0]; column == "d.boss" || column == "d.name" || column == "d.id" {
 		items = append(items, one(column+" > 2 AS c", "CONCAT("+column+", 'x')", "IF("+column+" IS NULL, 1, 2)", "COALESCE("+column+", 7)", "YEAR("+column+" + 20010101)", "1"))
 	}
-	query = "SELECT " + strings.Join(items, ", ") + " FROM " + from + " WHERE " + where + " GROUP BY " + group + one("", "", " WITH ROLLUP") +
+	rows := from + " WHERE " + where
+	if rapid.IntRange(0, 2).Draw(r, "in FROM") == 0 {
+		rows = "(SELECT d.id, d.boss, d.name FROM " + rows + ") AS d"
+	}
+	query = "SELECT " + strings.Join(items, ", ") + " FROM " + rows + " GROUP BY " + group + one("", "", " WITH ROLLUP") +
 		one("", "", " HAVING COUNT(*) > 1", " HAVING MIN(d.id) < 9")
 	return query + one("", " ORDER BY 1", " ORDER BY 1 DESC", " ORDER BY COUNT(*), MIN(d.id)"), reads
 }

@@ -16,7 +16,7 @@ import (
 // groupsAside has a statement show all rows that it groups, whatever HAVING leaves out. It reports whether it does.
 func (pl *planner) groupsAside(b *block, use *usage) bool {
 	n := b.n
-	return n == pl.alone && n.With == nil && !use.window && pl.leavesOut(b, use) && choosesGroups(n, b.srcs) && pl.tellAside(n)
+	return n == pl.alone && n.With == nil && !use.window && pl.leavesOut(b, use) && choosesGroups(n, b.srcs) && pl.tellAside(n, mayHave{windows: true})
 }
 
 // leftOutAside has a statement show all rows of the only query in its FROM clause, whatever conditions leave out on
@@ -31,7 +31,7 @@ func (pl *planner) leftOutAside(b *block, use *usage) bool {
 		q.Having != nil && !choosesGroups(q, flatten(q.From.TableRefs)) {
 		return false
 	}
-	return pl.tellAside(q)
+	return pl.tellAside(q, mayHave{windows: true})
 }
 
 // leavesOut reports whether a statement may read what it reads once more, and has nothing else that leaves rows out.
@@ -40,9 +40,9 @@ func (pl *planner) leavesOut(b *block, use *usage) bool {
 }
 
 // tellAside has the statement show all rows that a query reads. It reports whether it does.
-func (pl *planner) tellAside(n *ast.SelectStmt) bool {
+func (pl *planner) tellAside(n *ast.SelectStmt, may mayHave) bool {
 	var all []*besides
-	if !pl.asideOf(n, &all, true) || len(pl.besides)+len(all) > maxBesideColumns {
+	if !pl.asideOf(n, &all, may) || len(pl.besides)+len(all) > maxBesideColumns {
 		return false
 	}
 	pl.besides, pl.literal = append(pl.besides, all...), true

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
+	"github.com/pingcap/tidb/pkg/parser/opcode"
 	"github.com/pingcap/tidb/pkg/parser/test_driver"
 )
 
@@ -79,10 +80,43 @@ func joinedAnyway(n *ast.Join) bool {
 	return literal && v.Kind() == test_driver.KindInt64 && v.GetInt64() != 0
 }
 
-// joinedBefore reports whether each row of a join has one of the second side, or of what joinedAnyway says. Beside
-// another row of LEFT JOIN nothing tells whether the server computed the query.
+// joinedBefore reports whether the second side of a join is computed for each of its rows. That of a LEFT JOIN is not
+// if the server finds that its condition holds for none: it does of x.n = 99999999999999, and not of one comparison by
+// another operator.
 func joinedBefore(n *ast.Join) bool {
-	return joinedAnyway(n) || n.Tp == ast.CrossJoin && !n.NaturalJoin && len(n.Using) == 0 && !n.StraightJoin
+	if joinedAnyway(n) || n.NaturalJoin || len(n.Using) > 0 || n.StraightJoin {
+		return joinedAnyway(n)
+	}
+	return n.Tp == ast.CrossJoin || n.Tp == ast.LeftJoin && comparesOnce(n.On.Expr, n.Right.(*ast.TableSource).AsName.L)
+}
+
+// comparesOnce reports whether a condition is one such comparison, of a column of that table with a column or a
+// literal.
+func comparesOnce(e ast.ExprNode, table string) bool {
+	for p, ok := e.(*ast.ParenthesesExpr); ok; p, ok = e.(*ast.ParenthesesExpr) {
+		e = p.Expr
+	}
+	of, ok := e.(*ast.BinaryOperationExpr)
+	if !ok {
+		return false
+	}
+	switch of.Op {
+	case opcode.NE, opcode.LT, opcode.LE, opcode.GT, opcode.GE:
+	default:
+		return false
+	}
+	named := false
+	for _, side := range []ast.ExprNode{of.L, of.R} {
+		switch side := side.(type) {
+		case *ast.ColumnNameExpr:
+			named = named || side.Name.Table.L == table
+		case *test_driver.ValueExpr:
+			ok = ok && side.Kind() != test_driver.KindNull
+		default:
+			ok = false
+		}
+	}
+	return ok && named
 }
 
 // isHung reports whether the second side of a join is a LATERAL query with one row.

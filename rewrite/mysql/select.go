@@ -14,8 +14,10 @@ import (
 
 // selectRows appends the identity columns of every base table to the select list.
 func (pl *planner) selectRows(n *ast.SelectStmt) error {
+	edits, besides, parameters := pl.edits, pl.besides, pl.parameters
 	b, use, err := pl.block(n)
 	if err != nil {
+		pl.edits, pl.besides, pl.parameters = edits, besides, parameters
 		return pl.groupedAside(n, err)
 	}
 	if n.LockInfo != nil {

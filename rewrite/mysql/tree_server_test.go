@@ -105,7 +105,7 @@ func TestTreesTellTheRowsThatTheyShow(t *testing.T) {
 		items, reads := []string{first.text + " AS a"}, first.reads
 		joined := ""
 		if how == lateralTree {
-			items[0], joined = "x.k AS a", one(" LEFT JOIN LATERAL "+first.text+" AS x ON TRUE", " JOIN LATERAL "+first.text+" AS x", " JOIN LATERAL "+first.text+" AS x ON x.n > 1 OR d.id = 1", ", LATERAL "+first.text+" x")
+			items[0], joined = "x.k AS a", one(" LEFT JOIN LATERAL "+first.text+" AS x ON TRUE", " JOIN LATERAL "+first.text+" AS x", " JOIN LATERAL "+first.text+" AS x ON x.n > 1 OR d.id = 1", " LEFT JOIN LATERAL "+first.text+" AS x ON "+one("x.n > 1", "x.n < d.id", "2 <> x.n", "x.n >= 2"), ", LATERAL "+first.text+" x")
 		}
 		if rapid.IntRange(0, 3).Draw(r, "second") == 0 {
 			second := drawTree(r, "d", "", 0, nestedTree)
