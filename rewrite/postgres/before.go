@@ -28,7 +28,12 @@ const (
 
 // renews tells whether what a subquery reads may hang on a value that the statement changes: RETURNING has the new
 // ones. Those are of the columns that it assigns and what the server computes of them, and of the system columns.
-func (w *write) renews(at link, q *subquery, assignments []ast.Node) (r renewal) {
+func (w *write) renews(at link, q *subquery, assignments []ast.Node) renewal {
+	return w.renewsAs(w.target.ref, at, q, assignments)
+}
+
+// renewsAs is as renews, of what calls the row so.
+func (w *write) renewsAs(as string, at link, q *subquery, assignments []ast.Node) (r renewal) {
 	switch {
 	case q.whole && len(at.tests) == 0:
 		return same
@@ -55,10 +60,10 @@ func (w *write) renews(at link, q *subquery, assignments []ast.Node) (r renewal)
 			switch {
 			case len(names) > 2:
 				r = lost
-			case len(names) == 2 && names[0] == w.target.ref:
+			case len(names) == 2 && names[0] == as:
 				r = max(r, of(last))
 			case len(names) == 2, slices.ContainsFunc(own, func(rel *relation) bool { return rel.has(last) }):
-			case last == w.target.ref && len(assignments) > 0:
+			case last == as && len(assignments) > 0:
 				r = lost
 			default:
 				r = max(r, of(last))
@@ -112,18 +117,18 @@ const (
 	newKey  = "isotap_key_"
 )
 
-// replacedRow returns what a subquery, where it stands, can see in the place of the row that is written; nil where
-// there is nothing.
-func (w *write) replacedRow(at link, around []*relation, assignments []ast.Node) *replaced {
+// replacedRow returns what a subquery, where it stands, can see in the place of the row that is written, which it calls
+// so; nil where there is nothing.
+func (w *write) replacedRow(at link, as string, around []*relation, assignments []ast.Node) *replaced {
 	if w.session.Version >= 18 &&
 		!slices.ContainsFunc(around, func(rel *relation) bool { return w.versions.hide(rel.ref) }) {
-		return w.oldRow(at)
+		return w.rowOf(w.versions.old, as, at)
 	}
-	return w.rowOfKey(assignments)
+	return w.rowOfKey(as, assignments)
 }
 
-// oldRow has the columns of OLD that a subquery names.
-func (w *write) oldRow(at link) *replaced {
+// rowOf has the columns of OLD, or of the row itself, that a subquery names.
+func (w *write) rowOf(ref, as string, at link) *replaced {
 	named := make(map[string]bool)
 	parts := []ast.Node{at.SubLink}
 	for _, t := range at.tests {
@@ -145,24 +150,24 @@ func (w *write) oldRow(at link) *replaced {
 	var columns []string
 	for _, name := range w.target.names {
 		if named[name] {
-			columns = append(columns, quoted(w.versions.old)+"."+quoted(name)+" AS "+quoted(name))
+			columns = append(columns, quoted(ref)+"."+quoted(name)+" AS "+quoted(name))
 		}
 	}
 	return &replaced{begin: "(SELECT ",
-		from: " FROM (SELECT " + strings.Join(columns, ", ") + ") AS " + quoted(w.target.ref)}
+		from: " FROM (SELECT " + strings.Join(columns, ", ") + ") AS " + quoted(as)}
 }
 
 // rowOfKey looks the row up by its key in the statement's snapshot. That of a partitioned table has the columns by
 // which it is partitioned, so that a row whose key stays stays in its partition. Tables that inherit may have equal
 // keys.
-func (w *write) rowOfKey(assignments []ast.Node) *replaced {
+func (w *write) rowOfKey(as string, assignments []ast.Node) *replaced {
 	t := w.target.table
 	if len(t.Key) == 0 || w.target.repeatsKeys() || t.Spelled == "" || w.st.reserved() != nil ||
 		w.session.Serializable { // its index would be locked
 		return nil
 	}
-	ref := quoted(w.target.ref)
-	columns := []string{ref + ".xmin AS " + newXmin}
+	ref := quoted(as)
+	columns := []string{quoted(w.target.ref) + ".xmin AS " + newXmin}
 	var equal []string
 	for i, name := range t.Key {
 		c := t.Column(name)
@@ -171,7 +176,7 @@ func (w *write) rowOfKey(assignments []ast.Node) *replaced {
 		}
 		key := newKey + strconv.Itoa(i+1)
 		columns = append(columns, w.target.columnOf(name)+" AS "+key)
-		equal = append(equal, w.target.columnOf(name)+" OPERATOR(pg_catalog.=) "+newName+"."+key)
+		equal = append(equal, ref+"."+quoted(name)+" OPERATOR(pg_catalog.=) "+newName+"."+key)
 	}
 	return &replaced{
 		begin: "COALESCE((SELECT CASE WHEN " + ref + ".xmax OPERATOR(pg_catalog.=) " + newName + "." + newXmin + " THEN ",

@@ -25,7 +25,7 @@ const (
 	aloneByName          // its name is all there is, in whose place the server puts it
 	oneWithIt            // it is joined, or grouped: the server makes it one with the statement
 	optional             // it is on the optional side of an outer join
-	apart                // the server computes it by itself: it has a LIMIT, or is a query of WITH that stays one
+	apart                // the server computes it by itself: it has a LIMIT, locks, or is a query of WITH that stays one
 )
 
 // besideWritten returns how a query stands in the FROM or USING clause of a statement that writes, where it stands so
@@ -55,7 +55,7 @@ func (w *walker) stands(n *ast.RangeSubselect, query *ast.SelectStmt, nullable b
 	switch {
 	case n.Lateral || w.lateral > 0:
 		return notAlone
-	case query.LimitCount != nil || query.LimitOffset != nil:
+	case query.LimitCount != nil || query.LimitOffset != nil || query.LockingClause != nil:
 		return apart
 	case w.onlyItem() && !w.collects():
 		return aloneInFrom
@@ -96,9 +96,27 @@ func (w *walker) standsByName(c *common, nullable bool) standing {
 	return notAlone
 }
 
-// staysApart reports whether the server surely computes a query of the statement's WITH clause by itself: it is to be
-// materialized, or is named several times.
+// locksApart reports whether what stands so locks no rows but its own tables', and is computed by itself then. Where
+// the server waits for a row it computes the list anew, with its later version.
+func (r *reading) locksApart(n *ast.SelectStmt, at standing) bool {
+	if !locks(n) {
+		return r.tree.LockingClause == nil
+	}
+	unlocked := *n
+	unlocked.LockingClause = nil
+	var inner []*ast.RangeSubselect
+	for _, item := range nodes(n.FromClause) {
+		inner = queriesIn(item, inner)
+	}
+	return at == apart && r.tree.LockingClause == nil && !locks(&unlocked) && len(inner) == 0
+}
+
+// staysApart reports whether the server surely computes a query of the statement's WITH clause by itself: it locks, is
+// to be materialized, or is named several times.
 func (r *reading) staysApart(c *common) bool {
+	if query, ok := c.def.Ctequery.(*ast.SelectStmt); ok && query.LockingClause != nil {
+		return true
+	}
 	tree, ok := r.stmt.(*ast.SelectStmt)
 	if !ok || tree != r.tree || tree.WithClause == nil || c.def.Ctematerialized == ast.CTEMaterializeNever {
 		return false
@@ -131,12 +149,15 @@ func (r *reading) lookWithin(b *block, u *usage, sc *scope) bool {
 	if r.copies {
 		return r.lookWithinCopy(b, u, sc)
 	}
-	if r.stmt != ast.Stmt(r.tree) {
+	switch {
+	case r.forParts && at != apart:
+		at = notAlone // what the parts make of it is not known
+	case !r.forParts && r.stmt != ast.Stmt(r.tree):
 		at = at.besideWritten(r.stmt)
 	}
 	if at == notAlone || !r.barred[n].IsZero() || r.of != nil || len(r.parts) > 0 ||
 		r.tree.Op != ast.SETOP_NONE || r.session.Serializable ||
-		!r.runsSubqueriesAgain() || locks(r.tree) || b.grouped || b.unique || u.reachesOut(b.rels) || u.unsure ||
+		!r.runsSubqueriesAgain() || !r.locksApart(n, at) || b.grouped || b.unique || u.reachesOut(b.rels) || u.unsure ||
 		u.volatile || n.DistinctClause != nil || beyond(n.SortClause, b.columns()) || !r.plansAlike(b, u, at) {
 		return false
 	}
@@ -157,8 +178,12 @@ func (r *reading) lookWithin(b *block, u *usage, sc *scope) bool {
 		return r.lift(b, l.found, s.links)
 	}
 	for i, c := range l.found {
+		c.asText = r.forParts // a part has one text for each source
 		s := &sight{source: c.source(b), exprs: []string{""}, types: []string{"pg_catalog.text[]"}, within: n,
-			spelled: c.spell(r, b)}
+			spelled: c.spell(r, b), single: r.forParts}
+		if s.single {
+			s.spelled = slices.Concat(spelling{{text: "ARRAY["}}, s.spelled, spelling{{text: "]"}})
+		}
 		if (at == aloneByName || at == oneWithIt) && !s.source.Whole { // what is volatile stays where it stands
 			s.spelled, s.unbounded = c.array(r.st), true
 		}
@@ -354,6 +379,8 @@ func (b *block) passes() error {
 			continue
 		}
 		switch {
+		case s.single:
+			continue
 		case s.source.Marked:
 			s.text = s.exprs[0]
 			continue

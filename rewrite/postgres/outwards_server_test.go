@@ -38,6 +38,10 @@ func TestQueriesInFromKeepTheirPlans(t *testing.T) {
 		"DELETE FROM item USING (SELECT item_id FROM orders WHERE item_id NOT IN (SELECT a FROM loose WHERE b = 'x')) q WHERE q.item_id = item.id",
 		"WITH q AS (SELECT x.id FROM item x WHERE NOT EXISTS (SELECT FROM orders o WHERE o.item_id = x.id)) DELETE FROM item USING q WHERE q.id = item.id",
 		"DELETE FROM loose USING (SELECT i.id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = i.id) ORDER BY i.stock, i.id LIMIT 20) q WHERE q.id = a",
+		"WITH q AS (SELECT i.id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = i.id AND o.qty > 3) ORDER BY i.stock, i.id LIMIT 9 FOR UPDATE SKIP LOCKED) UPDATE item SET price = 1 FROM q WHERE q.id = item.id",
+		"WITH q AS (SELECT i.id FROM item i WHERE i.stock = 7 AND (i.price = 3 OR i.id NOT IN (SELECT a FROM loose)) FOR UPDATE) DELETE FROM item USING q WHERE q.id = item.id",
+		"UPDATE item SET price = 1 WHERE id = (SELECT i.id FROM item i WHERE NOT EXISTS (SELECT FROM orders o WHERE o.item_id = i.id) ORDER BY i.stock, i.id LIMIT 1 FOR UPDATE SKIP LOCKED)",
+		"UPDATE item SET stock = 1 FROM (SELECT i.id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = i.id) FOR UPDATE) q WHERE q.id = item.id",
 	} {
 		script := tw.rewriter.Plan(of, tw.session)
 		if p := script.Statements[0]; p.Observation != history.Exact {

@@ -35,6 +35,8 @@ type reading struct {
 	wide []wideName
 	// alone are the queries that are all there is in the FROM clause of the statement.
 	alone map[*ast.SelectStmt]standing
+	// forParts says that parts of the WITH clause, which write, share what the queries show.
+	forParts bool
 	// besides are the columns that show what subqueries read, hidden the number of columns that got a name.
 	besides []*besides
 	hidden  int

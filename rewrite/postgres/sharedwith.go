@@ -39,7 +39,7 @@ func (pl *planner) shareQueries(tree ast.Stmt, with *ast.WithClause, p placer) {
 		q := &planner{rewriter: pl.rewriter, session: pl.session, st: pl.st, masked: pl.masked,
 			plan: &Plan{Statement: rewrite.Statement{Kind: history.Select, Observation: history.Exact}}}
 		r := newReading(q, &ast.SelectStmt{}, barred)
-		r.stmt, r.places.queries = tree, p.queries
+		r.stmt, r.places.queries, r.forParts = tree, p.queries, true
 		err := pl.shareBy(r, with, names)
 		var b *queryRefusal
 		switch {

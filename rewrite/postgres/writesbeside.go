@@ -54,7 +54,15 @@ func (w *write) lookInto(sc *scope, where ast.Node, assignments, others []ast.No
 			return false, nil // the server names the clause in which that must not be, and RETURNING is another
 		}
 		l.behind = w.plan.Kind != history.Update || link.at != inValues // what an UPDATE assigns comes behind RETURNING
-		if w.readsNothing(link.link) || w.locksItself(link.link, where) {
+		if w.readsNothing(link.link) {
+			continue
+		}
+		if query, is := w.locksItself(link.link, where); is {
+			found, ok := w.lookIntoLocking(l, query, assignments)
+			if !ok || len(found) > 0 && !again {
+				return false, l.bar
+			}
+			l.found = append(l.found, found...)
 			continue
 		}
 		if !again {
@@ -225,7 +233,7 @@ func (w *write) seesWritten(at link, q *subquery, around []*relation, assignment
 	if r == same {
 		return true
 	}
-	row := w.replacedRow(at, around, assignments)
+	row := w.replacedRow(at, w.target.ref, around, assignments)
 	sometimes := func(c *besides) bool { return c.chain[0].whole }
 	if r == lost || row == nil || row.checked && slices.ContainsFunc(found, sometimes) {
 		return false
