@@ -220,10 +220,18 @@ func (w *write) locksByKey(n *ast.SelectStmt, named bool) *ast.SelectStmt {
 }
 
 // commonQuery returns the query of the WITH clause that a name stands for, if it has the column names that its list
-// says; nil where it stands for a table.
+// says; nil where it stands for a table. A part sees those of the statement's.
 func (w *write) commonQuery(name *ast.RangeVar) *ast.SelectStmt {
-	if name.SchemaName != "" || w.provenAs == nil || withOf(w.provenAs) == nil {
+	if name.SchemaName != "" {
 		return nil
+	}
+	if w.provenAs == nil || withOf(w.provenAs) == nil {
+		c := w.seenByPart().find(name.RelName)
+		if c == nil || len(nodes(c.def.Aliascolnames)) > 0 {
+			return nil
+		}
+		query, _ := c.def.Ctequery.(*ast.SelectStmt)
+		return query
 	}
 	for _, c := range nodes(withOf(w.provenAs).Ctes) {
 		def, ok := c.(*ast.CommonTableExpr)

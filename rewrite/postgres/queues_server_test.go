@@ -20,7 +20,10 @@ var queues = grammar{
 		"WITH next AS (<ids>) UPDATE gen SET a = 7 WHERE id IN (SELECT id FROM next) RETURNING *", "WITH next AS (<take>) UPDATE item SET stock = next.id FROM next JOIN loose l ON l.a = next.a WHERE item.id = next.a RETURNING item.id",
 		"WITH next AS (<take>) SELECT i.name, next.* FROM next LEFT JOIN item i ON i.id = next.a<less>", "SELECT d.id, l.b FROM (<take>) d JOIN loose l ON l.a = d.a", "WITH next AS MATERIALIZED (<take>) SELECT n.id FROM next n JOIN next m ON m.id >= n.id",
 		"WITH next AS (<take>), taken AS (UPDATE gen SET a = 7 FROM next WHERE gen.id = next.id<more> RETURNING gen.*) SELECT * FROM taken ORDER BY id", "WITH next AS (<take>), q AS (UPDATE item SET stock = 1 FROM next WHERE item.id = next.a) UPDATE gen SET a = 7 FROM next WHERE gen.id = next.id RETURNING gen.id",
-		"WITH next AS (<take>), gone AS (DELETE FROM gen USING next WHERE gen.id = next.id RETURNING gen.id, next.a) SELECT i.id, gone.id FROM gone JOIN item i ON i.id = gone.a"},
+		"WITH next AS (<take>), gone AS (DELETE FROM gen USING next WHERE gen.id = next.id RETURNING gen.id, next.a) SELECT i.id, gone.id FROM gone JOIN item i ON i.id = gone.a",
+		"WITH next AS (<ids>), taken AS (UPDATE gen SET a = 7 WHERE id IN (SELECT id FROM next) RETURNING *) SELECT * FROM taken", "SELECT item.* FROM item WHERE item.id IN (<advisory>)", "SELECT id, stock FROM item AS j WHERE id = ANY (<advisory>) ORDER BY id DESC"},
+	"advisory": {"WITH r AS MATERIALIZED (SELECT id, i.stock FROM item i WHERE <of i> ORDER BY i.stock<desc>, i.id LIMIT 2) SELECT r.id FROM r WHERE pg_try_advisory_lock(r.stock) LIMIT <int>", "SELECT r.id FROM (SELECT i.id FROM item i ORDER BY id<desc>) r WHERE <of r> AND pg_try_advisory_lock(r.id)", "SELECT id FROM item WHERE pg_try_advisory_lock(id) AND stock > <int>"},
+	"of i":     {"i.stock > <int>", "i.name <> 'x'"}, "of r": {"r.id < 3", "r.id <> <int>"},
 	"take": {"SELECT g.id, g.a FROM gen g WHERE <any> FOR UPDATE<skip>", "SELECT g.id, g.a FROM gen g WHERE <any> AND <any> ORDER BY g.a, g.id FOR NO KEY UPDATE<skip>", "SELECT g.id, g.a FROM gen g WHERE <some> ORDER BY g.id<desc> LIMIT <int> FOR UPDATE<skip>", "SELECT g.id, g.a FROM gen g JOIN item j ON j.id = g.a WHERE <some> ORDER BY g.id LIMIT 2 FOR UPDATE OF g<skip>"},
 	"one":  {"SELECT g.id FROM gen g WHERE <some> ORDER BY g.a<desc>, g.id LIMIT 1 FOR UPDATE<skip>", "SELECT id FROM gen WHERE <own> ORDER BY id<desc> LIMIT 1 FOR UPDATE<skip>"},
 	"ids":  {"<one>", "SELECT g.id FROM gen g WHERE <any> FOR UPDATE<skip>", "SELECT g.id FROM gen g WHERE <any> AND <some> ORDER BY g.id FOR UPDATE<skip>", "SELECT gen.id FROM gen WHERE <own> FOR SHARE<skip>"},
@@ -126,8 +129,8 @@ func TestQueuesWhoseQueriesCannotRunAgain(t *testing.T) {
 			" RETURNING ARRAY(SELECT id FROM next)", "SELECT count(*) FROM gen" + locked, "1", "5"},
 		{"UPDATE gen SET a = 7 WHERE id = (SELECT g.id FROM gen g WHERE g.id = 5 AND EXISTS (SELECT FROM item i WHERE i.id < g.a FOR UPDATE) LIMIT 1 FOR UPDATE)",
 			" RETURNING ARRAY(SELECT i.id FROM item i WHERE i.id < 9 FOR UPDATE)", "SELECT count(*) FROM item" + locked, "1", "3"},
-		{"SELECT id FROM gen WHERE id IN (WITH r AS MATERIALIZED (SELECT id FROM gen ORDER BY id LIMIT 3) SELECT r.id FROM r WHERE pg_try_advisory_lock(r.id) LIMIT 1)",
-			" AND ARRAY(SELECT g.id FROM gen g WHERE pg_try_advisory_lock(g.id)) IS NOT NULL", "SELECT pg_advisory_unlock(1); SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()", "0", "5"},
+		{"SELECT g.id FROM gen g WHERE g.a = 9 AND g.id IN (WITH r AS MATERIALIZED (SELECT id FROM gen ORDER BY id LIMIT 3) SELECT r.id FROM r WHERE pg_try_advisory_lock(r.id) LIMIT 1)",
+			" OR ARRAY(SELECT g.id FROM gen g WHERE pg_try_advisory_lock(g.id)) IS NOT NULL", "SELECT pg_advisory_unlock(1); SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()", "0", "5"},
 	} {
 		if p := tw.rewriter.Plan(c.text, tw.session).Statements[0]; p.Observation == history.Exact {
 			t.Errorf("%s is exact", c.text)

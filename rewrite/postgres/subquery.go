@@ -98,7 +98,7 @@ func (r *reading) lookInto(b *block, u *usage, sc *scope) (bool, error) {
 // lookAt looks into the subqueries of the block. It reports whether all that they read can be shown.
 func (l *looker) lookAt(links []link) bool {
 	for _, link := range links {
-		if l.readsNothing(link) {
+		if l.readsNothing(link) || l.readsItself(link) {
 			continue
 		}
 		all, ok := l.look(link, l.block.rels, 1)
