@@ -48,7 +48,7 @@ func (pl *planner) readAside(refused error) error {
 		err != nil || !ok {
 		return refused
 	}
-	for i, tell := range []func(*planner, *ast.SelectStmt) error{(*planner).aside, (*planner).tellFlattened, (*planner).tellTree} {
+	for i, tell := range []func(*planner, *ast.SelectStmt) error{(*planner).aside, (*planner).tellFlattened, (*planner).tellTree, (*planner).tellDistinct} {
 		plan, q := *pl.plan, *pl
 		plan.Observation, plan.Reason, plan.Result = history.Exact, history.Reason{}, Result{}
 		q.plan, q.edits = &plan, nil
@@ -353,10 +353,14 @@ func (l *looker) wrapIn(n *ast.SelectStmt, beside *besideRows, columns spelling,
 		l.insertSpelled(l.places.queries[n].listEnd, ", ", beside.columns)
 	}
 	const head = "SELECT " + asideRows + ".*"
-	const from = " FROM (SELECT 1) AS isotap_one LEFT JOIN (SELECT " + clientName + ".*, true AS " + presentName +
-		" FROM ("
+	from := spelling{{text: " FROM (SELECT 1) AS isotap_one LEFT JOIN (SELECT " + clientName + ".*, "}}
+	if l.present == nil {
+		from.text("true")
+	}
+	from = append(from, l.present...)
+	from.text(" AS " + presentName + " FROM (")
 	tail := ") AS " + clientName + behind + ") AS " + asideRows + " ON true"
-	wanted, err := parse(l.readable(head + columns.in(l.st) + from + "SELECT 1" + tail))
+	wanted, err := parse(l.readable(head + columns.in(l.st) + from.in(l.st) + "SELECT 1" + tail))
 	if err != nil {
 		return err
 	}
@@ -365,7 +369,7 @@ func (l *looker) wrapIn(n *ast.SelectStmt, beside *besideRows, columns spelling,
 	}
 	first, to := l.st.span()
 	at := l.st.toks[0].Start
-	for _, e := range append(append(spelling{{text: head}}, columns...), edit{text: from}) {
+	for _, e := range slices.Concat(spelling{{text: head}}, columns, from) {
 		e.start, e.end = at, at
 		l.edits = append(l.edits, e)
 	}

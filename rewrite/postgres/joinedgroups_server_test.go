@@ -106,6 +106,9 @@ func holdsOfScans(t *testing.T, of grammar, form string) {
 				r.Fatalf("%s, without %v\ntells %d rows of %s, of which it read %d", text, off, rows, table, found[table])
 			}
 		}
+		if strings.Contains(text, " OFFSET ") { // what it passes over is a matter of where the page begins
+			return
+		}
 		if row := tw.ofUse(text, p, hidden, writtenBy.FindStringSubmatch(text + " UPDATE -")[1]); row != "" {
 			r.Fatalf("%s, without %v\ndoes not tell %s", text, off, row)
 		}

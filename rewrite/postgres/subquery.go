@@ -148,6 +148,8 @@ type looker struct {
 	block *block
 	found []*besides
 	bar   error // a query that must stay as it is, if one is in the way
+	// present spells what is not NULL in a row of the client's, where more than that is to be known; nil: true.
+	present spelling
 	// late says that what is read aside may fail where the client's query has not come to its end.
 	late bool
 	// behind says that the server takes what is copied for a query behind the one that it is a copy of, and has the
