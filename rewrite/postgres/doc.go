@@ -35,8 +35,8 @@
 //     and in the select list (writes have these, too), behind what rehearsed.go has the server look at first;
 //     outwards.go and lifted.go to those of queries in FROM. shortcut.go sees to what the server might not have read,
 //     and to errors of indexes; priced.go to what it reads by a column's price; aside.go, flattened.go, untied.go,
-//     flat.go, flatvalues.go, joinedaside.go and distinctlimited.go to what shows less than it reads, treeaside.go to
-//     trees in one row, spelledstar.go to stars.
+//     flat.go, flatvalues.go, flatcomputed.go, joinedaside.go and distinctlimited.go to what shows less than it reads,
+//     treeaside.go to trees in one row, spelledstar.go to stars.
 //   - Cursors: cursor.go, whose queries are reads. What SQL prepares: prepared.go.
 //   - Writes: write.go has what they share; insert.go and onconflict.go; insertselect.go, insertcopy.go and
 //     insertwith.go for the query of an INSERT, of which excerpt.go makes a copy and alike.go says whether it reads

@@ -22,6 +22,7 @@ type flat struct {
 	left          bool // a LEFT JOIN shows what stands before it in any case
 	used          map[string]bool
 	values        []span // what aggregates are given that has subqueries
+	computed      []int  // items of its list that have subqueries elsewhere
 }
 
 // A choice says when a condition on a column chooses among the rows of a query.
@@ -63,7 +64,7 @@ func (f *flattening) add(n *ast.SelectStmt, ref string, node ast.Node, join *ast
 		return false // of these extremes an end of an index may tell
 	case grouped: // what is no aggregate is the same in all rows of a group, and the server asks it of each row
 		return g.all(n, func(t *ast.ResTarget) choice {
-			if of, err := f.inspect(t.Val); err != nil || of.aggregate {
+			if of, err := f.inspect(t.Val); err != nil || of.aggregate || of.subquery {
 				return afterwards
 			}
 			return beforehand

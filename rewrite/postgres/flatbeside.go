@@ -29,11 +29,14 @@ func (f *flattening) beside(n *ast.SelectStmt) (*besideRows, bool) {
 		hasSubquery(n.DistinctClause) || hasSubquery(n.WindowClause) {
 		return nil, false
 	}
-	shown := hasSubquery(n.TargetList)
-	if !f.apart && !shown && len(f.left) == 0 {
+	shown, computes := hasSubquery(n.TargetList), slices.ContainsFunc(f.flats, func(g *flat) bool { return len(g.computed) > 0 })
+	if !f.apart && !shown && len(f.left) == 0 && !computes {
 		return nil, true
 	}
 	grouped := u.aggregate || n.GroupClause != nil || n.HavingClause != nil
+	if computes && (grouped || f.apart && f.leavesOut(n)) {
+		return nil, false
+	}
 	if f.failure() != never || u.window || n.TargetList == nil || f.session.Serializable {
 		return nil, false
 	}
@@ -49,6 +52,10 @@ func (f *flattening) beside(n *ast.SelectStmt) (*besideRows, bool) {
 	}
 	b := &block{n: n, rels: rels, grouped: grouped}
 	found, ok := f.lookBeside(b, n)
+	for _, g := range f.flats {
+		more, known := f.lookComputed(g)
+		found, ok = append(found, more...), ok && known
+	}
 	if !ok || len(found) > maxBesideColumns || beyond(n.SortClause, len(nodes(n.TargetList))) {
 		return nil, false
 	}

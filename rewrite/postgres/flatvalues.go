@@ -15,8 +15,8 @@ import (
 // flatValue begins the names of such items.
 const flatValue = "flat_value_"
 
-// valued finds what aggregates of a grouping query are given, where it has subqueries. It reports whether all
-// subqueries of the list stand there, and the server surely comes to them.
+// valued finds what aggregates of a grouping query are given, and its other items, where these have subqueries. It
+// reports whether the server surely comes to all subqueries of the list.
 func (g *flat) valued(f *flattening) bool {
 	items := nodes(g.query.TargetList)
 	at := f.places.queries[g.query]
@@ -29,7 +29,13 @@ func (g *flat) valued(f *flattening) bool {
 			continue
 		}
 		t, ok := item.(*ast.ResTarget)
-		if !ok || t.Name == "" || !f.asksFor(g.ref, t.Name) || !g.given(f, bare(t.Val), spans[i]) {
+		switch {
+		case !ok || t.Name == "" || !f.asksFor(g.ref, t.Name):
+			return false
+		case g.given(f, bare(t.Val), spans[i]):
+		case f.lists(g.ref, t.Name):
+			g.computed = append(g.computed, i)
+		default:
 			return false
 		}
 	}
