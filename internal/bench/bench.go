@@ -59,9 +59,8 @@ func (b *bench) measure(ctx context.Context, l load) ([]result, error) {
 		names = append(names, p.name)
 	}
 	for i, p := range paths {
-		cpu, stopErr := p.stop()
-		if err = errors.Join(err, stopErr); err == nil {
-			results = append(results, newResult(l, p.name, cpu, turns[i], names, turns))
+		if err = errors.Join(err, p.stop()); err == nil {
+			results = append(results, newResult(l, p.name, turns[i], names, turns))
 		}
 		if p.name == pathItems && l.analysed() {
 			b.recordings = append(b.recordings, p.recording)
@@ -75,7 +74,7 @@ func (b *bench) rounds(ctx context.Context, l load, paths []*path) ([][]roundRes
 	turns := make([][]roundResult, len(paths))
 	for range b.settings.rounds {
 		for i, p := range paths {
-			t, err := l.turn(ctx, p.address, b.settings.seconds)
+			t, err := b.turn(ctx, l, p)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", p.name, err)
 			}
@@ -85,34 +84,100 @@ func (b *bench) rounds(ctx context.Context, l load, paths []*path) ([][]roundRes
 	return turns, nil
 }
 
-// A result is what one path did under one load.
-type result struct {
-	Load    string  `json:"load"`
-	Path    string  `json:"path"`
-	Rate    float64 `json:"statements_per_second"`  // median
-	Latency float64 `json:"median_latency_us"`      // microseconds: of what the load repeats, a statement or a transaction
-	Added   float64 `json:"added_latency_us"`       // to that of the direct path
-	CPU     float64 `json:"cpu_seconds_per_100000"` // of the proxy's process, for each 100,000 statements
-	// Ratio of this path's rate to another's, by the other's name: the median of the rounds.
-	Ratio map[string]float64 `json:"ratio"`
+// turn gives a path a turn.
+func (b *bench) turn(ctx context.Context, l load, p *path) (t roundResult, err error) {
+	m, err := newMeter(p.pid(), b.target.PID())
+	if err != nil {
+		return t, err
+	}
+	used, err := m.during(func() (err error) {
+		t, err = l.turn(ctx, p.address, b.settings.seconds)
+		return err
+	})
+	t.used = used
+	return t, err
 }
 
-// newResult sums a path's turns up. all are the turns of all paths, whose names are given, the direct one
-// first.
-func newResult(l load, name string, cpu time.Duration, own []roundResult, names []string, all [][]roundResult) result {
-	r := result{Load: l.String(), Path: name, Ratio: make(map[string]float64)}
+// A result is what one path did under one load. Figures are medians of the rounds.
+type result struct {
+	Load    string  `json:"load"`
+	Clients int     `json:"clients"`
+	Path    string  `json:"path"`
+	Rate    float64 `json:"statements_per_second"`
+	Latency float64 `json:"median_latency_us"` // microseconds: of what the load repeats, a statement or a transaction
+	Tail    float64 `json:"p99_latency_us"`
+	Added   float64 `json:"added_latency_us"` // to that of the direct path
+	// CPU and Server are the processor seconds of the proxy and of the server for each 100,000 statements.
+	CPU    float64 `json:"cpu_seconds_per_100000"`
+	Server float64 `json:"server_cpu_seconds_per_100000"`
+	// Others is how many processors were busy with something else than the load, the proxy and the server.
+	Others float64 `json:"other_processors"`
+	// Ratio of this path's rate to another's, by the other's name; CPURatio and ServerRatio of the processor time for a
+	// statement, LatencyRatio and TailRatio of the median and of the 99th percentile of latency.
+	Ratio        map[string]spread `json:"ratio"`
+	LatencyRatio map[string]spread `json:"median_latency_ratio"`
+	CPURatio     map[string]spread `json:"cpu_ratio"`
+	ServerRatio  map[string]spread `json:"server_cpu_ratio"`
+	TailRatio    map[string]spread `json:"p99_ratio"`
+}
+
+// A spread is the median of a figure over the rounds, with its quartiles.
+type spread struct {
+	Median float64 `json:"median"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+}
+
+// newSpread returns the spread of figures, which it leaves as they are. Without one it is nothing.
+func newSpread(figures []float64) spread {
+	if len(figures) == 0 {
+		return spread{}
+	}
+	v := slices.Sorted(slices.Values(figures))
+	return spread{Median: median(v), Low: v[(len(v)-1)/4], High: v[len(v)-1-(len(v)-1)/4]}
+}
+
+// newResult sums a path's turns up. all are the turns of all paths, whose names are given, the direct one first.
+func newResult(l load, name string, own []roundResult, names []string, all [][]roundResult) result {
+	r := result{Load: l.String(), Clients: l.concurrency(), Path: name, Ratio: make(map[string]spread), CPURatio: make(map[string]spread),
+		ServerRatio: make(map[string]spread), LatencyRatio: make(map[string]spread), TailRatio: make(map[string]spread)}
 	r.Rate = medianOf(own, func(i int) float64 { return own[i].rate })
 	r.Latency = medianOf(own, func(i int) float64 { return microseconds(own[i].latency) })
+	r.Tail = medianOf(own, func(i int) float64 { return microseconds(own[i].tail) })
 	r.Added = medianOf(own, func(i int) float64 { return microseconds(own[i].latency - all[0][i].latency) })
-	statements := 0
-	for _, t := range own {
-		statements += t.statements
-	}
-	r.CPU = cpu.Seconds() * 100_000 / float64(max(statements, 1))
+	r.CPU = medianOf(own, func(i int) float64 { return 100_000 * own[i].proxyTime() })
+	r.Server = medianOf(own, func(i int) float64 { return 100_000 * own[i].serverTime() })
+	r.Others = medianOf(own, func(i int) float64 { return own[i].used.others.Seconds() / own[i].used.wall.Seconds() })
 	for i, other := range names {
-		r.Ratio[other] = medianOf(own, func(k int) float64 { return own[k].rate / all[i][k].rate })
+		r.Ratio[other] = ratios(own, all[i], func(t roundResult) float64 { return t.rate })
+		r.CPURatio[other] = ratios(own, all[i], roundResult.proxyTime)
+		r.ServerRatio[other] = ratios(own, all[i], roundResult.serverTime)
+		r.LatencyRatio[other] = ratios(own, all[i], func(t roundResult) float64 { return microseconds(t.latency) })
+		r.TailRatio[other] = ratios(own, all[i], func(t roundResult) float64 { return microseconds(t.tail) })
 	}
 	return r
+}
+
+// ratios are those of a figure in the same rounds. Rounds in which the other has none, as the direct path has no proxy,
+// are left out.
+func ratios(own, other []roundResult, figure func(roundResult) float64) spread {
+	var all []float64
+	for i := range own {
+		if to := figure(other[i]); to > 0 {
+			all = append(all, figure(own[i])/to)
+		}
+	}
+	return newSpread(all)
+}
+
+// proxyTime is the proxy's processor time for a statement, in seconds.
+func (t roundResult) proxyTime() float64 {
+	return t.used.proxy.Seconds() / float64(max(t.statements, 1))
+}
+
+// serverTime is the server's.
+func (t roundResult) serverTime() float64 {
+	return t.used.server.Seconds() / float64(max(t.statements, 1))
 }
 
 func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

@@ -243,7 +243,7 @@ func (m *ddlMeter) close() error {
 		errs = append(errs, c.Close())
 	}
 	for _, p := range m.paths {
-		_, err := p.stop()
+		err := p.stop()
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

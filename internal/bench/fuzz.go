@@ -92,7 +92,7 @@ func (b *bench) sysbenchSpeed(ctx context.Context, clients int) (v speed, err er
 		return v, err
 	}
 	defer func() {
-		_, stopErr := p.stop()
+		stopErr := p.stop()
 		err = errors.Join(err, stopErr)
 	}()
 	out, err := b.target.readWrite(ctx, p.address, "run", "--db-ps-mode=disable", "--threads="+strconv.Itoa(clients),

@@ -14,7 +14,7 @@
 // tpcb-like, in the simple, the extended and the prepared protocol. Server, load and proxies are processes of
 // their own on one machine. The paths take turns in short slices, and every figure is the median over the
 // rounds of a ratio inside one round, so that a machine that is busy with something else is so for all of
-// them. A statement that fails, and under pgbench a transaction that is not in the database afterwards, ends
+// them. How busy it was is told beside. A statement that fails, and under pgbench a transaction that is not in the database afterwards, ends
 // the bench. At the end of each engine the recordings that came about are measured and analyzed.
 package main
 
@@ -77,7 +77,7 @@ func parse(args []string) (settings, error) {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.IntVar(&s.rounds, "rounds", 5, "how often each path has its turn at each load")
 	f.IntVar(&s.seconds, "seconds", 1, "how long a turn lasts")
-	clients := f.String("clients", "1,16", "numbers of clients, separated by commas")
+	clients := f.String("clients", "1,8,16", "numbers of clients, separated by commas")
 	engine := f.String("engine", allEngines, "mariadb, postgresql or all")
 	f.StringVar(&s.load, "load", "", "only the loads whose name holds this, such as 'prepared'; "+
 		"fuzz: the random generator beside sysbench; ddl: statements that define tables")
@@ -216,6 +216,7 @@ func runEngine(ctx context.Context, s settings, e engine, progress io.Writer) (r
 		}
 		r.Results = append(r.Results, results...)
 	}
+	r.Goals = attainments(r.Results)
 	fmt.Fprintln(progress, "analysis ...")
 	r.Recording, err = analyse(ctx, b.recordings)
 	return r, err

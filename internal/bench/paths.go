@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // announcement begins the line in which a proxy says where it listens.
@@ -80,18 +79,26 @@ func announced(r *bufio.Reader) (address, said string) {
 	}
 }
 
-// stop ends a proxy and returns the processor time that it took in all.
-func (p *path) stop() (time.Duration, error) {
+// pid is the proxy's process; 0 on the direct path.
+func (p *path) pid() int {
 	if p.process == nil {
-		return 0, nil
+		return 0
+	}
+	return p.process.Process.Pid
+}
+
+// stop ends a proxy.
+func (p *path) stop() error {
+	if p.process == nil {
+		return nil
 	}
 	_ = p.process.Process.Signal(syscall.SIGTERM) // it fails when the process has ended: Wait tells how
 	said := <-p.said
 	// The bare copy and the relays know no other end than the signal.
 	if err := p.process.Wait(); err != nil && p.name != pathCopy && !p.relay {
-		return 0, fmt.Errorf("%s: %w: %s", p.name, err, said)
+		return fmt.Errorf("%s: %w: %s", p.name, err, said)
 	}
-	return p.process.ProcessState.UserTime() + p.process.ProcessState.SystemTime(), nil
+	return nil
 }
 
 // startPaths starts all paths, in the order of their turns. The caller stops them, also those that are

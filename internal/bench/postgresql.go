@@ -117,6 +117,8 @@ func (p *postgresql) loads(clients []int) []load {
 
 func (l pgbenchLoad) String() string { return loadName(l.script, l.protocol, l.clients) }
 
+func (l pgbenchLoad) concurrency() int { return l.clients }
+
 func (l pgbenchLoad) analysed() bool { return l.script == pgbench.TPCBLike }
 
 func (l pgbenchLoad) quick() bool {
@@ -140,7 +142,8 @@ func (l pgbenchLoad) turn(ctx context.Context, address string, seconds int) (rou
 		return roundResult{}, err
 	}
 	n := pgbench.Statements(l.script)
-	return roundResult{statements: n * r.Transactions, rate: float64(n) * r.Rate, latency: r.Median}, nil
+	return roundResult{statements: n * r.Transactions, rate: float64(n) * r.Rate, latency: r.Median,
+		tail: r.P99}, nil
 }
 
 // kept looks whether each of n transactions is in the database.

@@ -8,34 +8,39 @@ import (
 
 // A report is everything that was measured of one engine.
 type report struct {
-	Server    string     `json:"server"` // the server's name and version
-	Rounds    int        `json:"rounds"`
-	Seconds   int        `json:"seconds"`
-	Results   []result   `json:"results"`
-	Recording *recording `json:"recording,omitempty"`
-	explain   string     // what the latencies are of
+	Server    string       `json:"server"` // the server's name and version
+	Rounds    int          `json:"rounds"`
+	Seconds   int          `json:"seconds"`
+	Results   []result     `json:"results"`
+	Goals     []attainment `json:"goals"`
+	Recording *recording   `json:"recording,omitempty"`
+	explain   string       // what the latencies are of
 }
 
 // table prints the report for people.
 func (r report) table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s; medians of %d rounds of %d s. haproxy relays TCP, copy is a bare\n"+
-		"copy of bytes in Go, off and items are isotap.\n%s\n", r.Server, r.Rounds, r.Seconds, r.explain)
+		"copy of bytes in Go, off and items are isotap. proxy and server have processor seconds of\n"+
+		"100,000 statements; others is how many processors were busy with something else.\n%s\n", r.Server, r.Rounds, r.Seconds, r.explain)
 	bases := r.bases()
 	last := ""
 	for _, x := range r.Results {
 		if x.Load != last {
 			fmt.Fprintf(&b, "\n%s\n", x.Load)
 			b.WriteString(line("", "stmt/s", bases, func(base string) string { return ":" + base }, "latency us",
-				"added us", "cpu s/100,000"))
+				"p99", "added us", "proxy", "server", "others"))
 			last = x.Load
 		}
 		added, cpu := "", ""
 		if x.Path != pathDirect {
 			added, cpu = fmt.Sprintf("%+.0f", x.Added), fmt.Sprintf("%.2f", x.CPU)
 		}
-		b.WriteString(line(x.Path, fmt.Sprintf("%.0f", x.Rate), bases, x.ratio, fmt.Sprintf("%.0f", x.Latency), added,
-			cpu))
+		b.WriteString(line(x.Path, fmt.Sprintf("%.0f", x.Rate), bases, x.ratio, fmt.Sprintf("%.0f", x.Latency),
+			fmt.Sprintf("%.0f", x.Tail), added, cpu, fmt.Sprintf("%.2f", x.Server), x.others()))
+	}
+	if len(r.Goals) > 0 {
+		b.WriteString(goalTable(r.Goals))
 	}
 	if c := r.Recording; c != nil {
 		fmt.Fprintf(&b, "\nrecorded: %d transactions, %d statements, %.1f bytes per statement on disk\n", c.Txns,
@@ -58,14 +63,28 @@ func (r report) bases() []string {
 }
 
 // line is a line of the table, with a column for each of the bases.
-func line(path, rate string, bases []string, ratio func(base string) string, latency, added, cpu string) string {
+func line(path, rate string, bases []string, ratio func(base string) string, latency string, rest ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  %-10s%9s", path, rate)
 	for _, base := range bases {
 		fmt.Fprintf(&b, "%*s", len(base)+3, ratio(base))
 	}
-	fmt.Fprintf(&b, "%12s%10s%15s\n", latency, added, cpu)
-	return b.String()
+	fmt.Fprintf(&b, "%12s", latency)
+	for _, column := range rest {
+		fmt.Fprintf(&b, " %8s", column)
+	}
+	return strings.TrimRight(b.String(), " ") + "\n"
+}
+
+// noisy is how many processors may be busy with something else until a figure counts as disturbed.
+const noisy = 0.2
+
+// others prints how many processors were busy with something else.
+func (x result) others() string {
+	if x.Others > noisy {
+		return fmt.Sprintf("%.2f noisy", x.Others)
+	}
+	return fmt.Sprintf("%.2f", x.Others)
 }
 
 // ratio prints how the path's rate compares with that of one before it; empty for the path itself and
@@ -74,5 +93,5 @@ func (x result) ratio(to string) string {
 	if slices.Index(pathOrder, to) >= slices.Index(pathOrder, x.Path) {
 		return ""
 	}
-	return fmt.Sprintf("%.2f", x.Ratio[to])
+	return fmt.Sprintf("%.2f", x.Ratio[to].Median)
 }

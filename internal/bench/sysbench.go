@@ -45,6 +45,8 @@ func (l sysbenchLoad) String() string {
 	return loadName(l.words, how, l.clients)
 }
 
+func (l sysbenchLoad) concurrency() int { return l.clients }
+
 func (l sysbenchLoad) analysed() bool { return l.script == readWrite }
 
 func (l sysbenchLoad) quick() bool { return true }
@@ -91,7 +93,7 @@ func (l sysbenchLoad) turn(ctx context.Context, address string, seconds int) (ro
 		mode = "auto"
 	}
 	out, err := sysbench(ctx, address, l.script, "run", "--db-ps-mode="+mode, "--threads="+strconv.Itoa(l.clients),
-		"--time="+strconv.Itoa(seconds), "--percentile=50")
+		"--time="+strconv.Itoa(seconds), "--percentile=50", "--histogram=on")
 	if err != nil {
 		return roundResult{}, err
 	}
@@ -101,23 +103,48 @@ func (l sysbenchLoad) turn(ctx context.Context, address string, seconds int) (ro
 var (
 	queriesLine = regexp.MustCompile(`(?m)^\s*queries:\s+(\d+)\s+\(([\d.]+) per sec\.\)`)
 	medianLine  = regexp.MustCompile(`(?m)^\s*50th percentile:\s+([\d.]+)`)
+	bucketLine  = regexp.MustCompile(`(?m)^\s*([\d.]+) \|\**\s*(\d+)$`)
 )
 
 // parseTurn reads sysbench's summary. Its latencies are in milliseconds.
-func parseTurn(out []byte) (roundResult, error) {
+func parseTurn(out []byte) (t roundResult, err error) {
 	queries, median := queriesLine.FindSubmatch(out), medianLine.FindSubmatch(out)
 	if queries == nil || median == nil {
-		return roundResult{}, fmt.Errorf("sysbench printed no summary:\n%s", out)
+		return t, fmt.Errorf("sysbench printed no summary:\n%s", out)
 	}
-	var t roundResult
-	var errs [3]error
-	var ms float64
+	var errs [4]error
 	t.statements, errs[0] = strconv.Atoi(string(queries[1]))
 	t.rate, errs[1] = strconv.ParseFloat(string(queries[2]), 64)
-	ms, errs[2] = strconv.ParseFloat(string(median[1]), 64)
-	t.latency = time.Duration(ms * float64(time.Millisecond))
+	t.latency, errs[2] = parseMilliseconds(median[1])
+	t.tail, errs[3] = parseTail(out)
 	if err := errors.Join(errs[:]...); err != nil {
 		return roundResult{}, fmt.Errorf("read sysbench's summary: %w", err)
 	}
 	return t, nil
+}
+
+func parseMilliseconds(text []byte) (time.Duration, error) {
+	ms, err := strconv.ParseFloat(string(text), 64)
+	return time.Duration(ms * float64(time.Millisecond)), err
+}
+
+// parseTail reads the 99th percentile of the latencies off sysbench's histogram.
+func parseTail(out []byte) (time.Duration, error) {
+	var counts []int
+	buckets, sum := bucketLine.FindAllSubmatch(out, -1), 0
+	for _, b := range buckets {
+		n, err := strconv.Atoi(string(b[2]))
+		if err != nil {
+			return 0, fmt.Errorf("read its histogram: %w", err)
+		}
+		counts = append(counts, n)
+		sum += n
+	}
+	above := sum / 100 // which may take longer
+	for i := len(counts) - 1; i >= 0; i-- {
+		if above -= counts[i]; above < 0 {
+			return parseMilliseconds(buckets[i][1])
+		}
+	}
+	return 0, errors.New("its histogram is empty")
 }

@@ -14,6 +14,7 @@ const database = "bench"
 // A target is a throw-away server with filled tables, and what loads it.
 type target interface {
 	Addr() string     // "host:port"
+	PID() int         // the server's process
 	upstream() string // the address that isotap is given, with the database
 	product() string  // the server's name and version
 	loads(clients []int) []load
@@ -27,7 +28,8 @@ type target interface {
 
 // A load is what a tool does to the server in a turn.
 type load interface {
-	fmt.Stringer // its name for people
+	fmt.Stringer      // its name for people
+	concurrency() int // how many clients it has
 	// turn gives an address one slice of the load. An error is also one of the load's own statements, or a
 	// transaction that was not kept.
 	turn(ctx context.Context, address string, seconds int) (roundResult, error)
@@ -40,8 +42,10 @@ type load interface {
 // A roundResult is what a tool measured in one slice of time.
 type roundResult struct {
 	statements int
-	rate       float64       // statements per second
-	latency    time.Duration // median, of a statement or a transaction, as the load has it
+	rate       float64 // statements per second
+	// latency is the median, tail the 99th percentile: of a statement or a transaction, as the load has it.
+	latency, tail time.Duration
+	used          usage
 }
 
 // A starter starts a target. The caller stops it.

@@ -112,3 +112,11 @@ func median(v []time.Duration) time.Duration {
 	slices.Sort(v)
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
+
+// percentile99 returns the 99th percentile of latencies that median has sorted.
+func percentile99(v []time.Duration) time.Duration {
+	if len(v) == 0 {
+		return 0
+	}
+	return v[(len(v)-1)*99/100]
+}

@@ -56,6 +56,7 @@ type Result struct {
 	Deadlocks     int           // ended by SQLSTATE 40P01
 	Rate          float64       // committed transactions per second, connecting left out
 	Median        time.Duration // latency of the committed transactions
+	P99           time.Duration // the 99th percentile of that
 }
 
 // Failed is how many transactions the server ended. Any other error ends a run.
@@ -95,6 +96,7 @@ func Run(ctx context.Context, path string, o Options) (Result, error) {
 			r.Transactions, out)
 	}
 	r.Median = median(latencies)
+	r.P99 = percentile99(latencies)
 	return r, nil
 }
 

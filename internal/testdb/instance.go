@@ -102,6 +102,9 @@ func (i *instance) Log() string { return logTail(i.dir) }
 // Signal sends a signal to a server that this process started: to see what becomes of its clients.
 func (i *instance) Signal(s syscall.Signal) { signalGroup(i.process.cmd.Process, s) }
 
+// PID is the process of a server that this process started.
+func (i *instance) PID() int { return i.process.cmd.Process.Pid }
+
 // Done is closed when the server has ended, stopped or crashed.
 func (i *instance) Done() <-chan struct{} { return i.process.done }
 
