@@ -121,8 +121,8 @@ func throughProxy(t *testing.T, r road, turn session.Turn, serve func(c net.Conn
 	p := New(Config{Off: true, TLS: TLS{Server: &tls.Config{InsecureSkipVerify: true}}})
 	link := &clientConn{proxy: p, session: &relay{turn: turn, secure: r.secure}, info: history.Session{},
 		loginBy: time.Now().Add(time.Minute),
-		login:   p.logins.enter(client.RemoteAddr()), client: side{conn: client, buf: make([]byte, readBytes)},
-		server: side{conn: server, buf: make([]byte, readBytes), out: newNonblockingWriter(server)}}
+		login:   p.logins.enter(client.RemoteAddr()), client: newSide(client), server: newSide(server)}
+	link.server.out = newNonblockingWriter(server)
 	var both sync.WaitGroup
 	both.Go(func() { link.run(t.Context()) })
 	both.Go(func() {

@@ -294,7 +294,7 @@ func (p *Proxy) end(l *clientConn) {
 }
 
 func (p *Proxy) newClientConn(client net.Conn) *clientConn {
-	l := &clientConn{proxy: p, client: side{conn: client, buf: make([]byte, readBytes)}, begun: time.Now()}
+	l := &clientConn{proxy: p, client: newSide(client), begun: time.Now()}
 	l.loginBy = l.begun.Add(p.cfg.LoginTimeout)
 	clientLocal, serverLocal := client.LocalAddr().Network() == "unix", p.cfg.Network == "unix"
 	if p.cfg.Off && p.cfg.TLS.none() && clientLocal == serverLocal {

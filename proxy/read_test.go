@@ -37,9 +37,10 @@ func socket(t *testing.T) (ours, theirs net.Conn) {
 func greeted(t *testing.T) (l *clientConn, client, server net.Conn) {
 	t.Helper()
 	l = &clientConn{session: mysql.NewSession(mysql.Config{})}
-	l.client.conn, client = socket(t)
-	l.server.conn, server = socket(t)
-	l.client.buf, l.server.buf = make([]byte, 100), make([]byte, 100)
+	ours, client := socket(t)
+	l.client = newSide(ours)
+	ours, server = socket(t)
+	l.server = newSide(ours)
 	return l, client, server
 }
 

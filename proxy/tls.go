@@ -114,14 +114,11 @@ func (l *clientConn) connect(ctx context.Context) error {
 	if p.closed {
 		return errors.Join(net.ErrClosed, conn.Close())
 	}
-	buf := l.server.buf
 	if l.server.conn != nil {
 		l.server.conn.Close()
 	}
-	if buf == nil && l.session != nil {
-		buf = make([]byte, readBytes)
-	}
-	l.server = side{conn: conn, buf: buf, out: newNonblockingWriter(conn)}
+	l.server = newSide(conn)
+	l.server.out = newNonblockingWriter(conn)
 	return nil
 }
 

@@ -38,7 +38,8 @@ type attainment struct {
 	Of      int     `json:"of"`
 }
 
-// attainments are those of all goals of which something was measured, in the order of the goals and of numbers of clients.
+// attainments are those of all goals of which something was measured, in the order of the goals and of numbers of
+// clients.
 func attainments(results []result) (all []attainment) {
 	var numbers []int
 	for _, r := range results {

@@ -14,8 +14,10 @@
 // tpcb-like, in the simple, the extended and the prepared protocol. Server, load and proxies are processes of
 // their own on one machine. The paths take turns in short slices, and every figure is the median over the
 // rounds of a ratio inside one round, so that a machine that is busy with something else is so for all of
-// them. How busy it was is told beside. A statement that fails, and under pgbench a transaction that is not in the database afterwards, ends
-// the bench. At the end of each engine the recordings that came about are measured and analyzed.
+// them; how busy is told, too, and the processor time of proxy and server for a statement (Linux). A statement
+// that fails, and under pgbench a transaction that is not in the database afterwards, ends the bench. At the
+// end of each engine stands how far isotap is from its goals, and the recordings that came about are measured
+// and analyzed.
 package main
 
 import (

@@ -10,6 +10,7 @@ import (
 	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/proxy"
 	"github.com/isotap/isotap/proxy/session"
+	"github.com/isotap/isotap/rewrite/plancache"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 	"github.com/isotap/isotap/serverlog"
 )
@@ -38,7 +39,7 @@ type backend interface {
 	// ping has the server answer.
 	ping(ctx context.Context) error
 	// plans counts the statements whose plan was asked for, and those whose plan was in the cache.
-	plans() (lookups, hits uint64)
+	plans() plancache.Stats
 	// misled counts the readings that had a table otherwise than the statements told that had defined it.
 	misled() uint64
 	setStrictPlans(bool)

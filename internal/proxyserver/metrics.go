@@ -27,9 +27,11 @@ func (srv *Server) Metrics(p *admin.Page) {
 	if srv.watch != nil {
 		srv.watchMetrics(p)
 	}
-	lookups, hits := srv.backend.plans()
-	p.Counter("isotap_plan_cache_hits_total", "Statements whose plan was in the cache.", float64(hits))
-	p.Counter("isotap_plan_cache_misses_total", "Statements whose plan had to be made.", float64(lookups-hits))
+	plans := srv.backend.plans()
+	p.Counter("isotap_plan_cache_hits_total", "Statements whose plan was in the cache.", float64(plans.Hits))
+	p.Counter("isotap_plan_cache_templates_total",
+		"Statements whose plan was made from that of another text, which differs in literals only.", float64(plans.Templated))
+	p.Counter("isotap_plan_cache_misses_total", "Statements whose plan had to be made.", float64(plans.Misses()))
 	p.Counter("isotap_definitions_misled_total",
 		"Readings that had a table otherwise than the statements told that had defined it.", float64(srv.backend.misled()))
 }

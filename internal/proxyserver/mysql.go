@@ -22,6 +22,7 @@ import (
 	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/proxy/txnstate"
 	sqlmysql "github.com/isotap/isotap/rewrite/mysql"
+	"github.com/isotap/isotap/rewrite/plancache"
 	"github.com/isotap/isotap/serverlog"
 	"github.com/isotap/isotap/serverlog/binlog"
 )
@@ -195,7 +196,7 @@ func (b *mysqlBackend) epoch() uint64 { return b.catalog.Epoch() }
 
 func (b *mysqlBackend) ping(ctx context.Context) error { return b.catalog.Ping(ctx) }
 
-func (b *mysqlBackend) plans() (lookups, hits uint64) { return b.planner.Stats() }
+func (b *mysqlBackend) plans() plancache.Stats { return b.planner.Stats() }
 
 // misled counts none: every table is read.
 func (b *mysqlBackend) misled() uint64 { return 0 }

@@ -19,6 +19,7 @@ import (
 	postgresproxy "github.com/isotap/isotap/proxy/postgres"
 	"github.com/isotap/isotap/proxy/session"
 	"github.com/isotap/isotap/proxy/txnstate"
+	"github.com/isotap/isotap/rewrite/plancache"
 	sqlpostgres "github.com/isotap/isotap/rewrite/postgres"
 	"github.com/isotap/isotap/serverlog"
 	logpostgres "github.com/isotap/isotap/serverlog/postgres"
@@ -34,12 +35,12 @@ type postgresBackend struct {
 	prepared  txnstate.Prepared
 	missing   string // the target's database where it is not there
 
-	mu            sync.Mutex
-	planners      map[string]*planned // by database
-	options       sqlpostgres.Options
-	lookups, hits uint64          // of planners that are gone
-	misledBefore  uint64          // by their catalogs
-	moved         map[string]bool // history.Info's Rewritten
+	mu           sync.Mutex
+	planners     map[string]*planned // by database
+	options      sqlpostgres.Options
+	plansBefore  plancache.Stats // of planners that are gone
+	misledBefore uint64          // by their catalogs
+	moved        map[string]bool // history.Info's Rewritten
 }
 
 // A planned database is one whose catalog was read.
@@ -260,8 +261,7 @@ func (b *postgresBackend) drop(database string, p *planned) {
 
 // count keeps what a planner counted that goes. It needs b.mu.
 func (b *postgresBackend) count(p *planned) {
-	lookups, hits := p.planner.Stats()
-	b.lookups, b.hits, b.misledBefore = b.lookups+lookups, b.hits+hits, b.misledBefore+p.catalog.Misled()
+	b.plansBefore, b.misledBefore = b.plansBefore.Add(p.planner.Stats()), b.misledBefore+p.catalog.Misled()
 }
 
 func (b *postgresBackend) misled() uint64 {
@@ -301,15 +301,14 @@ func (b *postgresBackend) reloadAll(ctx context.Context) error {
 
 func (b *postgresBackend) ping(ctx context.Context) error { return b.conn.Ping(ctx) }
 
-func (b *postgresBackend) plans() (lookups, hits uint64) {
+func (b *postgresBackend) plans() plancache.Stats {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	lookups, hits = b.lookups, b.hits
+	sum := b.plansBefore
 	for _, p := range b.planners {
-		l, h := p.planner.Stats()
-		lookups, hits = lookups+l, hits+h
+		sum = sum.Add(p.planner.Stats())
 	}
-	return lookups, hits
+	return sum
 }
 
 // rewritten reads the catalogs a last time. A server that is gone rewrites nothing.

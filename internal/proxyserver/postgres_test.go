@@ -89,8 +89,8 @@ func TestPostgreSQLPlannersFollowTheirDatabasesSchemas(t *testing.T) {
 	if o := observes(t, b, one, text); o != history.Opaque {
 		t.Errorf("after somebody else changed it: %v", o)
 	}
-	if lookups, hits := b.plans(); lookups != 5 || hits != 0 {
-		t.Errorf("%d plans, %d from the cache", lookups, hits)
+	if got := b.plans(); got.Lookups != 5 || got.Hits != 0 {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -111,8 +111,8 @@ func TestADroppedPostgreSQLDatabaseHasNoPlanner(t *testing.T) {
 	if b.plannerOf(database) != nil {
 		t.Error("it has one")
 	}
-	if lookups, _ := b.plans(); lookups != 1 {
-		t.Errorf("%d plans are counted", lookups)
+	if got := b.plans(); got.Lookups != 1 {
+		t.Errorf("%+v", got)
 	}
 	if err := b.reload(t.Context(), session.Schema{Database: database, Begins: true}); err == nil {
 		t.Error("a database that is gone is read")

@@ -21,8 +21,8 @@ func TestCacheFindsAPlanByTextAndSession(t *testing.T) {
 	if c.Plan([]byte(pointSelect), other) == p {
 		t.Error("a session in another mode got the same plan")
 	}
-	if lookups, hits := c.Stats(); lookups != 3 || hits != 1 {
-		t.Errorf("%d lookups, %d hits, want 3 and 1", lookups, hits)
+	if got := c.Stats(); got.Lookups != 3 || got.Hits != 1 || got.Misses() != 2 {
+		t.Errorf("%+v, want one hit of 3 lookups", got)
 	}
 }
 

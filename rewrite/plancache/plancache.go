@@ -29,8 +29,7 @@ type Cache[R any, S comparable, P, T any] struct {
 	templates  map[key[S]]T // by skeleton
 	doorkeeper doorkeeper
 	epoch      Epoch
-	hits       uint64
-	lookups    uint64
+	stats      Stats
 	large      map[uint64]struct{} // hashes of shapes, which may be as long as texts
 	subqueries map[uint64]struct{} // likewise
 	misplanned map[uint64]struct{} // likewise
@@ -77,12 +76,12 @@ func (c *Cache[R, S, P, T]) SetRewriter(r *R) {
 func (c *Cache[R, S, P, T]) Get(text []byte, s S) (plan P, epoch Epoch, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lookups++
+	c.stats.Lookups++
 	e, ok := c.plans[key[S]{string(text), s}] // the compiler spares the conversion
 	if !ok {
 		return plan, c.epoch, false
 	}
-	c.hits++
+	c.stats.Hits++
 	c.recent.MoveToFront(e)
 	return e.Value.(*entry[S, P]).plan, c.epoch, true
 }
@@ -146,6 +145,9 @@ func (c *Cache[R, S, P, T]) Template(skeleton []byte, s S) (T, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t, ok := c.templates[key[S]{string(skeleton), s}]
+	if ok {
+		c.stats.Templated++
+	}
 	return t, ok
 }
 
@@ -253,11 +255,24 @@ func (c *Cache[R, S, P, T]) IsMisplanned(shape string) bool {
 	return misplanned
 }
 
-// Stats returns how many plans were asked for so far and how many of them were found.
-func (c *Cache[R, S, P, T]) Stats() (lookups, hits uint64) {
+// Stats are how many plans were asked for: of them Hits were there, and for Templated the template of another text was.
+type Stats struct {
+	Lookups, Hits, Templated uint64
+}
+
+// Misses returns how many plans the rewriter had to make.
+func (s Stats) Misses() uint64 { return s.Lookups - s.Hits - s.Templated }
+
+// Add returns the sums of two.
+func (s Stats) Add(other Stats) Stats {
+	return Stats{s.Lookups + other.Lookups, s.Hits + other.Hits, s.Templated + other.Templated}
+}
+
+// Stats returns what was asked for so far.
+func (c *Cache[R, S, P, T]) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.lookups, c.hits
+	return c.stats
 }
 
 // Held returns how many plans and templates there are, and about how many bytes the plans take.

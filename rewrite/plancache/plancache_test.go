@@ -52,8 +52,8 @@ func TestPlansAreOfTheirSession(t *testing.T) {
 	if put(c, "a", 2, 1) || !put(c, "a", 1, 1) {
 		t.Error("a plan was found under another session, or not under its own")
 	}
-	if lookups, hits := c.Stats(); lookups != 3 || hits != 1 {
-		t.Errorf("%d of %d found", hits, lookups)
+	if got := c.Stats(); got.Lookups != 3 || got.Hits != 1 {
+		t.Errorf("%+v", got)
 	}
 }
 
