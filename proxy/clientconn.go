@@ -33,9 +33,10 @@ type clientConn struct {
 	provoked   *provoke.Session // nil: nothing is held back
 	twin       twin.Session     // nil: nobody plays twins
 	info       history.Session
-	buffered   []byte    // what the client sent and the session does not take yet
-	begun      time.Time // when the client connected
-	loginBy    time.Time // when the client must have logged in
+	relayed    *relayPair // what moves the bytes in the client connection's place; under proxy.mu
+	buffered   []byte     // what the client sent and the session does not take yet
+	begun      time.Time  // when the client connected
+	loginBy    time.Time  // when the client must have logged in
 	login      *login
 	loggedIn   bool // as far as the login is counted
 	lends      bool // see Proxy.dial
@@ -357,12 +358,18 @@ func (l *clientConn) reload(ctx context.Context, changed session.Schema) error {
 // drain ends the client connection as soon as its client has no transaction open: now, or after the step that is
 // under way. It may have to be called again, and may be called while the client connection runs.
 func (l *clientConn) drain() {
-	if l.session == nil {
+	if l.session == nil || l.isRelayed() {
 		l.disconnect()
 		return
 	}
 	l.draining.Store(true)
 	l.client.wake()
+}
+
+func (l *clientConn) isRelayed() bool {
+	l.proxy.mu.Lock()
+	defer l.proxy.mu.Unlock()
+	return l.relayed != nil
 }
 
 // close ends the client connection, by its own goroutine.
@@ -378,6 +385,10 @@ func (l *clientConn) close() {
 func (l *clientConn) disconnect() {
 	l.proxy.mu.Lock()
 	defer l.proxy.mu.Unlock()
+	if l.relayed != nil {
+		l.relayed.stop()
+		return
+	}
 	l.client.conn.Close()
 	if l.server.conn != nil {
 		l.server.conn.Close()

@@ -30,6 +30,9 @@ func (l *clientConn) pass(ctx context.Context) {
 
 // copy moves bytes both ways until both sides have said all they had to.
 func (l *clientConn) copy() {
+	if l.relay() {
+		return
+	}
 	var both sync.WaitGroup
 	l.client.setDeadline(time.Time{})
 	l.server.setDeadline(time.Time{})
@@ -42,6 +45,46 @@ func (l *clientConn) copy() {
 	})
 	both.Go(func() { copyHalf(&l.client, &l.server) })
 	both.Wait()
+}
+
+// relay does so on a thread for many clients, if both sockets are plain. It reports whether it did.
+func (l *clientConn) relay() bool {
+	if l.client.stream() != l.client.conn || l.server.stream() != l.server.conn || !l.server.out.flushed() {
+		return false
+	}
+	var ahead []byte
+	if l.session == nil {
+		ahead = l.buffered
+	}
+	pair := l.proxy.relays.take(l.client.conn, l.server.conn, ahead)
+	if pair == nil {
+		return false
+	}
+	l.proxy.mu.Lock()
+	l.relayed = pair
+	if l.proxy.closed {
+		pair.stop()
+	}
+	l.proxy.mu.Unlock()
+	if l.session == nil {
+		l.awaitFirst(pair)
+	}
+	<-pair.done
+	return true
+}
+
+// awaitFirst waits until a client whose login isotap does not see has said something, and ends it where that is too late.
+func (l *clientConn) awaitFirst(pair *relayPair) {
+	overdue := time.NewTimer(time.Until(l.loginBy))
+	defer overdue.Stop()
+	select {
+	case <-pair.spoke:
+		l.login.leave(l.proxy.loginLimit())
+	case <-overdue.C: // the server has waited as long
+		l.proxy.meter.overdue.Add(1)
+		pair.stop()
+	case <-pair.done:
+	}
 }
 
 // copyFirst passes on what was read of the client ahead, or else, of one whose login isotap does not see, what it says

@@ -52,6 +52,16 @@ func (o *nonblockingWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// flushed reports whether nothing is kept.
+func (o *nonblockingWriter) flushed() bool {
+	if o == nil {
+		return true
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return !o.behind
+}
+
 // flush writes what is kept, and what is added meanwhile, until limit if there is one. If the socket fails
 // it forgets the rest.
 func (o *nonblockingWriter) flush(limit time.Time) (err error) {

@@ -132,6 +132,8 @@ type Proxy struct {
 
 	unrecorded sync.Once
 
+	relays relays
+
 	mu     sync.Mutex
 	served map[*clientConn]struct{}
 	closed bool // no client connection is begun any more
@@ -184,6 +186,7 @@ func (p *Proxy) Serve(ctx context.Context, listeners ...net.Listener) error {
 		}
 	}
 	var conns sync.WaitGroup
+	defer p.relays.stop()
 	defer conns.Wait()
 	// Connections outlive ctx by the drain; work ends when all of them are closed.
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
