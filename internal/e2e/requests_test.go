@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -65,16 +66,9 @@ func TestWhatLiesBetweenRequestsIsTold(t *testing.T) {
 			onBoth(t, func(t *testing.T, target dsn.Target) {
 				for _, inline := range []bool{false, true} {
 					t.Run(fmt.Sprintf("inline %t", inline), func(t *testing.T) {
-						srv, recording := provokes(t, target, nil, testsAll)
-						clients := clientsOf(t, srv, target.Database, inline, 3)
-						for _, statement := range goods {
-							send(t, clients[2], statement)
-						}
-						for _, turn := range c.turns {
-							send(t, clients[turn.client], turn.query, turn.args...)
-						}
-						if err := srv.Stop(); err != nil {
-							t.Error(err)
+						recording, pause := playTurns(t, target, inline, c.turns)
+						for tries := 1; pause > shortPause && tries < 10; tries++ { // the machine was busy
+							recording, pause = playTurns(t, target, inline, c.turns)
 						}
 						toldUnprotected(t, recording, c.want)
 					})
@@ -82,6 +76,32 @@ func TestWhatLiesBetweenRequestsIsTold(t *testing.T) {
 			})
 		})
 	}
+}
+
+// shortPause is a pause that certainly parts no guessed request: one of 50 ms does.
+const shortPause = 30 * time.Millisecond
+
+// playTurns has clients take their turns, and returns the recording with the longest pause that one of them made between
+// two of its own.
+func playTurns(t *testing.T, target dsn.Target, inline bool, turns []requestTurn) (recording string, pause time.Duration) {
+	t.Helper()
+	srv, recording := provokes(t, target, nil, testsAll)
+	clients := clientsOf(t, srv, target.Database, inline, 3)
+	for _, statement := range goods {
+		send(t, clients[2], statement)
+	}
+	ended := make(map[int]time.Time)
+	for _, turn := range turns {
+		if last, ok := ended[turn.client]; ok {
+			pause = max(pause, time.Since(last))
+		}
+		send(t, clients[turn.client], turn.query, turn.args...)
+		ended[turn.client] = time.Now()
+	}
+	if err := srv.Stop(); err != nil {
+		t.Error(err)
+	}
+	return recording, pause
 }
 
 // testsAll has every condition tested, however long that takes: the mode auto leaves some out on a busy machine.
