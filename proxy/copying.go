@@ -73,7 +73,8 @@ func (l *clientConn) relay() bool {
 	return true
 }
 
-// awaitFirst waits until a client whose login isotap does not see has said something, and ends it where that is too late.
+// awaitFirst waits until a client whose login isotap does not see has said something, and ends it where that is too
+// late.
 func (l *clientConn) awaitFirst(pair *relayPair) {
 	overdue := time.NewTimer(time.Until(l.loginBy))
 	defer overdue.Stop()

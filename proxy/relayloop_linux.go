@@ -14,8 +14,8 @@ import (
 // A relayLoop moves bytes between pairs of sockets, both ways, on a thread of its own. It asks the kernel which of them
 // have something to say (epoll(7)), so that it reads none in vain, and no goroutine is parked and woken for a message.
 //
-// It stands beside the goroutines of copyHalf, for plain sockets on Linux. Its thread alone touches pairs and their ends,
-// but for what comes through asked.
+// It stands beside the goroutines of copyHalf, for plain sockets on Linux. Its thread alone touches pairs and their
+// ends, but for what comes through asked.
 type relayLoop struct {
 	epoll int
 	bell  int // eventfd(2), which wakes the thread for what was asked of it

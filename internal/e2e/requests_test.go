@@ -81,8 +81,8 @@ func TestWhatLiesBetweenRequestsIsTold(t *testing.T) {
 // shortPause is a pause that certainly parts no guessed request: one of 50 ms does.
 const shortPause = 30 * time.Millisecond
 
-// playTurns has clients take their turns, and returns the recording with the longest pause that one of them made between
-// two of its own.
+// playTurns has clients take their turns, and returns the recording with the longest pause that one of them made
+// between two of its own.
 func playTurns(t *testing.T, target dsn.Target, inline bool, turns []requestTurn) (recording string, pause time.Duration) {
 	t.Helper()
 	srv, recording := provokes(t, target, nil, testsAll)
