@@ -336,7 +336,8 @@ func (p *relayPair) close() {
 // RelayedBy says what moves the bytes of plain connections that are not observed.
 const RelayedBy = "epoll"
 
-// maxRelayLoops bounds the threads of relays: one for each processor, but not more than that.
+// maxRelayLoops bounds the threads of relays. There is one for two processors: the fewer they are, the more messages
+// there are each time that one wakes.
 const maxRelayLoops = 4
 
 // relays are the loops of a proxy. They start when the first pair comes.
@@ -364,7 +365,7 @@ func (r *relays) pick() *relayLoop {
 	if r.stopped || r.failed {
 		return nil
 	}
-	if len(r.loops) < min(runtime.GOMAXPROCS(0), maxRelayLoops) {
+	if len(r.loops) < min(max(runtime.GOMAXPROCS(0)/2, 1), maxRelayLoops) {
 		loop, err := newRelayLoop()
 		if err != nil {
 			r.failed = len(r.loops) == 0 // goroutines do as well
