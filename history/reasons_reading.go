@@ -132,7 +132,8 @@ var (
 		postgres: "at SERIALIZABLE a wider read could take more predicate locks; an index may answer it alone, " +
 			"or groups might come in an index's order ([ADR 32](adr/0032-postgresql-reads-of-reads.md)). " +
 			"At any level: a cursor of such a query; `min` and `max` from an index's end; an index of its " +
-			"own that gives rows by a distance; a join of groups, of DISTINCT or of a table that an index may answer alone, " +
+			"own that gives rows by a distance; a query in FROM that puts all rows into one, of which nothing asks for an " +
+			"aggregate; a join of groups, of DISTINCT or of a table that an index may answer alone, " +
 			"where something may fail for a row ([ADR 62](adr/0062-subqueries.md))",
 		hint:        "Nothing to do: watching this statement would change its plan and what it locks.",
 		tablesKnown: true,

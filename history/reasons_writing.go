@@ -49,7 +49,7 @@ var (
 	})
 	ReasonOnDuplicateKey = writing.declare(cause{
 		text: "ON DUPLICATE KEY UPDATE",
-		means: "on TiDB, and of an INSERT ... SELECT on MySQL or of the table that it writes: which rows were " +
+		means: "on TiDB, and of an INSERT ... SELECT of the table that it writes: which rows were " +
 			"there is not known",
 		hint: "Send the INSERT and the UPDATE as statements of their own in the test, and the SELECT of an " +
 			"INSERT ... SELECT as well: which rows were there is not told.",

@@ -22,12 +22,12 @@ func (r *reading) leaveOut(b *block) {
 	for i, item := range nodes(b.n.FromClause) {
 		others := *b.n
 		others.FromClause = ast.NewNodeList(slices.Delete(slices.Clone(nodes(b.n.FromClause)), i, i+1)...)
-		b.leaveOut(item, others, shown)
+		b.leaveOutOf(item, others, shown)
 	}
 }
 
-// leaveOut does so for an item of the FROM clause; kept is the block without it.
-func (b *block) leaveOut(item ast.Node, kept ast.SelectStmt, shown *usage) {
+// leaveOutOf does so for an item of the FROM clause; kept is the block without it.
+func (b *block) leaveOutOf(item ast.Node, kept ast.SelectStmt, shown *usage) {
 	for {
 		join, ok := bare(item).(*ast.JoinExpr)
 		if !ok || join.IsNatural || merges(join.Larg) || join.Alias != nil || join.JoinUsingAlias != nil {
