@@ -87,8 +87,8 @@ func (b *bench) rounds(ctx context.Context, l load, paths []*path) ([][]roundRes
 // turn gives a path a turn.
 func (b *bench) turn(ctx context.Context, l load, p *path) (t roundResult, err error) {
 	m, err := newMeter(p.pid(), b.target.PID())
-	if err != nil {
-		return t, err
+	if err != nil { // elsewhere than on Linux: rates and latencies are told all the same
+		return l.turn(ctx, p.address, b.settings.seconds)
 	}
 	used, err := m.during(func() (err error) {
 		t, err = l.turn(ctx, p.address, b.settings.seconds)
@@ -147,7 +147,7 @@ func newResult(l load, name string, own []roundResult, names []string, all [][]r
 	r.Added = medianOf(own, func(i int) float64 { return microseconds(own[i].latency - all[0][i].latency) })
 	r.CPU = medianOf(own, func(i int) float64 { return 100_000 * own[i].proxyTime() })
 	r.Server = medianOf(own, func(i int) float64 { return 100_000 * own[i].serverTime() })
-	r.Others = medianOf(own, func(i int) float64 { return own[i].used.others.Seconds() / own[i].used.wall.Seconds() })
+	r.Others = medianOf(own, func(i int) float64 { return own[i].used.otherProcessors() })
 	for i, other := range names {
 		r.Ratio[other] = ratios(own, all[i], func(t roundResult) float64 { return t.rate })
 		r.CPURatio[other] = ratios(own, all[i], roundResult.proxyTime)
@@ -168,6 +168,14 @@ func ratios(own, other []roundResult, figure func(roundResult) float64) spread {
 		}
 	}
 	return newSpread(all)
+}
+
+// otherProcessors is how many processors were busy with something else.
+func (u usage) otherProcessors() float64 {
+	if u.wall == 0 {
+		return 0 // it is not known
+	}
+	return u.others.Seconds() / u.wall.Seconds()
 }
 
 // proxyTime is the proxy's processor time for a statement, in seconds.
