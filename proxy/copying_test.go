@@ -78,7 +78,7 @@ func TestCopyPassesShortAndLarge(t *testing.T) {
 	})
 }
 
-// sayInPieces writes in pieces of random sizes, and says that this is all.
+// sayInPieces writes bytes in pieces of random sizes, and closes its direction.
 func sayInPieces(t *testing.T, to net.Conn, rest []byte) {
 	sizes := rand.New(rand.NewPCG(3, 4))
 	for len(rest) > 0 {

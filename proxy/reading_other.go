@@ -2,7 +2,14 @@
 
 package proxy
 
-import "net"
+import (
+	"errors"
+	"net"
+)
 
-// newSocketReader returns nil: a read needs its buffer while it waits.
-func newSocketReader(net.Conn) socketReader { return nil }
+// A rawReader is for Unix: elsewhere a read needs its buffer while it waits.
+type rawReader struct{}
+
+func newRawReader(net.Conn) *rawReader { return nil }
+
+func (*rawReader) readInto(*side) (int, error) { return 0, errors.ErrUnsupported }

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// A rawReader reads when there is something to read. It calls the system as often as a plain read does, and allocates
-// nothing.
+// A rawReader reads a socket when there is something to read, and takes its buffer no sooner. It calls the system as
+// often as a plain read does, and allocates nothing.
 type rawReader struct {
 	raw syscall.RawConn
 	// read is the method once, and the rest its parameter and results: a closure would be made for every read.
@@ -19,8 +19,8 @@ type rawReader struct {
 	err  error
 }
 
-// newSocketReader returns nil for what is no socket of the system's.
-func newSocketReader(c net.Conn) socketReader {
+// newRawReader returns nil for what is no socket of the system's.
+func newRawReader(c net.Conn) *rawReader {
 	socket, ok := c.(syscall.Conn)
 	if !ok {
 		return nil

@@ -45,8 +45,9 @@ type relayEnd struct {
 	watched uint32
 	// late is what the peer said and this socket has not taken yet. The peer is not read while there is any.
 	late []byte
-	// said says that the socket has said all it has to; told that the peer was told so.
-	said, told, reset bool
+	// said is set once nothing more comes from the socket, reset where it ended with RST, and told once the peer was
+	// told of the end.
+	said, reset, told bool
 	closed            bool
 }
 
@@ -65,7 +66,8 @@ func newRelayLoop() (*relayLoop, error) {
 	}
 	l := &relayLoop{epoll: epoll, bell: bell, ends: make(map[int]*relayEnd), buf: make([]byte, relayBytes),
 		done: make(chan struct{})}
-	if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, bell, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(bell)}); err != nil {
+	rings := &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(bell)}
+	if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, bell, rings); err != nil {
 		return nil, errors.Join(fmt.Errorf("epoll_ctl: %w", err), unix.Close(epoll), unix.Close(bell))
 	}
 	go l.run()
@@ -116,7 +118,8 @@ func duplicates(conns ...net.Conn) (fds []int, ok bool) {
 			break
 		}
 		fd, dupErr := -1, error(nil)
-		if err := raw.Control(func(of uintptr) { fd, dupErr = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, 0) }); err != nil || dupErr != nil {
+		err = raw.Control(func(of uintptr) { fd, dupErr = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, 0) })
+		if err != nil || dupErr != nil {
 			break
 		}
 		fds = append(fds, fd)

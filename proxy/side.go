@@ -23,7 +23,7 @@ type side struct {
 	secure   *tls.Conn          // over it; nil on a plain leg
 	packed   net.Conn           // compressed over either; nil where it is not
 	out      *nonblockingWriter // how the server's socket is written to; nil where a write may wait
-	raw      socketReader       // reads the socket when there is something to read; nil where the system has no such read
+	raw      *rawReader         // reads the socket when there is something to read; nil where the system has no such read
 	lent     *[readBytes]byte   // what the last read gave is in it; nil while there is nothing
 	deadline time.Time          // of reads; zero when there is none
 }
@@ -39,7 +39,7 @@ type readResult struct {
 func (r readResult) something() bool { return len(r.bytes) > 0 || r.ended }
 
 // newSide returns a side of a plain socket.
-func newSide(conn net.Conn) side { return side{conn: conn, raw: newSocketReader(conn)} }
+func newSide(conn net.Conn) side { return side{conn: conn, raw: newRawReader(conn)} }
 
 // stream is what is spoken over: the socket, TLS over it, or compression over either. Only the client connection's own
 // goroutine knows.
@@ -103,7 +103,8 @@ func (s *side) read() readResult {
 	} else {
 		n, err = s.stream().Read(s.lend())
 	}
-	r := readResult{ended: err != nil && !errors.Is(err, os.ErrDeadlineExceeded), reset: errors.Is(err, syscall.ECONNRESET)}
+	r := readResult{ended: err != nil && !errors.Is(err, os.ErrDeadlineExceeded),
+		reset: errors.Is(err, syscall.ECONNRESET)}
 	if n > 0 {
 		r.bytes = s.lent[:n]
 	}

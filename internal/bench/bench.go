@@ -84,7 +84,7 @@ func (b *bench) rounds(ctx context.Context, l load, paths []*path) ([][]roundRes
 	return turns, nil
 }
 
-// turn gives a path a turn.
+// turn measures a load on a path for one slice of time.
 func (b *bench) turn(ctx context.Context, l load, p *path) (t roundResult, err error) {
 	m, err := newMeter(p.pid(), b.target.PID())
 	if err != nil { // elsewhere than on Linux: rates and latencies are told all the same
@@ -139,7 +139,8 @@ func newSpread(figures []float64) spread {
 
 // newResult sums a path's turns up. all are the turns of all paths, whose names are given, the direct one first.
 func newResult(l load, name string, own []roundResult, names []string, all [][]roundResult) result {
-	r := result{Load: l.String(), Clients: l.concurrency(), Path: name, Ratio: make(map[string]spread), CPURatio: make(map[string]spread),
+	r := result{Load: l.String(), Clients: l.concurrency(), Path: name,
+		Ratio: make(map[string]spread), CPURatio: make(map[string]spread),
 		ServerRatio: make(map[string]spread), LatencyRatio: make(map[string]spread), TailRatio: make(map[string]spread)}
 	r.Rate = medianOf(own, func(i int) float64 { return own[i].rate })
 	r.Latency = medianOf(own, func(i int) float64 { return microseconds(own[i].latency) })

@@ -16,14 +16,21 @@ type goal struct {
 	clients  int // of loads with so many clients alone; 0: all
 }
 
+// The figures that goals are of.
+func rates(r result) map[string]spread       { return r.Ratio }
+func proxyTimes(r result) map[string]spread  { return r.CPURatio }
+func serverTimes(r result) map[string]spread { return r.ServerRatio }
+func medians(r result) map[string]spread     { return r.LatencyRatio }
+func tails(r result) map[string]spread       { return r.TailRatio }
+
 var goals = []goal{
-	{"statements/s, off to haproxy", pathOff, pathHAProxy, func(r result) map[string]spread { return r.Ratio }, true, 1.1, 0},
-	{"statements/s, off to pgbouncer", pathOff, pathPgBouncer, func(r result) map[string]spread { return r.Ratio }, true, 1, 0},
-	{"statements/s, items to off", pathItems, pathOff, func(r result) map[string]spread { return r.Ratio }, true, 0.8, 0},
-	{"proxy's processor, off to haproxy", pathOff, pathHAProxy, func(r result) map[string]spread { return r.CPURatio }, false, 1, 0},
-	{"server's processor, items to direct", pathItems, pathDirect, func(r result) map[string]spread { return r.ServerRatio }, false, 1.15, 0},
-	{"median latency, off to haproxy", pathOff, pathHAProxy, func(r result) map[string]spread { return r.LatencyRatio }, false, 1, 1},
-	{"p99 latency, off to haproxy", pathOff, pathHAProxy, func(r result) map[string]spread { return r.TailRatio }, false, 1, 1},
+	{"statements/s, off to haproxy", pathOff, pathHAProxy, rates, true, 1.1, 0},
+	{"statements/s, off to pgbouncer", pathOff, pathPgBouncer, rates, true, 1, 0},
+	{"statements/s, items to off", pathItems, pathOff, rates, true, 0.8, 0},
+	{"proxy's processor, off to haproxy", pathOff, pathHAProxy, proxyTimes, false, 1, 0},
+	{"server's processor, items to direct", pathItems, pathDirect, serverTimes, false, 1.15, 0},
+	{"median latency, off to haproxy", pathOff, pathHAProxy, medians, false, 1, 1},
+	{"p99 latency, off to haproxy", pathOff, pathHAProxy, tails, false, 1, 1},
 }
 
 // An attainment is how far a goal was reached under the loads of some number of clients: under how many of them, and

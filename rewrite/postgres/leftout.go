@@ -15,8 +15,11 @@ import (
 
 // leaveOut takes the sights off the tables of a block's LEFT JOINs that find one row at most, of which nothing asks.
 func (r *reading) leaveOut(b *block) {
+	if r.copies || r.inPlace(b.n) || !outerJoin(b.n.FromClause) {
+		return
+	}
 	shown, err := r.inspect(b.n.TargetList)
-	if err != nil || r.copies || r.inPlace(b.n) {
+	if err != nil {
 		return
 	}
 	for i, item := range nodes(b.n.FromClause) {

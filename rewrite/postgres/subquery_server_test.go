@@ -511,6 +511,32 @@ func TestSubqueriesOfUpdatesSeeTheRowAsItWas(t *testing.T) {
 	}
 }
 
+// behind runs a script while another transaction has done something, which commits once the script waits for it. It
+// returns the one row of the reply.
+func (tw *twins) behind(script *Script, done string) []string {
+	t := tw.t
+	t.Helper()
+	other := again(t, tw.proxied)
+	run(t, other, "BEGIN; "+done)
+	committed := make(chan struct{})
+	waiting := fmt.Sprintf("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND pid = %d", tw.proxied.PID())
+	go func() {
+		defer close(committed)
+		for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+			if found, _ := run(t, tw.original, waiting); len(found[0].Rows) > 0 {
+				break
+			}
+		}
+		run(t, other, "COMMIT")
+	}()
+	replies, failure := run(t, tw.proxied, string(script.Append(nil)))
+	<-committed
+	if failure != nil || len(replies) != 1 || len(replies[0].Rows) != 1 {
+		t.Fatalf("%s: %v %v", script.text, replies, failure)
+	}
+	return replies[0].Rows[0]
+}
+
 // TestAnUpdateThatWaitedDoesNotTellOldRows has a transaction that the statement waits for write the row in between:
 // what the statement's snapshot has of it is not what the subquery saw. From 18 on OLD is.
 func TestAnUpdateThatWaitedDoesNotTellOldRows(t *testing.T) {
@@ -520,25 +546,7 @@ func TestAnUpdateThatWaitedDoesNotTellOldRows(t *testing.T) {
 	told := func(between string) (element string) {
 		t.Helper()
 		run(t, tw.proxied, "UPDATE item SET stock = 10 WHERE id = 1")
-		other := again(t, tw.proxied)
-		run(t, other, "BEGIN; "+between)
-		committed := make(chan struct{})
-		waiting := fmt.Sprintf("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND pid = %d", tw.proxied.PID())
-		go func() {
-			defer close(committed)
-			for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-				if found, _ := run(t, tw.original, waiting); len(found[0].Rows) > 0 {
-					break
-				}
-			}
-			run(t, other, "COMMIT")
-		}()
-		replies, failure := run(t, tw.proxied, string(script.Append(nil)))
-		<-committed
-		if failure != nil || len(replies) != 1 || len(replies[0].Rows) != 1 {
-			t.Fatalf("%v %v", replies, failure)
-		}
-		row := replies[0].Rows[0]
+		row := tw.behind(script, between)
 		return row[len(row)-1]
 	}
 	if got := told("SELECT FROM item WHERE id = 1 FOR UPDATE"); strings.Count(got, ",") == 0 {
