@@ -132,7 +132,7 @@ func (s *Session) restoreConditions(plan *sqlmysql.Plan) (wait bool) {
 // askSettings asks the server for the session's settings.
 func (s *Session) askSettings() {
 	query := settingsQuery{dialect: s.dialect, version: s.version, conflicts: s.cfg.AsksConflicts,
-		literals: s.cfg.Predicates, binlog: s.dialect == sqlmysql.MariaDB}
+		literals: s.cfg.Predicates, binlog: s.dialect == sqlmysql.MariaDB, joins: s.dialect == sqlmysql.MariaDB}
 	s.settings.ask()
 	s.keepConditions()
 	var unread error

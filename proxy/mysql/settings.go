@@ -52,6 +52,8 @@ type settingsQuery struct {
 	conflicts, literals bool
 	// binlog says that the server is asked for the form of its binary log. MySQL warns of that question.
 	binlog bool
+	// joins says that the server may leave LEFT JOINs out, and is asked whether it does.
+	joins bool
 }
 
 // reset forgets what RESET CONNECTION and CHANGE USER undo. Where statements are looked at, all is asked for anew.
@@ -102,7 +104,15 @@ func (q settingsQuery) sql() string {
 	return "SELECT CAST(" + level + " AS BINARY), CAST(@@sql_mode AS BINARY), " +
 		"CAST(@@character_set_client AS BINARY), CAST(DATABASE() AS BINARY), CAST(@@max_allowed_packet AS BINARY), " +
 		"CAST(@@group_concat_max_len AS BINARY), CAST(@@sql_select_limit AS BINARY)" +
-		q.conflictColumns() + q.literalColumns() + q.binlogColumn()
+		q.conflictColumns() + q.literalColumns() + q.binlogColumn() + q.joinsColumn()
+}
+
+// joinsColumn returns a column that is 1 where the server is told to leave none out.
+func (q settingsQuery) joinsColumn() string {
+	if !q.joins {
+		return ""
+	}
+	return ", CAST(@@optimizer_switch LIKE '%table_elimination=off%' AS BINARY)"
 }
 
 func (q settingsQuery) binlogColumn() string {
@@ -185,6 +195,7 @@ func (in *settings) take(r *reader, q settingsQuery) error {
 	if in.logsStatements = true; q.binlog {
 		in.logsStatements = string(r.lenencBytes()) == "STATEMENT"
 	}
+	joinsAll := q.joins && string(r.lenencBytes()) == "1"
 	if r.err != nil {
 		return fmt.Errorf("parse them: %w", r.err)
 	}
@@ -201,6 +212,7 @@ func (in *settings) take(r *reader, q settingsQuery) error {
 	}
 	in.env = sqlmysql.Session{Dialect: q.dialect, Version: q.version, Schema: schema, Charset: charset,
 		MaxPacket:      maxPacket,
+		JoinsAll:       joinsAll,
 		GroupConcatMax: int(min(concatMax, maxConcat)), TempTables: in.tempTables}
 	in.env.SetSQLMode(mode)
 	in.known, in.interrupted = true, 0

@@ -156,6 +156,19 @@ func TestASecondIsKnownWhereNothingCameBetween(t *testing.T) {
 	}
 }
 
+func TestLeftJoinsAreAllDoneWhereTheServerSaysSo(t *testing.T) {
+	asks := settingsQuery{dialect: sqlmysql.MariaDB, joins: true}
+	for value, want := range map[string]bool{"0": false, "1": true} {
+		var in settings
+		if err := in.take(&reader{b: settingsRow(value)}, asks); err != nil || in.env.JoinsAll != want {
+			t.Errorf("%s: %t (%v)", value, in.env.JoinsAll, err)
+		}
+	}
+	if got := strings.Count(asks.sql(), "CAST("); got != 8 {
+		t.Errorf("%d columns", got)
+	}
+}
+
 func TestOnlyAServerThatSaysSoLogsNoStatements(t *testing.T) {
 	asks := settingsQuery{dialect: sqlmysql.MariaDB, binlog: true}
 	for name, test := range map[string]struct {

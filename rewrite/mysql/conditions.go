@@ -11,6 +11,7 @@ import (
 type chosenSource struct {
 	name  string // by which the query refers to it
 	of    string // `schema`.`table`
+	node  *ast.TableSource
 	table *Table // nil: it is a query, or a table that is not known
 	// outer says that it is on the inner side of an outer join: where none of its rows match, NULLs take their place.
 	outer bool
@@ -193,7 +194,7 @@ func (w *conditionWalk) enter(refs *ast.TableRefsClause, up *scope) *chosenFrom 
 
 // source resolves a table of a FROM clause. Names of common table expressions are taken for these everywhere.
 func (w *conditionWalk) source(n *ast.TableSource) *chosenSource {
-	s := &chosenSource{name: n.AsName.O}
+	s := &chosenSource{name: n.AsName.O, node: n}
 	base, ok := n.Source.(*ast.TableName)
 	if !ok || base.AsOf != nil { // it is read as it was some time ago
 		return s

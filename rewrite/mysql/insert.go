@@ -305,6 +305,7 @@ func (pl *planner) sourceEntries(n *ast.InsertStmt, sel *ast.SelectStmt, t *Tabl
 		return nil, nil
 	}
 	srcs := flatten(sel.From.TableRefs)
+	pl.leaveOut(sel, srcs)
 	if err := pl.resolveBase(srcs); err != nil {
 		return nil, err
 	}
@@ -332,10 +333,13 @@ func (pl *planner) sourceEntries(n *ast.InsertStmt, sel *ast.SelectStmt, t *Tabl
 	limit := pl.session.maxPacket() / 4
 	var pieces []Piece
 	for _, s := range srcs {
+		if s.leftOut && len(n.OnDuplicate) > 0 {
+			pl.downgrade(history.ReasonPlan) // what is assigned may ask for it
+		}
 		if !s.reason.IsZero() && !readsNothing(s.node.Source) {
 			pl.downgrade(s.reason)
 		}
-		if s.table == nil || covered {
+		if s.table == nil || covered || s.leftOut {
 			continue
 		}
 		if err := pl.collectable(s.table); err != nil {
@@ -355,6 +359,9 @@ func (pl *planner) sourceEntries(n *ast.InsertStmt, sel *ast.SelectStmt, t *Tabl
 // resolveBase finds the base tables among the sources of a write. Queries among them stay as they are.
 func (pl *planner) resolveBase(srcs sources) error {
 	for i, s := range srcs {
+		if s.leftOut {
+			continue
+		}
 		if base, ok := s.node.Source.(*ast.TableName); ok {
 			s.name = base.Name.O
 			if err := pl.resolveName(s, base); err != nil {

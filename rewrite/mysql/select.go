@@ -236,6 +236,10 @@ type nesting struct {
 	// observed are the blocks whose identities are passed outwards.
 	observed []*ast.SelectStmt
 	ctes     []*cte // that are used
+	// shown tells for which columns of the query being looked at what is around it surely asks, and joins what is known
+	// of the outer joins around.
+	shown shownColumns
+	joins *outerJoins
 	// bodies are the queries of FROM clauses whose sources are known.
 	bodies map[*ast.SelectStmt]*block
 }
@@ -268,6 +272,8 @@ type source struct {
 	table  *Table
 	reason history.Reason
 	outer  bool // rows of it may be missing: the inner side of an outer join
+	// leftOut says that the server does not read it, or, where there is a reason, may not. It shows nothing then.
+	leftOut bool
 	// shows is what the source has of identities: those of its own rows, or what a query in its place
 	// passes outwards.
 	shows []identity
@@ -560,7 +566,10 @@ func (pl *planner) block(n *ast.SelectStmt) (*block, *usage, error) {
 	if pl.countsRows(b, use) {
 		pl.nesting.counted = b.srcs[0]
 	}
-	if err := pl.resolve(b.srcs); err != nil {
+	leaveJoins := pl.enterJoins(n, b.srcs)
+	err := pl.resolve(b.srcs)
+	leaveJoins()
+	if err != nil {
 		return nil, nil, err
 	}
 	pl.lookIntoGroups(b)
@@ -574,7 +583,6 @@ func (pl *planner) block(n *ast.SelectStmt) (*block, *usage, error) {
 		pl.session.Dialect == MySQL && groupsByBits(n, b.srcs)) {
 		return nil, nil, refusal(history.ReasonAggregate)
 	}
-	var err error
 	if b.list, err = pl.selectList(n); err != nil {
 		return nil, nil, err
 	}

@@ -42,6 +42,9 @@ type Session struct {
 	// Lasts says that their snapshot is the transaction's own: another statement, a companion, can read it as well.
 	Lasts bool
 
+	// JoinsAll says that MariaDB leaves no LEFT JOIN out of which nothing is asked (optimizer_switch).
+	JoinsAll bool
+
 	// WriteReads says how writes read the tables of their subqueries.
 	WriteReads WriteReads
 

@@ -85,8 +85,10 @@ func (pl *planner) resolve(ss sources) error {
 	defer func() { pl.nesting.optional = optional }()
 	for i, s := range ss {
 		pl.nesting.optional = optional || s.outer
+		pl.nesting.shown = pl.nesting.joins.shownOf(s)
 		base, ok := s.node.Source.(*ast.TableName)
 		switch {
+		case s.leftOut:
 		case !ok && s.node.AsName.O == "":
 			s.reason = history.ReasonDerivedTable
 		case !ok && pl.readsAside(s):
@@ -155,6 +157,9 @@ func serverSchema(s *Session, name *ast.TableName) bool {
 func mayHideLocks(n *ast.SelectStmt, ss sources) bool {
 	needed := neededColumns(n, ss)
 	for _, s := range ss {
+		if s.leftOut {
+			continue
+		}
 		if s.table == nil {
 			if len(s.shows) > 0 {
 				return true // a merged query takes only the columns that are asked of it

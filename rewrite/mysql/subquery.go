@@ -108,7 +108,7 @@ func (pl *planner) lookIntoAggregates(b *block) bool {
 // isMissing returns the condition that a row of a block has none of a table.
 func (pl *planner) isMissing(n *ast.TableSource, b *block) (condition []Piece, ok bool) {
 	at := slices.IndexFunc(b.srcs, func(s *source) bool { return s.node == n })
-	if at < 0 || b.srcs[at].table == nil || pl.checkSpelling(b.srcs[at].name) != nil {
+	if at < 0 || b.srcs[at].table == nil || b.srcs[at].leftOut || pl.checkSpelling(b.srcs[at].name) != nil {
 		return nil, false
 	}
 	return []Piece{text(quoted(b.srcs[at].name) + "." + rewrite.RowIDColumn + " IS NULL")}, true

@@ -167,6 +167,9 @@ func (pl *planner) collectArm(a arm, ordered bool) (pieces []Piece, ok bool) {
 			pl.checkSpelling(s.name) != nil {
 			return nil, false
 		}
+		if s.leftOut {
+			continue
+		}
 		rowID, list := identityEntry(quoted(s.name)+".", s.table.WListBytes)
 		pieces = append(append(pieces, text(", ")), collect(rowID, list, maxCollected,
 			", _binary'<="+strconv.Itoa(len(pl.plan.Result.Sources))+"'")...)

@@ -53,6 +53,9 @@ func (pl *planner) common(c *cte) ([]identity, []carried, history.Reason) {
 		c.known, c.reason = true, history.ReasonRecursive // as long as its own query is being looked at
 		outside := pl.nesting.with
 		pl.nesting.with = c.scope
+		if len(c.def.ColNameList) > 0 || !pl.namedOnce(c.def) {
+			pl.nesting.shown = pl.nesting.joins.someColumns()
+		}
 		c.edits, _, _ = pl.apart(func() error {
 			c.shows, c.carries, c.reason = pl.derived(c.def.Query.Query)
 			if len(c.shows) > 0 && len(c.def.ColNameList) > 0 {
