@@ -128,7 +128,8 @@ var (
 	ReasonPlan = reading.declare(cause{
 		text: "plan",
 		means: "a locking read, or any read inside a SERIALIZABLE transaction, that an index may cover: " +
-			"wider, it could lock more",
+			"wider, it could lock more. MariaDB and TiDB at any level: an outer join that the server may leave out, " +
+			"since nothing is asked of what it adds",
 		postgres: "at SERIALIZABLE a wider read could take more predicate locks; an index may answer it alone, " +
 			"or groups might come in an index's order ([ADR 32](adr/0032-postgresql-reads-of-reads.md)). " +
 			"At any level: a cursor of such a query; `min` and `max` from an index's end; an index of its " +

@@ -196,6 +196,10 @@ func TestSubqueriesWithinSubqueriesAreObserved(t *testing.T) {
 // TestArmsOrdersAndGroupsAreObserved has several subqueries behind one OR, some with ORDER BY and LIMIT 1, and groups
 // that are joined.
 func TestArmsOrdersAndGroupsAreObserved(t *testing.T) {
+	unasked := "inexact (plan), 2 reads" // MariaDB leaves them out
+	if testdb.EngineName() == testdb.MySQL.Name {
+		unasked = "inexact (joined aggregate), 2 reads"
+	}
 	testdb.Only(t, "others' are not looked into", "mariadb", testdb.MariaDB118.Name, testdb.MySQL.Name)
 	b := newBench(t, nil, append(notes(), "CREATE TABLE part (id INT PRIMARY KEY, n INT, w INT NOT NULL)",
 		"INSERT INTO part VALUES (1, 1, 5), (2, 2, 5), (3, NULL, 6), (4, 2, 7)")...)
@@ -221,7 +225,7 @@ func TestArmsOrdersAndGroupsAreObserved(t *testing.T) {
 		{"SELECT k FROM (SELECT MAX(w) AS m FROM part) g, doc WHERE doc.id < g.m", "exact, 6 reads"},
 		{"SELECT k FROM (SELECT MAX(w) AS m FROM part) g, doc WHERE doc.id > g.m", "inexact (subquery), 0 reads"},
 		{"SELECT k, g.s FROM doc JOIN (SELECT n, SUM(w) AS s FROM part GROUP BY n HAVING s > 1) g ON g.n = doc.id", "inexact (joined aggregate), 2 reads"},
-		{"SELECT doc.id FROM doc LEFT JOIN (SELECT n, SUM(w) AS s FROM part GROUP BY n) g ON g.n = doc.id", "inexact (joined aggregate), 2 reads"},
+		{"SELECT doc.id FROM doc LEFT JOIN (SELECT n, SUM(w) AS s FROM part GROUP BY n) g ON g.n = doc.id", unasked},
 		{"SELECT doc.id, g.c FROM doc JOIN (SELECT doc, COUNT(*) AS c FROM note GROUP BY doc) g ON g.doc = doc.id", "inexact (subquery), 67 reads"},
 		{"SELECT n, COUNT(*) AS s FROM part GROUP BY n HAVING s > 1", "exact, 6 reads"},
 		{"SELECT n, COUNT(*) AS s FROM part GROUP BY n HAVING s > 9", "inexact (subquery), 0 reads"}, // no row shows them

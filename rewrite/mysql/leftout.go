@@ -10,10 +10,11 @@ import (
 )
 
 // A LEFT JOIN adds columns to rows, and none to their number, where its condition finds one row at most. If nothing
-// asks for these columns MariaDB leaves the join out (its opt_table_elimination.cc); ORMs count so: SELECT COUNT(*) FROM
-// a LEFT JOIN b ON b.id = a.b_id. A column of isotap's would have the server join, and tell rows that nobody read. So
+// asks for these columns MariaDB leaves the join out (its opt_table_elimination.cc). ORMs count so: SELECT COUNT(*)
+// FROM a LEFT JOIN b ON b.id = a.b_id. A column of isotap's would have the server join, and tell rows that nobody read. So
 // what is surely left out shows nothing. Where that is not certain nothing is shown either, and the statement is
-// inexact. MySQL has no such thing.
+// inexact. TiDB does so, too (its rule_join_elimination.go), and of any LEFT JOIN where only the rows count that are
+// there, and not how often. MySQL has no such thing.
 
 // An asksFrom says whether something asks for a column of a table.
 type asksFrom uint8
@@ -32,6 +33,8 @@ type outerJoins struct {
 	shown  shownColumns
 	merged map[string]bool // columns that USING or NATURAL make one of both sides
 	right  bool            // it has RIGHT JOINs
+	// onlyOnce says that TiDB may take a row that comes several times for one.
+	onlyOnce bool
 }
 
 // A shownColumns tells whether what is around a query asks for its column of that name; nil: for all. Some have a name
@@ -61,19 +64,31 @@ func (pl *planner) enterJoins(n *ast.SelectStmt, srcs sources) (leave func()) {
 
 // leaveOut takes note of the sources that the server leaves out of a query, or may.
 func (pl *planner) leaveOut(n *ast.SelectStmt, srcs sources) *outerJoins {
-	if pl.session.Dialect != MariaDB || pl.session.JoinsAll {
+	if pl.session.Dialect == MySQL || pl.session.JoinsAll || innerJoins(n.From.TableRefs) && onlyNames(srcs) && pl.nesting.with == nil {
 		return nil
 	}
 	o := &outerJoins{pl: pl, n: n, srcs: srcs, merged: make(map[string]bool)}
-	if !o.materialized() {
-		o.shown = pl.nesting.shown
+	switch shown := pl.nesting.shown; {
+	case !o.materialized():
+		o.shown = shown
+	case o.tidb() && shown != nil: // it may compute them nevertheless
+		o.shown = func(name string) asksFrom { return max(maybeAsked, shown(name)) }
 	}
+	o.onlyOnce = o.tidb() && (pl.removed || pl.nesting.joins != nil && pl.nesting.joins.onlyOnce || o.countsOnce())
 	for _, s := range srcs {
 		o.find(s)
 	}
 	o.merge(n.From.TableRefs)
 	o.walk(n.From.TableRefs)
 	return o
+}
+
+// onlyNames reports whether there are no queries among the sources.
+func onlyNames(srcs sources) bool {
+	return !slices.ContainsFunc(srcs, func(s *source) bool {
+		_, ok := s.node.Source.(*ast.TableName)
+		return !ok
+	})
 }
 
 // find gives a source its name, and its table, if it has one.
@@ -95,6 +110,29 @@ func (o *outerJoins) find(s *source) {
 func (o *outerJoins) materialized() bool {
 	use := o.pl.inspectSelect(o.n)
 	return o.n.Limit != nil || o.n.GroupBy != nil || o.n.Having != nil || o.n.Distinct || use.aggregate || use.window
+}
+
+func (o *outerJoins) tidb() bool { return o.pl.session.Dialect == TiDB }
+
+// countsOnce reports whether the query may have the same result where rows come several times: it removes duplicates,
+// or groups and surely asks for no aggregate that counts them.
+func (o *outerJoins) countsOnce() bool {
+	used := aggregatesOf(o.n)
+	return o.n.Distinct || (o.n.GroupBy != nil || used.sums || used.extremes) && (!used.sums || used.distinct || o.shown != nil)
+}
+
+// countsDistinct reports whether the query gives the number of a column's values on TiDB, and nothing else.
+func (o *outerJoins) countsDistinct() bool {
+	fields := o.n.Fields.Fields
+	if !o.tidb() || len(fields) != 1 || o.n.GroupBy != nil || o.n.Having != nil {
+		return false
+	}
+	of, ok := fields[0].Expr.(*ast.AggregateFuncExpr)
+	if !ok || !of.Distinct || !strings.EqualFold(of.F, ast.AggFuncCount) || len(of.Args) != 1 {
+		return false
+	}
+	_, column := bareExpr(of.Args[0]).(*ast.ColumnNameExpr)
+	return column
 }
 
 // merge takes note of the columns that joins merge.
@@ -145,8 +183,8 @@ func (o *outerJoins) walk(n ast.ResultSetNode) {
 		}
 		switch {
 		case n.Tp == ast.LeftJoin && n.Right != nil:
-			o.walk(n.Left)
 			o.optional(n, n.Right)
+			o.walk(n.Left)
 		case n.Tp == ast.RightJoin && n.Right != nil:
 			o.optional(n, n.Left)
 			o.walk(n.Right)
@@ -169,14 +207,17 @@ func (o *outerJoins) optional(j *ast.Join, side ast.ResultSetNode) {
 		o.walk(side)
 		return
 	}
-	one := maybeAsked // whether one row is found at most
+	one := maybeAsked // that it adds no row
 	if conditions, ok := o.conditionsOf(j, side); ok {
 		one = o.findsOne(of, conditions)
 	}
+	if o.countsDistinct() {
+		one = surelyAsked // or several, which count once
+	}
 	switch {
-	case one == notAsked:
+	case one == notAsked && !o.onlyOnce:
 		o.walk(side)
-	case asked == notAsked && one == surelyAsked && len(of) == 1:
+	case asked == notAsked && one == surelyAsked && len(of) == 1 && !o.mayJoin(j):
 		of[0].leftOut = true
 		o.pl.chosen = slices.DeleteFunc(o.pl.chosen, func(c choice) bool { return c.source.node == of[0].node })
 	default:
@@ -184,6 +225,30 @@ func (o *outerJoins) optional(j *ast.Join, side ast.ResultSetNode) {
 			s.leftOut, s.reason = true, history.ReasonPlan
 		}
 	}
+}
+
+// mayJoin reports whether TiDB may do a join though nothing asks for what it adds: in a query in FROM, beside another
+// one that it does, before ORDER BY or LIMIT, and where it locks.
+func (o *outerJoins) mayJoin(j *ast.Join) bool {
+	if !o.tidb() {
+		return false
+	}
+	top := o.n.From.TableRefs
+	for top != j {
+		inner, ok := top.Left.(*ast.Join)
+		if !ok || top.Tp != ast.LeftJoin || top.ExplicitParens || !o.within(top.Right).surelyLeftOut() {
+			return true
+		}
+		top = inner
+	}
+	// It finds MIN and MAX by ordering rows.
+	ordered := o.n.OrderBy != nil || o.n.Limit != nil || aggregatesOf(o.n).extremes
+	return top.ExplicitParens || o.n != o.pl.alone || o.n.LockInfo != nil || ordered
+}
+
+// surelyLeftOut reports whether the server surely reads none of the sources.
+func (ss sources) surelyLeftOut() bool {
+	return !slices.ContainsFunc(ss, func(s *source) bool { return !s.leftOut || !s.reason.IsZero() })
 }
 
 // within returns the sources of a side of a join.

@@ -33,12 +33,12 @@ func (v *asksOf) anywhere() asksFrom {
 	add(v.inJoins(n.From.TableRefs))
 	if n.GroupBy != nil {
 		for _, item := range n.GroupBy.Items {
-			add(v.inOrder(item.Expr))
+			add(v.o.unlessTiDB(v.inOrder(item.Expr)))
 		}
 	}
 	if n.Having != nil {
 		for _, e := range parts(n.Having.Expr, nil) {
-			add(v.inCondition(e))
+			add(v.o.unlessTiDB(v.inCondition(e)))
 		}
 	}
 	for i := range n.WindowSpecs {
@@ -55,6 +55,14 @@ func (v *asksOf) anywhere() asksFrom {
 		}
 	}
 	return most
+}
+
+// unlessTiDB makes what surely asks for a column something that may: on TiDB.
+func (o *outerJoins) unlessTiDB(a asksFrom) asksFrom {
+	if o.tidb() {
+		return min(a, maybeAsked)
+	}
+	return a
 }
 
 // inList tells whether the select list asks for them.
@@ -116,7 +124,11 @@ func (v *asksOf) inJoins(n ast.ResultSetNode) asksFrom {
 		}
 		if n.On != nil {
 			for _, e := range parts(n.On.Expr, nil) {
-				most = max(most, v.inCondition(e))
+				a := v.inCondition(e)
+				if n.Tp != ast.CrossJoin {
+					a = v.o.unlessTiDB(a) // it may leave that join out as well
+				}
+				most = max(most, a)
 			}
 		}
 		if n.NaturalJoin || slices.ContainsFunc(n.Using, func(c *ast.ColumnName) bool { return v.of.mayHave(c.Name.O) }) {
@@ -185,7 +197,7 @@ func (v *asksOf) inSubquery(n *ast.SubqueryExpr) {
 			}
 		}
 		for _, e := range parts(q.Where, nil) {
-			if !hasSubquery(e) {
+			if !hasSubquery(e) && !v.o.tidb() {
 				of.most = max(of.most, of.inCondition(e))
 			}
 		}

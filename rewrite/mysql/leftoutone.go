@@ -53,6 +53,9 @@ func (o *outerJoins) findsOne(of sources, c joinConditions) asksFrom {
 // surelySeveral reports whether several rows of a source may be found, as the server sees it.
 func (o *outerJoins) surelySeveral(s *source, c joinConditions) bool {
 	if s.table == nil {
+		if o.tidb() {
+			return false
+		}
 		q, ok := s.node.Source.(*ast.SelectStmt)
 		_, united := s.node.Source.(*ast.SetOprStmt)
 		return united || ok && q.GroupBy == nil && (q.Limit != nil || q.Distinct || onlyAggregates(q))
@@ -154,23 +157,29 @@ func (o *outerJoins) bindsTo(s *source, own *Column, value ast.ExprNode) bool {
 	given := valueOf{notNull: true}
 	switch e := bareExpr(value).(type) {
 	case *ast.ColumnNameExpr:
+		if o.tidb() && !s.table.notNull(own) {
+			return false
+		}
 		of, c := o.columnNamed(e.Name)
 		if c == nil {
 			return false
 		}
 		given = valueOf{column: c, notNull: of.table.notNull(c) && !of.outer}
 	case *test_driver.ValueExpr:
-		if e.Kind() == test_driver.KindNull {
+		if o.tidb() || e.Kind() == test_driver.KindNull {
 			return false
 		}
 		given.text = e.Kind() == test_driver.KindString
 	case *ast.BinaryOperationExpr:
 		var p arithmetic
-		if e.Accept(&p); p.other {
+		if e.Accept(&p); p.other || o.tidb() {
 			return false
 		}
 		given.notNull = false
 	default:
+		return false
+	}
+	if o.tidb() && given.column != nil && (given.column.Full != own.Full || given.column.Collation != own.Collation) {
 		return false
 	}
 	return given.binds(own, s.table.notNull(own))
@@ -187,7 +196,7 @@ func (o *outerJoins) joinsAlike(s *source, own *Column) bool {
 			return false
 		}
 		if c := other.table.ColumnInAnyCase(own.Name); c != nil {
-			if v := (valueOf{column: c}); !v.binds(own, s.table.notNull(own)) {
+			if v := (valueOf{column: c}); o.tidb() || !v.binds(own, s.table.notNull(own)) {
 				return false
 			}
 			alike++

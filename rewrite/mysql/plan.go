@@ -356,6 +356,7 @@ type planner struct {
 	alone   *ast.SelectStmt
 	united  bool // it is a set operation, each of whose queries may show what its subqueries read
 	oneOf   bool // it is for one of these queries
+	removed bool // it is for a companion: the client's statement removes duplicates
 	besides []*besides
 	// parameters are those of the client's that they repeat.
 	parameters []Copy

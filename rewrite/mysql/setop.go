@@ -168,7 +168,7 @@ func (pl *planner) armRows(arms []arm) error {
 // that hangs on no row is told by rows of that query alone.
 func (pl *planner) planArm(a arm) (*planner, error) {
 	plan := func(alone *ast.SelectStmt) (*planner, error) {
-		p := &planner{rewriter: pl.rewriter, session: pl.session, st: pl.st.part(a.from, a.to), alone: alone, oneOf: true,
+		p := &planner{rewriter: pl.rewriter, session: pl.session, st: pl.st.part(a.from, a.to), alone: alone, oneOf: true, removed: pl.removed,
 			plan: &Plan{Statement: rewrite.Statement{Observation: history.Exact}}}
 		err := p.selectRows(a.node)
 		if err == nil && p.plan.Result.Carried > 0 {
@@ -219,6 +219,7 @@ func (pl *planner) accompany(arms []arm, operators []int) {
 	c := &planner{rewriter: pl.rewriter, session: pl.session, st: pl.st,
 		plan: &Plan{Statement: rewrite.Statement{Kind: history.Select,
 			Observation: history.Exact, Params: pl.plan.Params}}}
+	c.removed = true
 	for _, e := range pl.edits {
 		if e.plain {
 			c.edits = append(c.edits, e)
