@@ -10,11 +10,11 @@ import (
 )
 
 // A LEFT JOIN adds columns to rows, and none to their number, where its condition finds one row at most. If nothing
-// asks for these columns MariaDB leaves the join out (its opt_table_elimination.cc). ORMs count so: SELECT COUNT(*)
-// FROM a LEFT JOIN b ON b.id = a.b_id. A column of isotap's would have the server join, and tell rows that nobody read. So
-// what is surely left out shows nothing. Where that is not certain nothing is shown either, and the statement is
-// inexact. TiDB does so, too (its rule_join_elimination.go), and of any LEFT JOIN where only the rows count that are
-// there, and not how often. MySQL has no such thing.
+// asks for these columns MariaDB leaves the join out (its opt_table_elimination.cc). ORMs count rows by such joins, as
+// SELECT COUNT(*) FROM a LEFT JOIN b ON b.id = a.b_id. A column of isotap's would have the server join, and tell rows
+// that nobody read. So what is surely left out shows nothing. Where that is not certain nothing is shown either, and
+// the statement is inexact. TiDB does so, too (its rule_join_elimination.go), and of any LEFT JOIN where only the rows
+// count that are there, and not how often. MySQL has no such thing.
 
 // An asksFrom says whether something asks for a column of a table.
 type asksFrom uint8
