@@ -115,6 +115,18 @@ func (w *walker) unasked(query *ast.SelectStmt, nullable bool) bool {
 	})
 }
 
+// leavesAggregates reports so of a query that is all of a subquery's FROM clause.
+func (l *looker) leavesAggregates(query *ast.SelectStmt, asked wanting) bool {
+	own, err := l.inspect(query.TargetList)
+	if err != nil || query.Op != ast.SETOP_NONE || !own.aggregate || query.GroupClause != nil || query.HavingClause != nil {
+		return err != nil
+	}
+	return asked != nil && !slices.ContainsFunc(nodes(query.TargetList), func(item ast.Node) bool {
+		of, err := l.inspect(item)
+		return err == nil && of.aggregate && asked(shownName(item))
+	})
+}
+
 // askedOf returns the items of a block's select list that the block around surely asks for; of stars, references to the
 // columns by their names. It matters at SERIALIZABLE alone, where indexes are locked.
 func (r *reading) askedOf(b *block) []ast.Node {

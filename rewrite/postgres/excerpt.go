@@ -79,3 +79,15 @@ func (x *excerpt) of(outer *excerpt) *excerpt {
 	}
 	return y
 }
+
+// excerpt returns what is spelled as an excerpt of a statement's text.
+func (s spelling) excerpt(st *statement) *excerpt {
+	x := &excerpt{}
+	for _, e := range s {
+		if e.from < e.to {
+			x.parts = append(x.parts, taken{len(x.text), e.from, e.to})
+		}
+		x.text += e.added(st.text)
+	}
+	return x
+}

@@ -25,5 +25,5 @@ func TestWhatIsComputedOfGroupsIsTold(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: make check runs it")
 	}
-	newTwins(t).holdsOfTables(t, computedGroups)
+	newTwins(t).holdsOfTables(t, computedGroups, "<read>")
 }

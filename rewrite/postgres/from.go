@@ -21,6 +21,7 @@ type walker struct {
 	joined  bool // there are several relations
 	filters bool // what is read of a relation may depend on the block around
 	around  *ast.SelectStmt
+	again   *ast.RangeVar // the name in the FROM clause of a subquery that a copy has; nil: it is in no such clause
 }
 
 // relations returns the relations of a block's FROM clause in the order of the text. What cannot be seen of them is

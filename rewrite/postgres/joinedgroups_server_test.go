@@ -145,6 +145,9 @@ func (tw *twins) scanned(text string) map[string]int {
 	add = func(node map[string]any) {
 		if table, ok := node["Relation Name"].(string); ok {
 			rows, loops := node["Actual Rows"].(float64), node["Actual Loops"].(float64)
+			if strings.HasPrefix(table, "part_") {
+				table = "part"
+			}
 			found[table] += int(rows*loops + loops/2) // up to 17 the mean is rounded
 		}
 		inner, _ := node["Plans"].([]any)

@@ -26,6 +26,8 @@ const (
 	oneWithIt            // it is joined, or grouped: the server makes it one with the statement
 	optional             // it is on the optional side of an outer join
 	apart                // the server computes it by itself: it has a LIMIT, locks, or is a query of WITH that stays one
+	cutShort             // it is a query of WITH with a LIMIT, which the server puts in the place of its name
+	recalledBy           // a copy of a subquery that names it has it in the place of its name
 )
 
 // besideWritten returns how a query stands in the FROM or USING clause of a statement that writes, where it stands so
@@ -39,8 +41,8 @@ func (at standing) besideWritten(stmt ast.Stmt) standing {
 	switch at {
 	case aloneInFrom, aloneByName, oneWithIt:
 		return oneWithIt
-	case apart:
-		return apart
+	case optional, apart, cutShort, recalledBy:
+		return at
 	}
 	return notAlone
 }
@@ -85,7 +87,11 @@ func (w *walker) standsByName(c *common, nullable bool) standing {
 	case c.recursive:
 	case w.staysApart(c):
 		return apart
+	case w.again != nil:
+		return w.namedBeside(c)
 	case !c.once || c.def.Ctematerialized == ast.CTEMaterializeAlways || !w.inStatement():
+	case limits(c.def.Ctequery):
+		return cutShort
 	case nullable:
 		return optional
 	case w.onlyItem() && !w.collects():
@@ -117,16 +123,14 @@ func (r *reading) staysApart(c *common) bool {
 	if query, ok := c.def.Ctequery.(*ast.SelectStmt); ok && query.LockingClause != nil {
 		return true
 	}
-	tree, ok := r.stmt.(*ast.SelectStmt)
-	if !ok || tree != r.tree || tree.WithClause == nil || c.def.Ctematerialized == ast.CTEMaterializeNever {
+	tree, reads := r.stmt.(*ast.SelectStmt)
+	if reads && tree != r.tree || r.forParts || withOf(r.stmt) == nil || c.def.Ctematerialized == ast.CTEMaterializeNever {
 		return false
 	}
-	defined, seen, times := 0, false, 0
-	for _, item := range nodes(tree.WithClause.Ctes) {
-		if item == ast.Node(c.def) {
-			seen = true
-		} else if seen {
-			times += mentions(item, c.def.Ctename)
+	defined, seen, times := 0, false, mentions(r.stmt, c.def.Ctename)
+	for _, item := range nodes(withOf(r.stmt).Ctes) {
+		if seen = seen || item == ast.Node(c.def); !seen || item == ast.Node(c.def) {
+			times -= mentions(item, c.def.Ctename)
 		}
 	}
 	whole := pgtree.Walk(func(n ast.Node) bool {
@@ -134,10 +138,7 @@ func (r *reading) staysApart(c *common) bool {
 			defined++
 		}
 		return true
-	}, tree)
-	body := *tree
-	body.WithClause = nil
-	times += mentions(&body, c.def.Ctename)
+	}, r.stmt)
 	return whole && seen && defined == 1 && (times > 1 || c.def.Ctematerialized == ast.CTEMaterializeAlways)
 }
 
@@ -174,18 +175,24 @@ func (r *reading) lookWithin(b *block, u *usage, sc *scope) bool {
 	if slices.ContainsFunc(l.found, func(c *besides) bool { return c.unless != nil }) {
 		return false
 	}
-	if at == optional { // all of it stands in FROM
+	if at == optional || at == cutShort { // all of it stands in FROM
 		return r.lift(b, l.found, s.links)
 	}
 	for i, c := range l.found {
+		if r.noteWhole(n, c); at == recalledBy && c.chain[0].whole {
+			continue
+		}
 		c.asText = r.forParts // a part has one text for each source
 		s := &sight{source: c.source(b), exprs: []string{""}, types: []string{"pg_catalog.text[]"}, within: n,
 			spelled: c.spell(r, b), single: r.forParts}
 		if s.single {
 			s.spelled = slices.Concat(spelling{{text: "ARRAY["}}, s.spelled, spelling{{text: "]"}})
 		}
-		if (at == aloneByName || at == oneWithIt) && !s.source.Whole { // what is volatile stays where it stands
+		switch {
+		case (at == aloneByName || at == oneWithIt) && !s.source.Whole: // what is volatile stays where it stands
 			s.spelled, s.unbounded = c.array(r.st), true
+		case at == recalledBy: // the copy is bounded
+			s.spelled = c.array(r.st)
 		}
 		if i == 0 {
 			s.spelled = r.rehearsed(b, s.spelled)
@@ -245,6 +252,10 @@ func (r *reading) plansAlike(b *block, u *usage, at standing) bool {
 	case apart:
 		return !u.window && ofEachRow(n.TargetList) && n.WithClause == nil &&
 			(!computes || n.LimitCount == nil && n.LimitOffset == nil)
+	case recalledBy:
+		return !u.window && ofEachRow(n.TargetList) && n.WithClause == nil && !computes
+	case cutShort:
+		return !u.window && ofEachRow(n.TargetList) && n.WithClause == nil && (!computes || r.showsValues(n))
 	case aloneByName, oneWithIt, optional:
 		return n.SortClause == nil && n.LimitCount == nil && n.LimitOffset == nil && n.WithClause == nil &&
 			!u.window && ofEachRow(n.TargetList) && (!computes || r.showsValues(n))

@@ -42,6 +42,17 @@ func TestQueriesInFromKeepTheirPlans(t *testing.T) {
 		"WITH q AS (SELECT i.id FROM item i WHERE i.stock = 7 AND (i.price = 3 OR i.id NOT IN (SELECT a FROM loose)) FOR UPDATE) DELETE FROM item USING q WHERE q.id = item.id",
 		"UPDATE item SET price = 1 WHERE id = (SELECT i.id FROM item i WHERE NOT EXISTS (SELECT FROM orders o WHERE o.item_id = i.id) ORDER BY i.stock, i.id LIMIT 1 FOR UPDATE SKIP LOCKED)",
 		"UPDATE item SET stock = 1 FROM (SELECT i.id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = i.id) FOR UPDATE) q WHERE q.id = item.id",
+		"WITH q AS (SELECT item_id FROM orders o WHERE EXISTS (SELECT 1 FROM loose WHERE a = o.id)) UPDATE item SET price = 1 WHERE id IN (SELECT item_id FROM q)",
+		"WITH q AS (SELECT item_id FROM orders o WHERE qty > (SELECT min(a) FROM loose)) DELETE FROM item WHERE id NOT IN (SELECT item_id FROM q)",
+		"WITH q AS (SELECT id FROM item i WHERE NOT EXISTS (SELECT 1 FROM orders o WHERE o.item_id = i.id) LIMIT 2) UPDATE item SET price = 1 FROM q WHERE q.id = item.id",
+		"WITH q AS (SELECT i.id FROM item i WHERE i.stock IN (SELECT o.qty FROM orders o) ORDER BY i.stock, i.id LIMIT 9) DELETE FROM loose l USING q, kv WHERE q.id = l.a",
+		"WITH q AS (SELECT id FROM item i WHERE EXISTS (SELECT 1 FROM orders o WHERE o.item_id = i.id) ORDER BY id LIMIT 5) UPDATE item SET price = 1 WHERE id IN (SELECT id FROM q)",
+		"UPDATE item SET price = 1 FROM (SELECT item_id, COUNT(*) AS n FROM orders WHERE id IN (SELECT a FROM loose) GROUP BY item_id) q WHERE q.item_id = item.id",
+		"UPDATE item SET stock = q.n FROM (SELECT item_id, (SELECT MAX(a) FROM loose WHERE a = item_id) AS n FROM orders GROUP BY item_id) q WHERE q.item_id = item.id",
+		"UPDATE item SET price = 1 FROM loose l LEFT JOIN (SELECT o.item_id FROM orders o WHERE EXISTS (SELECT FROM kv WHERE k = o.note)) q ON q.item_id = l.a WHERE l.a = item.id",
+		"WITH q AS (SELECT i.id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = i.id) LIMIT 40) SELECT q.id, l.b FROM q JOIN loose l ON l.a = q.id",
+		"WITH q AS (SELECT i.id, i.stock FROM item i WHERE i.stock > (SELECT min(qty) FROM orders) ORDER BY i.stock, i.id LIMIT 4) SELECT l.b, q.id FROM loose l LEFT JOIN q ON q.id = l.a WHERE l.a < 20",
+		"WITH q AS (SELECT i.id FROM item i WHERE EXISTS (SELECT FROM orders o WHERE o.item_id = i.id) ORDER BY i.id LIMIT 40) SELECT q.id FROM q WHERE q.id > 7 ORDER BY q.id LIMIT 2",
 	} {
 		script := tw.rewriter.Plan(of, tw.session)
 		if p := script.Statements[0]; p.Observation != history.Exact {

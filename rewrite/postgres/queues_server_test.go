@@ -48,17 +48,17 @@ func TestQueuesTellWhatTheirSubqueriesRead(t *testing.T) {
 	for _, c := range []*pgconn.PgConn{tw.original, tw.proxied} {
 		run(t, c, moreJobs)
 	}
-	tw.holdsOfTables(t, queues, "item")
+	tw.holdsOfTables(t, queues, "<read>", "item")
 }
 
-// holdsOfTables holds what random statements of a grammar tell: without a row that is not told they give what they
+// holdsOfTables holds what random statements of a form of a grammar tell: without a row that is not told they give what they
 // gave, but for rows of the tables that they write, and they tell nothing of a table of which no scan found a row.
-func (tw *twins) holdsOfTables(t *testing.T, of grammar, written ...string) {
+func (tw *twins) holdsOfTables(t *testing.T, of grammar, form string, written ...string) {
 	t.Helper()
 	tw.withoutAutovacuum()
 	exact, empty := 0, 0
 	rapid.Check(t, func(r *rapid.T) {
-		text := of.draw(r, "<read>")
+		text := of.draw(r, form)
 		for _, c := range []*pgconn.PgConn{tw.original, tw.proxied} {
 			run(t, c, "BEGIN; SAVEPOINT unwritten")
 			defer run(t, c, "ROLLBACK")

@@ -35,6 +35,10 @@ type reading struct {
 	wide []wideName
 	// alone are the queries that are all there is in the FROM clause of the statement.
 	alone map[*ast.SelectStmt]standing
+	// ofNoRow are the subqueries of such queries that hang on none of their rows, byCopies the queries of the WITH
+	// clause that the server computes by themselves since copies of subqueries name them, too.
+	ofNoRow  map[*ast.SelectStmt][]*subquery
+	byCopies []*common
 	// forParts says that parts of the WITH clause, which write, share what the queries show.
 	forParts bool
 	// besides are the columns that show what subqueries read, hidden the number of columns that got a name.
@@ -87,9 +91,9 @@ func (pl *planner) selectRows(n *ast.SelectStmt) error {
 
 func newReading(pl *planner, n *ast.SelectStmt, barred map[ast.Node]history.Reason) *reading {
 	r := &reading{planner: pl, tree: n, stmt: n, barred: barred, uses: make(map[*ast.RangeVar]*common),
-		stars:  make(map[*ast.ColumnRef]bool),
-		known:  make(map[*ast.SelectStmt]bool),
-		alone:  make(map[*ast.SelectStmt]standing),
+		stars: make(map[*ast.ColumnRef]bool),
+		known: make(map[*ast.SelectStmt]bool),
+		alone: make(map[*ast.SelectStmt]standing), ofNoRow: make(map[*ast.SelectStmt][]*subquery),
 		asked:  make(map[*ast.SelectStmt]map[string]bool),
 		places: placer{statement: pl.st, queries: make(map[*ast.SelectStmt]querySpan)}}
 	if pl.shares != nil {

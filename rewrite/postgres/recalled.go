@@ -17,15 +17,19 @@ type recalled struct {
 	item *ast.RangeVar
 }
 
-// recall puts those of a subquery into its copy that the server makes a part of the statement.
-func (w *write) recall(r *reading, q *subquery) {
+// recall puts those of a subquery into its copy that the server makes a part of the statement. It reports whether it
+// does so with all that are looked into as such.
+func (w *write) recall(r *reading, q *subquery) bool {
 	if w.joined == nil || withOf(w.joined.stmt) == nil || w.part != nil || len(w.parts) > 0 {
-		return
+		return true
 	}
 	for _, c := range q.recalled {
 		at := slices.IndexFunc(nodes(withOf(r.stmt).Ctes), func(n ast.Node) bool { return n == ast.Node(c.def) })
 		name := w.nameWithin(q, c.item)
-		if at < 0 || at >= len(r.places.common) || name < 0 || !w.mayRecall(r, c) {
+		if at < 0 || at >= len(r.places.common) || name < 0 || !r.mayRecall(c) {
+			if r.looksWithin(c) {
+				return false
+			}
 			continue
 		}
 		place := r.places.common[at]
@@ -33,17 +37,73 @@ func (w *write) recall(r *reading, q *subquery) {
 		slices.SortStableFunc(q.edits, func(a, b edit) int { return a.start - b.start })
 	}
 	q.recalled = nil
+	return true
+}
+
+// looksWithin reports whether a copy that has a query of the WITH clause in the place of its name shows what the
+// subqueries in there read.
+func (r *reading) looksWithin(c recalled) bool {
+	query, ok := c.def.Ctequery.(*ast.SelectStmt)
+	return ok && hasSubquery(query) && r.alone[query] == recalledBy && c.def.Ctematerialized == ast.CTEMaterializeDefault
+}
+
+// namedBeside returns how a query of the WITH clause stands that a subquery names of a statement which writes.
+func (w *walker) namedBeside(c *common) standing {
+	switch w.stmt.(type) {
+	case *ast.UpdateStmt, *ast.DeleteStmt:
+	default:
+		return notAlone
+	}
+	switch {
+	case len(w.parts) > 0 || w.part != nil:
+		return notAlone
+	case c.def.Ctematerialized == ast.CTEMaterializeNever, w.mayRecall(recalled{c, w.again}):
+		return recalledBy
+	case c.once:
+		w.byCopies = append(w.byCopies, c)
+		return apart
+	}
+	return notAlone
+}
+
+// noteWhole takes note of a column of a query's subquery that hangs on no row of it.
+func (r *reading) noteWhole(n *ast.SelectStmt, c *besides) {
+	if q := c.chain[0]; q.whole && !slices.Contains(r.ofNoRow[n], q) {
+		r.ofNoRow[n] = append(r.ofNoRow[n], q)
+	}
+}
+
+// addWhole has a subquery, which names a query of the WITH clause, show what those subqueries of that query read that
+// hang on no row: without a row of it they need not have run. It reports whether it can.
+func (l *looker) addWhole(q *subquery, query *ast.SelectStmt, rel *relation) bool {
+	found := slices.Clone(l.ofNoRow[query])
+	rel.sights = slices.DeleteFunc(slices.Clone(rel.sights), func(s *sight) bool {
+		whole := s.within != nil && s.source.Whole
+		if whole && s.within != query {
+			found = append(found, l.ofNoRow[s.within]...)
+		}
+		return whole
+	})
+	for _, w := range found {
+		if len(w.tests) > 0 || slices.ContainsFunc(w.within, func(v *subquery) bool { return v.whole }) {
+			return false
+		}
+		if !slices.Contains(q.within, w) {
+			q.within, q.gates = append(q.within, w), append(q.gates, w.gates...)
+		}
+	}
+	return true
 }
 
 // mayRecall reports whether the server makes a query of the WITH clause a part of the statement, and gets the same rows
 // from it another time. What it names of the clause would be named once more itself.
-func (w *write) mayRecall(r *reading, c recalled) bool {
+func (r *reading) mayRecall(c recalled) bool {
 	query, ok := c.def.Ctequery.(*ast.SelectStmt)
 	if !ok || !c.once || c.recursive || c.def.Ctematerialized != ast.CTEMaterializeDefault ||
-		!w.readsAlike(query) || len(nodes(c.def.Aliascolnames)) > 0 && c.item.Alias != nil {
+		!r.readsAlike(query) || len(nodes(c.def.Aliascolnames)) > 0 && c.item.Alias != nil {
 		return false
 	}
-	u, err := w.inspect(&ast.SubLink{Subselect: query})
+	u, err := r.inspect(&ast.SubLink{Subselect: query})
 	return err == nil && !u.volatile && !u.function && !slices.ContainsFunc(namesOf(withOf(r.stmt)), func(name string) bool {
 		return mentions(query, name) > 0
 	})

@@ -39,6 +39,7 @@ type subquery struct {
 	// limit is what stands behind LIMIT, offset OFFSET and what stands behind that; empty where there is none.
 	limit, offset span
 	exists        bool
+	outermost     bool // it is within no other subquery
 	limiting      limiting
 	tables        []*source
 	common        []*relation // queries and views among these
@@ -203,7 +204,8 @@ func (l *looker) look(at link, around []*relation, depth int) (found []*subquery
 		if within == nil {
 			break
 		}
-		if depth == 0 && !l.takesAllRows(n) || depth > 1 && !at.lists && l.mayFail(n.FromClause) { // all of it is copied with the one around it
+		if depth == 0 && !l.takesAllRows(n) || l.leavesAggregates(within, asked) ||
+			depth > 1 && !at.lists && l.mayFail(n.FromClause) { // all of it is copied with the one around it
 			return nil, false
 		}
 		n, at.matched, at.derived, at.asked = within, false, true, asked
@@ -264,8 +266,8 @@ func (l *looker) lookAtQuery(at link, n *ast.SelectStmt, around []*relation, dep
 		n.LockingClause != nil || len(nodes(n.ValuesLists)) > 0 || hasSubquery(n.TargetList) && !l.evaluatesItems(&at, n) || hasSubquery(n.GroupClause) || hasSubquery(n.HavingClause) || hasSubquery(n.SortClause) {
 		return nil, false
 	}
-	q := &subquery{query: n, exists: at.SubLinkType == ast.EXISTS_SUBLINK && !at.derived, tests: at.tests,
-		optional: make(map[*source]bool)}
+	q := &subquery{query: n, exists: at.SubLinkType == ast.EXISTS_SUBLINK && !at.derived, outermost: depth <= 1,
+		tests: at.tests, optional: make(map[*source]bool)}
 	q.joined, q.hanging = hanging(n.FromClause)
 	for _, item := range nodes(q.joined) {
 		if !l.tables(q, item, at, false) {
@@ -439,21 +441,45 @@ func (l *looker) named(q *subquery, c *common, n *ast.RangeVar, at link) bool {
 		return false
 	}
 	l.asked[q.query] = map[string]bool{"*": !q.exists}
-	w := &walker{reading: l.reading, sc: l.sc, filters: true, joined: true, around: q.query}
+	w := &walker{reading: l.reading, sc: l.sc, filters: true, joined: true, around: q.query, again: n}
 	if err := w.common(c, n, false); err != nil {
 		l.bar = err
 		return false
 	}
 	rel := w.rels[0]
+	if !l.addWhole(q, query, rel) {
+		return false
+	}
 	u, err := l.inspect(&ast.SubLink{Subselect: query})
 	if err != nil || len(rel.sights) == 0 && (len(u.reads) > 0 || u.function) ||
 		rel.grouped() && !rel.whole && (q.query.WhereClause != nil || q.query.LimitCount != nil) ||
+		picks(query, c.sc) && !(at.matched && q.outermost) && l.hides(&block{n: q.query}, unkeyed(rel)) ||
 		slices.ContainsFunc(q.relations(), func(o *relation) bool { return o.ref == rel.ref }) ||
 		slices.ContainsFunc(rel.sights, func(s *sight) bool { return s.text == "" }) {
 		return false
 	}
 	q.common, q.recalled = append(q.common, rel), append(q.recalled, recalled{c, n})
 	return true
+}
+
+// unkeyed is a relation as one without keys.
+func unkeyed(rel *relation) *relation { return &relation{ref: rel.ref, names: rel.names, open: rel.open} }
+
+// picks reports whether a query, or one of the WITH clause that it names, has a LIMIT or OFFSET: a row that a condition
+// leaves out takes the place of another one.
+func picks(query ast.Node, sc *scope) (may bool) {
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectStmt:
+			may = may || n.LimitCount != nil || n.LimitOffset != nil
+		case *ast.RangeVar:
+			if c := sc.find(n.RelName); c != nil && n.SchemaName == "" && !c.recursive {
+				may = may || picks(c.def.Ctequery, c.sc)
+			}
+		}
+		return !may
+	}, query)
+	return may || !whole
 }
 
 // reads reports whether the queries of the WITH clauses do nothing but read what was there before, and cannot fail

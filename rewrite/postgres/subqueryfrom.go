@@ -49,7 +49,7 @@ func (l *looker) seeInto(q *subquery, places map[*ast.SelectStmt]querySpan, arou
 		if rel.grouped() && (rel.whole || r.hides(b, rel)) {
 			return false // a group that is left out was read, too
 		}
-		if unkeyed := (&relation{ref: rel.ref, names: rel.names, open: rel.open}); limits(rel.node) && r.hides(b, unkeyed) {
+		if limits(rel.node) && r.hides(b, unkeyed(rel)) {
 			return false // so was a row that takes the place of another one
 		}
 		same := func(o *relation) bool { return o.ref == rel.ref }
@@ -108,13 +108,12 @@ func (l *looker) plain(q *subquery, item ast.Node) bool {
 	return whole && plain
 }
 
-// limits reports whether an item of a FROM clause is a query that shows some of its rows.
-func limits(item ast.Node) bool {
-	from, ok := item.(*ast.RangeSubselect)
-	if !ok {
-		return false
+// limits reports whether a query, or an item of a FROM clause that is one, shows some of its rows.
+func limits(n ast.Node) bool {
+	if from, ok := n.(*ast.RangeSubselect); ok {
+		n = from.Subquery
 	}
-	q, ok := from.Subquery.(*ast.SelectStmt)
+	q, ok := n.(*ast.SelectStmt)
 	return ok && (q.LimitCount != nil || q.LimitOffset != nil)
 }
 

@@ -103,7 +103,7 @@ func (l *looker) derivedRelation(from *ast.RangeSubselect, query *ast.SelectStmt
 	for _, item := range nodes(query.TargetList) {
 		ref := star(item)
 		if ref == nil {
-			name := resultName(item)
+			name := shownName(item)
 			rel.names, rel.open = append(rel.names, name), rel.open || name == ""
 			continue
 		}

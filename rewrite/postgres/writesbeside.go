@@ -45,7 +45,7 @@ func (w *write) lookInto(sc *scope, where ast.Node, assignments, others []ast.No
 	if !ok || w.plan.Kind == history.Update && w.misassigns(b.rels, assignments) {
 		return false, nil
 	}
-	l := looker{reading: w.joined, sc: sc, block: b}
+	l := looker{reading: w.joined, sc: sc, block: b, with: w.puttingTogether()}
 	if w.joined == nil {
 		l.reading = newReading(w.planner, nil, nil)
 	}
@@ -88,8 +88,10 @@ func (w *write) lookInto(sc *scope, where ast.Node, assignments, others []ast.No
 		return false, nil
 	}
 	for _, c := range l.found {
-		for _, q := range c.chain {
-			w.recall(l.reading, q)
+		for _, q := range append(c.chain[:len(c.chain):len(c.chain)], c.unless) {
+			if q != nil && !w.recall(l.reading, q) {
+				return false, l.bar
+			}
 		}
 	}
 	for _, c := range l.found {
@@ -98,6 +100,28 @@ func (w *write) lookInto(sc *scope, where ast.Node, assignments, others []ast.No
 		w.columns = append(w.columns, column{edits: s, text: s.in(w.st), sources: []Source{c.source(b)}})
 	}
 	return true, nil
+}
+
+// puttingTogether returns those queries of the statement's WITH clause that put rows together, and are named once. A
+// subquery that takes all of what one gives reads what that reads.
+func (w *write) puttingTogether() map[string]*ast.SelectStmt {
+	if w.joined == nil || w.part != nil || len(w.parts) > 0 || withOf(w.joined.stmt) == nil || withOf(w.joined.stmt).Recursive {
+		return nil
+	}
+	found, names := make(map[string]*ast.SelectStmt), namesOf(withOf(w.joined.stmt))
+	for _, c := range nodes(withOf(w.joined.stmt).Ctes) {
+		def, ok := c.(*ast.CommonTableExpr)
+		if !ok {
+			return nil
+		}
+		query, ok := def.Ctequery.(*ast.SelectStmt)
+		if ok && len(nodes(def.Aliascolnames)) == 0 && mentions(w.joined.stmt, def.Ctename) == 1 &&
+			(&flattening{reading: w.joined}).isFlat(query) &&
+			!slices.ContainsFunc(names, func(name string) bool { return mentions(query, name) > 0 }) {
+			found[def.Ctename] = query
+		}
+	}
+	return found
 }
 
 // aggregatesAround reports whether an aggregate in a subquery is surely one of the statement's own rows.

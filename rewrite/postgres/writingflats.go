@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 )
@@ -34,19 +35,43 @@ func (w *write) flatsAside(s writing) (out toldAside) {
 		return out
 	}
 	f, x, told := c.flatCopyOf(n, true)
-	if told == nil || len(f.left) > 0 || !f.apart && !slices.ContainsFunc(f.flats, inlined(n)) ||
+	queries := func(g *flat) bool { return hasSubquery(g.query) }
+	if told == nil || len(f.left) > 0 ||
+		!f.apart && !slices.ContainsFunc(f.flats, inlined(n)) && !slices.ContainsFunc(f.flats, queries) ||
 		slices.ContainsFunc(f.flats, func(g *flat) bool { return g.strays(s.stmt) }) {
 		return out
 	}
 	for _, g := range f.flats {
 		out.rels = append(out.rels, g.relation())
 	}
-	column := column{}
-	column.add(edit{text: firstRow})
-	asideCopy{x.of(outer), told}.spell(&column, true)
-	column.add(edit{text: " END"})
-	out.columns = append(out.columns, column)
+	first := column{}
+	first.add(edit{text: firstRow})
+	asideCopy{x.of(outer), told}.spell(&first, true)
+	first.add(edit{text: " END"})
+	computed, ok := f.computedBeside(outer)
+	if !ok {
+		return toldAside{}
+	}
+	out.columns = append(computed, first)
 	return out
+}
+
+// computedBeside returns what shows beside the rows that are written, in a text that the statement's clauses are put
+// into, what is computed of groups otherwise than by aggregates. It reports whether that is known.
+func (f *flattening) computedBeside(outer *excerpt) (columns []column, ok bool) {
+	for _, g := range f.flats {
+		found, ok := f.lookComputed(g)
+		if !ok || len(columns)+len(found) > maxBesideColumns {
+			return nil, false
+		}
+		for _, c := range found {
+			b := &block{n: g.query}
+			shown := column{sources: []Source{c.source(b)}}
+			shown.excerpt(c.spell(f.reading, b).excerpt(f.st).of(outer), nil)
+			columns = append(columns, shown)
+		}
+	}
+	return columns, true
 }
 
 // asSelect returns the SELECT that has the clauses of an UPDATE or DELETE, and its table in FROM.
@@ -78,11 +103,26 @@ func (w *write) asSelect(s writing) (*excerpt, bool) {
 	if end < 0 {
 		end = len(w.st.toks)
 	}
-	x.add(" SELECT FROM ")
+	x.add(" SELECT " + shownBy(s) + " FROM ")
 	x.take(w.st, target, to)
 	x.add(", ")
 	x.take(w.st, from+1, end)
 	return x, true
+}
+
+// shownBy spells the columns that an UPDATE assigns as they are, which it shows with each row.
+func shownBy(s writing) string {
+	var shown []string
+	for _, item := range assigned(s.stmt) {
+		t, ok := item.(*ast.ResTarget)
+		if !ok {
+			continue
+		}
+		if ref, ok := bare(t.Val).(*ast.ColumnRef); ok && star(&ast.ResTarget{Val: ref}) == nil && len(fields(ref)) <= 2 {
+			shown = append(shown, spelledColumn(ref))
+		}
+	}
+	return strings.Join(shown, ", ")
 }
 
 // inlined returns what reports whether a flat query is one of the WITH clause that the server puts in the place of its

@@ -139,6 +139,9 @@ func (w *write) look(r *reading, s writing) error {
 	} else if w.looked, err = w.lookInto(sc, s.query.WhereClause, assigned(s.stmt), s.others()); err != nil {
 		return err
 	}
+	if !w.looked && len(r.byCopies) > 0 {
+		return &queryRefusal{r.byCopies[0].def, history.ReasonSubquery} // it would be computed by itself for nothing
+	}
 	if err := r.checkNames(); err != nil {
 		return err
 	}
@@ -216,7 +219,13 @@ func (w *write) join(rels []*relation) {
 		case rel.base != nil && !rel.looksUp():
 			w.read = append(w.read, *rel.base)
 		default:
-			w.sights = append(w.sights, rel.sights...)
+			for _, s := range rel.sights {
+				if s.spelled == nil {
+					w.sights = append(w.sights, s)
+				} else { // it is computed in RETURNING
+					w.columns = append(w.columns, column{edits: s.spelled, text: s.spelled.in(w.st), sources: []Source{s.source}})
+				}
+			}
 		}
 	}
 	w.others = maxTargets // a star's columns are not looked for
