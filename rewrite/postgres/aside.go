@@ -109,11 +109,13 @@ func (l *looker) parts(n *ast.SelectStmt) bool {
 		return false // of what a LIMIT leaves out not all is read
 	}
 	if within := takesAllOf(n); within != nil {
+		l.ofPart = l.asksOf(bare(nodes(n.FromClause)[0]).(*ast.RangeSubselect), (&link{asked: l.ofPart}).items(n), nil)
 		return l.parts(within)
 	}
 	if n.Op == ast.SETOP_NONE {
 		return l.aPart(n)
 	}
+	l.ofPart = nil // it compares all columns
 	if n.Op != ast.SETOP_UNION && l.session.Version >= 18 {
 		return false // where the left side is empty, the right one is not read
 	}
@@ -121,11 +123,19 @@ func (l *looker) parts(n *ast.SelectStmt) bool {
 }
 
 // readsAll reports whether the server reads all rows of a UNION or DISTINCT, whatever its LIMIT is. From 17 on it may
-// merge two in the order of their indexes. A LIMIT that is 0, or NULL, is told by the text alone.
+// merge two in the order of their indexes. A LIMIT of 0 reads nothing: whether it is that the text alone tells, or the
+// copy where it is a parameter.
 func (l *looker) readsAll(n *ast.SelectStmt) bool {
-	limit, ok := n.LimitCount.(*ast.A_Const)
 	union := n.Op == ast.SETOP_UNION && !n.All && l.session.Version < 17
-	if !ok || n.LimitOffset != nil || !union && !l.sortsAll(n) {
+	if n.LimitOffset != nil || !union && !l.sortsAll(n) {
+		return false
+	}
+	if param, ok := n.LimitCount.(*ast.ParamRef); ok && n.Op == ast.SETOP_NONE {
+		l.limit = []gate{{param.Number, true}}
+		return true
+	}
+	limit, ok := n.LimitCount.(*ast.A_Const)
+	if !ok {
 		return false
 	}
 	number, ok := limit.Val.(*ast.Integer)
@@ -134,10 +144,11 @@ func (l *looker) readsAll(n *ast.SelectStmt) bool {
 }
 
 // sortsAll reports whether a query is DISTINCT of columns of a table of which no index begins with one: the server
-// sorts them, or puts them into a hash table. A condition might fix their values, so that one row would do.
+// sorts them, or puts them into a hash table. A condition on one might fix its value, so that one row would do. One on
+// another may have an index give the rows in the order of columns behind that one.
 func (l *looker) sortsAll(n *ast.SelectStmt) bool {
 	from := nodes(n.FromClause)
-	if n.DistinctClause == nil || len(nodes(n.DistinctClause)) > 0 || n.WhereClause != nil || n.GroupClause != nil ||
+	if n.DistinctClause == nil || len(nodes(n.DistinctClause)) > 0 || hasSubquery(n.WhereClause) || n.GroupClause != nil ||
 		n.HavingClause != nil || len(from) != 1 {
 		return false
 	}
@@ -161,10 +172,29 @@ func (l *looker) sortsAll(n *ast.SelectStmt) bool {
 		}
 		column, found, ok := columnAround(fields(ref), rels)
 		i := slices.Index(s.names, column.name)
-		return !ok || !found || i < 0 || slices.ContainsFunc(l.indexesOf(t), func(x Index) bool {
-			return len(x.Columns) == 0 || x.Columns[0] == "" || x.Columns[0] == t.Columns[i].Name
+		return !ok || !found || i < 0 || asksOfColumn(n.WhereClause, column) || slices.ContainsFunc(l.indexesOf(t), func(x Index) bool {
+			of := x.Columns[:min(1, len(x.Columns))]
+			if n.WhereClause != nil {
+				of = x.Columns
+			}
+			return len(of) == 0 || slices.Contains(of, "") || slices.Contains(of, t.Columns[i].Name)
 		})
 	})
+}
+
+// asksOfColumn reports whether a condition may name a column.
+func asksOfColumn(where ast.Node, column liftedColumn) (may bool) {
+	if pgtree.Missing(where) {
+		return false
+	}
+	whole := pgtree.Walk(func(n ast.Node) bool {
+		if ref, ok := n.(*ast.ColumnRef); ok {
+			names := fields(ref)
+			may = may || last(ref) == column.name || last(ref) == "*" || len(names) == 1 && last(ref) == column.ref
+		}
+		return !may
+	}, where)
+	return may || !whole
 }
 
 // aPart looks into a query that is no set operation.
@@ -185,7 +215,8 @@ func (l *looker) aPart(n *ast.SelectStmt) bool {
 		grouped && n.GroupClause == nil && extremes(u) {
 		return false // it may read no row, or some only, or the ends of an index
 	}
-	q := &subquery{query: n, whole: true, most: MaxAside, joined: n.FromClause, optional: make(map[*source]bool)}
+	q := &subquery{query: n, whole: true, most: MaxAside, joined: n.FromClause, gates: slices.Clone(l.limit),
+		optional: make(map[*source]bool)}
 	for _, item := range nodes(n.FromClause) {
 		if !l.tables(q, item, link{SubLink: &ast.SubLink{Subselect: n}}, false) {
 			return false
@@ -204,7 +235,8 @@ func (l *looker) aPart(n *ast.SelectStmt) bool {
 	if q.end, q.fromEnd = q.where, q.where; l.st.is(q.where, "WHERE") && q.where < at.to {
 		q.end = l.places.clause(q.where+1, at.to)
 	}
-	return l.seeInto(q, l.places.queries, nil) && l.within(q, u, grouped)
+	asked := link{SubLink: &ast.SubLink{Subselect: n}, asked: l.ofPart}
+	return l.seeInto(q, l.places.queries, nil) && l.leaveOut(q, asked) && l.within(q, u, grouped)
 }
 
 // A condition that may fail for a row fails in the client's query, too, if the server has that test the same rows. It

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,5 +57,46 @@ func TestTheLastOfAPageNeedNotBeReadWhole(t *testing.T) {
 	}
 	if p := tw.rewriter.Plan(left, tw.session).Statements[0]; p.Observation == history.Exact {
 		t.Errorf("%s is exact", left)
+	}
+}
+
+// distinctLimited are statements with DISTINCT of what no index has, and a LIMIT, under conditions on other columns.
+var distinctLimited = grammar{
+	"read":  {"SELECT DISTINCT <shown> FROM orders<where> LIMIT <int>", "SELECT DISTINCT <shown> FROM orders<where> ORDER BY 1<desc> LIMIT <int>", "SELECT DISTINCT o.qty FROM orders o WHERE <of o> LIMIT <int>", "SELECT count(*) FROM (SELECT DISTINCT <shown> FROM orders<where> LIMIT <int>) d", "SELECT DISTINCT name FROM item WHERE stock > <int> LIMIT <int>"},
+	"shown": {"note", "qty", "note, qty", "qty, note"},
+	"where": {"", " WHERE id > <int>", " WHERE item_id = <int>", " WHERE item_id < 3 AND id <> <int>", " WHERE id = <int>", " WHERE note = 'a'", " WHERE id IN (1, 3) OR item_id = 2", " WHERE id = 1 AND id = 2", " WHERE qty >= <int>"},
+	"of o":  {"o.id > <int>", "o.note <> 'q'", "o.item_id BETWEEN 1 AND <int>", "o.qty = <int>"},
+	"desc":  {"", " DESC"}, "int": {"0", "1", "2", "3", "9"},
+}
+
+// TestRowsBehindALimitOfDistinctAreThoseThatWereRead holds what random ones tell against what they read.
+func TestRowsBehindALimitOfDistinctAreThoseThatWereRead(t *testing.T) {
+	holdsOfScans(t, distinctLimited, "<read>")
+}
+
+// TestALimitThatIsAParameterIsTold has a LIMIT of 0, by which nothing is read, and others, of which all is.
+func TestALimitThatIsAParameterIsTold(t *testing.T) {
+	tw := newTwins(t)
+	tw.session.Extended = true
+	const text = "SELECT DISTINCT note FROM orders WHERE qty < 3 LIMIT $1"
+	script := tw.rewriter.Plan(text, tw.session)
+	if p := script.Statements[0]; p.Observation != history.Exact {
+		t.Fatalf("%v: %v", p.Observation, p.Reason)
+	}
+	for _, text := range []string{text, "SELECT DISTINCT note FROM orders WHERE qty <= $1 LIMIT $2"} {
+		want, err1 := tw.original.Prepare(t.Context(), "", text, nil)
+		got, err2 := tw.proxied.Prepare(t.Context(), "", string(tw.rewriter.Plan(text, tw.session).Append(nil)), nil)
+		if err1 != nil || err2 != nil || !slices.Equal(got.ParamOIDs, want.ParamOIDs) {
+			t.Errorf("%s: %v, %v; parameters of types %v, not %v", text, err1, err2, got, want)
+		}
+	}
+	for _, mode := range []string{"force_generic_plan", "force_custom_plan"} {
+		tw.patternShows(text, string(script.Append(nil)), mode, "1", "3")
+		tw.patternShows(text, string(script.Append(nil)), mode, "7", "3 3 3")
+		run(t, tw.proxied, "SET plan_cache_mode = "+mode)
+		r := tw.proxied.ExecParams(t.Context(), string(script.Append(nil)), [][]byte{[]byte("0")}, nil, nil, nil).Read()
+		if r.Err != nil || !strings.Contains(string(r.Rows[0][len(r.Rows[0])-1]), Lacking) {
+			t.Errorf("%v: %q", r.Err, r.Rows)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/multigres/multigres/go/common/parser/ast"
 
+	"github.com/isotap/isotap/history"
 	"github.com/isotap/isotap/internal/pgtree"
 )
 
@@ -18,30 +19,39 @@ func (r *reading) leaveOut(b *block) {
 	if r.copies || r.inPlace(b.n) || !outerJoin(b.n.FromClause) {
 		return
 	}
-	shown, err := r.inspect(b.n.TargetList)
+	list := b.n.TargetList
+	if asked, noted := r.asked[b.n]; noted && !asked["*"] && b.n.DistinctClause == nil {
+		list = ast.NewNodeList(askedItems(nodes(list), asked, b.expands)...)
+	}
+	shown, err := r.inspect(list)
 	if err != nil {
 		return
 	}
 	for i, item := range nodes(b.n.FromClause) {
 		others := *b.n
 		others.FromClause = ast.NewNodeList(slices.Delete(slices.Clone(nodes(b.n.FromClause)), i, i+1)...)
-		b.leaveOutOf(item, others, shown)
+		r.leaveOutOf(b, item, others, list, shown)
 	}
 }
 
-// leaveOutOf does so for an item of the FROM clause; kept is the block without it.
-func (b *block) leaveOutOf(item ast.Node, kept ast.SelectStmt, shown *usage) {
+// leaveOutOf does so for an item of the FROM clause; kept is the block without it, list what is surely asked for of its
+// select list. Where something may ask for the table's columns, and need not, it is not known what was read.
+func (r *reading) leaveOutOf(b *block, item ast.Node, kept ast.SelectStmt, list *ast.NodeList, shown *usage) {
 	for {
 		join, ok := bare(item).(*ast.JoinExpr)
 		if !ok || join.IsNatural || merges(join.Larg) || join.Alias != nil || join.JoinUsingAlias != nil {
 			return
 		}
+		join = leftOf(join)
 		item = join.Larg
 		if rel := b.leftJoined(join); rel != nil && rel.findsOne(join) && !rel.used(shown) {
 			rest, others := kept, slices.DeleteFunc(slices.Clone(b.rels), func(o *relation) bool { return o == rel })
 			rest.FromClause = ast.NewNodeList(append(slices.Clone(nodes(kept.FromClause)), item)...)
-			if !mayReferTo(&rest, others, []*relation{rel}) {
-				rel.sights = nil
+			asks := mayReferTo(&rest, others, []*relation{rel})
+			if rest.TargetList = list; !asks || !mayReferTo(&rest, others, []*relation{rel}) {
+				if rel.sights = nil; asks {
+					r.markUnseen(history.ReasonPlan)
+				}
 				continue
 			}
 		}

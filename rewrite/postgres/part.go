@@ -256,8 +256,11 @@ func (w *write) outputNames() (names []string, known bool) {
 func (w *write) starNames(ref []string) (names []string, known bool) {
 	tables := append([]source{w.target}, w.read...)
 	if len(ref) == 1 {
-		if w.others != len(w.read) || w.merges {
+		if w.merges {
 			return nil, false
+		}
+		if w.others != len(w.read) {
+			return w.namesInFrom()
 		}
 		for _, s := range tables {
 			names = append(names, s.names...)
@@ -273,6 +276,57 @@ func (w *write) starNames(ref []string) (names []string, known bool) {
 		return nil, false
 	}
 	return tables[i].names, true
+}
+
+// namesInFrom returns the columns of the target and of a FROM or USING clause of tables and calls of unnest, which give
+// one column each. It reports whether they are known.
+func (w *write) namesInFrom() (names []string, known bool) {
+	names = slices.Clone(w.target.names)
+	for _, item := range nodes(w.from) {
+		switch item := item.(type) {
+		case *ast.RangeVar:
+			i := slices.IndexFunc(w.read, func(s source) bool { return s.ref == refOf(item) })
+			if i < 0 {
+				return nil, false
+			}
+			names = append(names, w.read[i].names...)
+		case *ast.RangeFunction:
+			name, ok := unnested(item)
+			if !ok {
+				return nil, false
+			}
+			names = append(names, name)
+		default:
+			return nil, false
+		}
+	}
+	return names, w.joined == nil
+}
+
+// unnested returns the name of the column of a call of unnest that has one, since its array is of numbers, texts or
+// UUIDs.
+func unnested(f *ast.RangeFunction) (name string, ok bool) {
+	functions := nodes(f.Functions)
+	if f.Ordinality || f.ColDefList != nil || len(functions) != 1 || f.Alias == nil || len(nodes(f.Alias.ColNames)) != 1 {
+		return "", false
+	}
+	if list, ok := functions[0].(*ast.NodeList); ok && len(nodes(list)) > 0 {
+		functions = nodes(list)[:1]
+	}
+	call, ok := functions[0].(*ast.FuncCall)
+	if !ok || lastName(call.Funcname) != "unnest" || len(nodes(call.Args)) != 1 {
+		return "", false
+	}
+	cast, ok := bare(nodes(call.Args)[0]).(*ast.TypeCast)
+	if !ok || cast.TypeName == nil || len(nodes(cast.TypeName.ArrayBounds)) == 0 ||
+		!slices.Contains([]string{"int2", "int4", "int8", "text", "uuid"}, lastName(cast.TypeName.Names)) {
+		return "", false
+	}
+	column, ok := nodes(f.Alias.ColNames)[0].(*ast.String)
+	if !ok {
+		return "", false
+	}
+	return column.SVal, true
 }
 
 // columnName is the name that the server gives to an item of a list ("FigureColname"), as far as it is the same in all

@@ -55,6 +55,8 @@ WITH u AS (UPDATE item SET stock = 50), w AS (UPDATE item SET stock = 51), x AS 
 WITH u AS (UPDATE item SET stock = 50 RETURNING id), w AS (UPDATE item SET stock = 51), x AS (UPDATE item SET stock = 52) SELECT * FROM u LIMIT 1
 WITH d AS (DELETE FROM kv WHERE k = 'a') INSERT INTO kv VALUES ('a', 'again')
 WITH d AS (DELETE FROM item RETURNING *) INSERT INTO item SELECT id + 1, name, price, stock FROM d
+WITH d AS (DELETE FROM orders AS o USING unnest('{1,3}'::bigint[]) n(n) WHERE o.id = n RETURNING *) UPDATE item SET stock = d.n FROM d WHERE item.id = d.item_id RETURNING d.*
+WITH d AS (DELETE FROM orders o USING unnest('{a,c}'::text[]) AS x (y), item i WHERE o.note = y AND i.id = o.item_id RETURNING *) SELECT * FROM d ORDER BY y
 WITH i AS (INSERT INTO kv VALUES ('i', 'i') RETURNING k) DELETE FROM kv WHERE k IN ('a', 'i') RETURNING *
 WITH i AS (INSERT INTO loose VALUES (nextval('seq'), 'part')) INSERT INTO loose VALUES (nextval('seq'), 'first'), (nextval('seq'), 'second') RETURNING *
 WITH i AS (INSERT INTO loose SELECT nextval('seq'), k FROM kv ORDER BY k COLLATE "C" RETURNING *) INSERT INTO loose SELECT nextval('seq'), b FROM i RETURNING a

@@ -38,13 +38,22 @@ func endsWell(pattern ast.Node, several bool) bool {
 	return false
 }
 
-// A gate is a parameter that is the pattern of a LIKE in a subquery.
-type gate int
+// A gate is a parameter that is the pattern of a LIKE in a subquery, or the LIMIT of a query that reads all unless that
+// is 0.
+type gate struct {
+	param int
+	limit bool
+}
 
-// text is the condition that the parameter does not end with a backslash. It hangs on no row, so the server asks for
-// it before it reads any: a One-Time Filter. It stands behind the client's text, which says the parameter's type.
+// text is the condition that the parameter does not end with a backslash, or is not 0. It hangs on no row, so the
+// server asks for it before it reads any: a One-Time Filter. It stands behind the client's text, which says the
+// parameter's type.
 func (g gate) text() string {
-	return "COALESCE(pg_catalog.right($" + strconv.Itoa(int(g)) + "::pg_catalog.text, 1) OPERATOR(pg_catalog.<>) pg_catalog.chr(92), true)"
+	param := "$" + strconv.Itoa(g.param)
+	if g.limit {
+		return "COALESCE(" + param + "::pg_catalog.int8 OPERATOR(pg_catalog.>) 0, true)"
+	}
+	return "COALESCE(pg_catalog.right(" + param + "::pg_catalog.text, 1) OPERATOR(pg_catalog.<>) pg_catalog.chr(92), true)"
 }
 
 // gated reports whether a condition fails for no row if parameters in it do not end with a backslash, which it adds to
@@ -60,7 +69,7 @@ func (l *looker) gated(q *subquery, condition ast.Node, rels []*relation) bool {
 		if !ok || n.Kind != ast.AEXPR_LIKE && n.Kind != ast.AEXPR_ILIKE || !own.ofText(n.Lexpr, rels) {
 			return false
 		}
-		q.gates = append(q.gates, gate(param.Number))
+		q.gates = append(q.gates, gate{param: param.Number})
 		return true
 	}
 	return !own.failing(false, condition)

@@ -51,8 +51,8 @@ func TestQueuesTellWhatTheirSubqueriesRead(t *testing.T) {
 	tw.holdsOfTables(t, queues, "<read>", "item")
 }
 
-// holdsOfTables holds what random statements of a form of a grammar tell: without a row that is not told they give what they
-// gave, but for rows of the tables that they write, and they tell nothing of a table of which no scan found a row.
+// holdsOfTables holds what random statements of a form of a grammar tell: without a row that is not told they give what
+// they gave, but for rows of the tables that they write, and they tell nothing of a table of which no scan found a row.
 func (tw *twins) holdsOfTables(t *testing.T, of grammar, form string, written ...string) {
 	t.Helper()
 	tw.withoutAutovacuum()

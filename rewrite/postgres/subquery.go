@@ -50,6 +50,8 @@ type subquery struct {
 	edits   []edit
 	// optional are those of the tables of which an outer join may show no row.
 	optional map[*source]bool
+	// unread are those that the server leaves out.
+	unread []*source
 	// recalled are those of them that the WITH clause has.
 	recalled []recalled
 	// test compares the subquery's column with the one in front of IN: only rows that are equal are read.
@@ -156,6 +158,10 @@ type looker struct {
 	// behind says that the server takes what is copied for a query behind the one that it is a copy of, and has the
 	// types of its parameters by then.
 	behind bool
+	// ofPart says which columns are surely asked of a part that is told aside.
+	ofPart wanting
+	// limit says of a parameter that it must not be 0 for such parts to be read.
+	limit []gate
 	// with are the queries of the WITH clause by their names, where these are looked into.
 	with map[string]*ast.SelectStmt
 }
@@ -165,7 +171,7 @@ func (l *looker) columns(around []*subquery, q *subquery) {
 	chain := append(slices.Clone(around), q)
 	for _, s := range q.tables {
 		shown, err := sightOf(s)
-		if err == nil {
+		if err == nil && !slices.Contains(q.unread, s) {
 			if q.optional[s] {
 				shown.text = "CASE WHEN " + shown.exprs[0] + " IS NOT NULL THEN " + shown.text + " END"
 			}
@@ -279,7 +285,7 @@ func (l *looker) lookAtQuery(at link, n *ast.SelectStmt, around []*relation, dep
 		return nil, false
 	}
 	inner := q.relations()
-	if misnames(n, inner) {
+	if misnames(n, inner) || !l.leaveOut(q, at) {
 		return nil, false // the copy comes first, and so would its error
 	}
 	s := seeker{planner: l.planner}
@@ -463,7 +469,9 @@ func (l *looker) named(q *subquery, c *common, n *ast.RangeVar, at link) bool {
 }
 
 // unkeyed is a relation as one without keys.
-func unkeyed(rel *relation) *relation { return &relation{ref: rel.ref, names: rel.names, open: rel.open} }
+func unkeyed(rel *relation) *relation {
+	return &relation{ref: rel.ref, names: rel.names, open: rel.open}
+}
 
 // picks reports whether a query, or one of the WITH clause that it names, has a LIMIT or OFFSET: a row that a condition
 // leaves out takes the place of another one.
