@@ -181,7 +181,7 @@ func (v *leaving) settled(n *ast.SelectStmt) bool {
 		default:
 			j := slices.IndexFunc(v.common, func(rel *relation) bool { return rel.node == bare(side) })
 			_, join := bare(side).(*ast.JoinExpr)
-			known = known && (join || j >= 0 && v.common[j].used(u))
+			known = known && (join || j >= 0 && v.common[j].used(u) || v.ofNoKey(bare(side)))
 		}
 	}
 	hung := func(side ast.Node) bool {
@@ -201,4 +201,22 @@ func (v *leaving) settled(n *ast.SelectStmt) bool {
 		return !query
 	}, n.FromClause)
 	return known && whole
+}
+
+// ofNoKey reports whether an item of a FROM clause is a query of one table without unique indexes, of each of its rows.
+func (v *leaving) ofNoKey(item ast.Node) bool {
+	from, ok := item.(*ast.RangeSubselect)
+	if !ok {
+		return false
+	}
+	n, ok := from.Subquery.(*ast.SelectStmt)
+	if !ok || len(nodes(n.FromClause)) != 1 || n.GroupClause != nil || n.DistinctClause != nil || limits(n) || !ofEachRow(n.TargetList) {
+		return false
+	}
+	name, ok := bare(nodes(n.FromClause)[0]).(*ast.RangeVar)
+	if !ok || v.inWith(name) {
+		return false
+	}
+	t, _ := v.table(name)
+	return t != nil && !slices.ContainsFunc(t.Indexes, func(x Index) bool { return x.Primary || x.Unique })
 }

@@ -93,7 +93,7 @@ func TestSubqueriesTellTheirRows(t *testing.T) {
 			rows{"item": "id = 1", "orders": "id < 3", "loose": all}},
 		{"SELECT id FROM item i WHERE id = (SELECT min(l.a) FROM (SELECT a, count(*) AS n, sum(a) FROM loose WHERE b <> 'w' GROUP BY 1) l LEFT JOIN orders o ON o.id = l.a WHERE l.a = i.id - 1)",
 			nil},
-		{"SELECT id FROM item i WHERE 0 < (SELECT count(*) FROM orders o LEFT JOIN (SELECT a AS k, max(b) AS m FROM loose WHERE b <> 'x' GROUP BY a) l ON l.k = o.id WHERE o.item_id = i.id)",
+		{"SELECT id FROM item i WHERE 0 < (SELECT count(*) + count(l.m) FROM orders o LEFT JOIN (SELECT a AS k, max(b) AS m FROM loose WHERE b <> 'x' GROUP BY a) l ON l.k = o.id WHERE o.item_id = i.id)",
 			rows{"item": "id < 3", "orders": "item_id < 3", "loose": "a = 2"}},
 		{"SELECT id FROM item i WHERE EXISTS (SELECT FROM (SELECT a, sum(a) AS n FROM loose GROUP BY a) l JOIN orders o ON l.a = o.id WHERE o.item_id = i.id)",
 			rows{"item": "id = 1", "orders": "id < 3", "loose": all}},
