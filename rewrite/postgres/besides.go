@@ -132,7 +132,13 @@ func (c *besides) spell(r *reading, b *block) spelling {
 	switch grouped := c.collected(b); {
 	case grouped && !c.chain[0].whole:
 		s.text("pg_catalog.array_agg(CASE WHEN " + intime + " THEN ")
+		if c.row != nil {
+			s.text(c.row.begin)
+		}
 		s.where(r.st, tests, "NULL", func() { c.element(r.st, &s, c.chain) })
+		if c.row != nil {
+			s.text(c.row.end("'" + Lacking + "'"))
+		}
 		s.text(" ELSE '" + Lacking + "' END)")
 		return s
 	case grouped && len(tests) > 0: // it has been evaluated if that is so for one row of the group

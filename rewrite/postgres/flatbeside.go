@@ -34,7 +34,7 @@ func (f *flattening) beside(n *ast.SelectStmt) (*besideRows, bool) {
 		return nil, true
 	}
 	grouped := u.aggregate || n.GroupClause != nil || n.HavingClause != nil
-	if computes && (grouped || f.apart && f.leavesOut(n)) {
+	if computes && f.apart && f.leavesOut(n) {
 		return nil, false
 	}
 	if f.failure() != never || u.window || n.TargetList == nil || f.session.Serializable {
@@ -53,7 +53,7 @@ func (f *flattening) beside(n *ast.SelectStmt) (*besideRows, bool) {
 	b := &block{n: n, rels: rels, grouped: grouped}
 	found, ok := f.lookBeside(b, n)
 	for _, g := range f.flats {
-		more, known := f.lookComputed(g)
+		more, known := f.lookComputed(g, grouped)
 		found, ok = append(found, more...), ok && known
 	}
 	if !ok || len(found) > maxBesideColumns || beyond(n.SortClause, len(nodes(n.TargetList))) {

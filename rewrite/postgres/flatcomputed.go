@@ -9,10 +9,12 @@ import (
 
 // What a grouping query computes of a group otherwise than by aggregates is computed for the groups that no condition
 // leaves out, if anything is asked of it. So what the subqueries in such an item read stands beside the rows of the
-// statement that show its value: there the columns that they name are those of the query's list.
+// statement that show its value, compare it, or make an aggregate of it: there the columns that they name are those of
+// the query's list.
 
-// lookComputed looks into such items of a flat query. It reports whether all that their subqueries read can be shown.
-func (f *flattening) lookComputed(g *flat) (found []*besides, ok bool) {
+// lookComputed looks into such items of a flat query, beside rows of the statement or groups of these. It reports
+// whether all that their subqueries read can be shown.
+func (f *flattening) lookComputed(g *flat, grouped bool) (found []*besides, ok bool) {
 	if len(g.computed) == 0 {
 		return nil, true
 	}
@@ -22,7 +24,7 @@ func (f *flattening) lookComputed(g *flat) (found []*besides, ok bool) {
 	}
 	at := f.places.queries[g.query]
 	spans := f.st.cut(span{at.from + 1, at.listEnd + 1}, ",")
-	l := looker{reading: f.reading, block: &block{n: g.query, rels: rels}}
+	l := looker{reading: f.reading, block: &block{n: g.query, rels: rels, grouped: grouped}}
 	for _, i := range g.computed {
 		s := seeker{planner: f.planner}
 		if !s.seek(nodes(g.query.TargetList)[i].(*ast.ResTarget).Val, spans[i], anyValue, nil) {
@@ -33,7 +35,7 @@ func (f *flattening) lookComputed(g *flat) (found []*besides, ok bool) {
 			return nil, false
 		}
 		for _, c := range l.found[before:] {
-			if !g.seesGroup(c, rels, s.links) {
+			if grouped && c.chain[0].whole || !g.seesGroup(c, rels, s.links) { // without a group it was not run
 				return nil, false
 			}
 		}

@@ -33,10 +33,8 @@ func (g *flat) valued(f *flattening) bool {
 		case !ok || t.Name == "" || !f.asksFor(g.ref, t.Name):
 			return false
 		case g.given(f, bare(t.Val), spans[i]):
-		case f.lists(g.ref, t.Name):
-			g.computed = append(g.computed, i)
 		default:
-			return false
+			g.computed = append(g.computed, i)
 		}
 	}
 	return true

@@ -44,7 +44,7 @@ func (r *reading) leaveOutOf(b *block, item ast.Node, kept ast.SelectStmt, list 
 		}
 		join = leftOf(join)
 		item = join.Larg
-		if rel := b.leftJoined(join); rel != nil && rel.findsOne(join) && !rel.used(shown) {
+		if rel := b.leftJoined(join); rel != nil && r.findsOne(rel, join) && !rel.used(shown) {
 			rest, others := kept, slices.DeleteFunc(slices.Clone(b.rels), func(o *relation) bool { return o == rel })
 			rest.FromClause = ast.NewNodeList(append(slices.Clone(nodes(kept.FromClause)), item)...)
 			asks := mayReferTo(&rest, others, []*relation{rel})
@@ -71,6 +71,12 @@ func (b *block) leftJoined(join *ast.JoinExpr) *relation {
 		return nil
 	}
 	return b.rels[i]
+}
+
+// findsOne reports whether the server knows that a join finds one row of a table at most. Before 16 it knows of no
+// partitioned one.
+func (pl *planner) findsOne(rel *relation, join *ast.JoinExpr) bool {
+	return rel.findsOne(join) && (pl.session.Version >= 16 || !rel.base.table.Partitioned)
 }
 
 // findsOne reports whether a join finds one row of a table at most: it equates all columns of a unique index with

@@ -144,7 +144,7 @@ func (v *leaving) leaves(rel *relation, join *ast.JoinExpr, kept ast.SelectStmt)
 	switch {
 	case !comparesOnly(join.Quals):
 		return false, false // in whose form it may find one row is not known
-	case !rel.findsOne(join):
+	case !v.findsOne(rel, join):
 		return false, true
 	}
 	return true, !perhaps && sure

@@ -60,7 +60,7 @@ func (w *write) flatsAside(s writing) (out toldAside) {
 // into, what is computed of groups otherwise than by aggregates. It reports whether that is known.
 func (f *flattening) computedBeside(outer *excerpt) (columns []column, ok bool) {
 	for _, g := range f.flats {
-		found, ok := f.lookComputed(g)
+		found, ok := f.lookComputed(g, false)
 		if !ok || len(columns)+len(found) > maxBesideColumns {
 			return nil, false
 		}
