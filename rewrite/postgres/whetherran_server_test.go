@@ -57,7 +57,8 @@ func counted(text string) string {
 }
 
 // TestCountersTellWhetherASubqueryRan has the server's own counters tell of such statements whether loose was scanned,
-// which the result does not show. Those of a parallel worker the session does not see, though the statement ran it.
+// which the result does not show. Those of a parallel worker the session does not see, though the statement ran it, and
+// none are counted where the server is told so.
 func TestCountersTellWhetherASubqueryRan(t *testing.T) {
 	tw := newTwins(t)
 	scans := func(text string) string {
@@ -85,6 +86,12 @@ func TestCountersTellWhetherASubqueryRan(t *testing.T) {
 			t.Errorf("%s scans loose %s times, and %s with the row", c.text, without, with)
 		}
 	}
+	run(t, tw.original, "SET track_counts = off")
+	const uncounted = "SELECT name FROM item WHERE EXISTS (SELECT 1 FROM loose WHERE a > 1)"
+	if _, ran := tw.runsLoose(uncounted); !ran || scans(uncounted) != "=0" {
+		t.Errorf("%s runs it: %t, and scans are counted without track_counts", uncounted, ran)
+	}
+	run(t, tw.original, "RESET track_counts")
 	run(t, tw.original, manyRows+"; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET parallel_leader_participation = off; ALTER TABLE loose SET (parallel_workers = 0)")
 	const inWorkers = "SELECT name FROM item WHERE stock = 1 OR stock IN (SELECT a FROM loose WHERE b <> 'q')"
 	if found := tw.scanned(inWorkers); found["loose"] == 0 {
