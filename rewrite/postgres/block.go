@@ -55,6 +55,8 @@ type relation struct {
 	// names are those of a query's own columns; open says that there may be others.
 	names []string
 	open  bool
+	// types are those of a part's that writes, where all are columns of tables; nil where they are not known.
+	types []outputColumn
 	// count is how many columns of the client's it surely has; counted says that there are no more.
 	count   int
 	counted bool

@@ -111,6 +111,9 @@ func (w *write) within(p *part) error {
 		return refusal(history.ReasonColumnNames)
 	}
 	p.names = names
+	if p.types = w.outputTypes(); len(p.types) != len(names) || len(nodes(p.def.Aliascolnames)) > 0 {
+		p.types = nil
+	}
 	lead := " RETURNING "
 	if len(w.client) > 0 {
 		lead = ", "
@@ -252,6 +255,26 @@ func (w *write) outputNames() (names []string, known bool) {
 	return names, true
 }
 
+// outputTypes returns the columns that the client's RETURNING clause has, if all are columns of tables as they are.
+func (w *write) outputTypes() (types []outputColumn) {
+	b := &block{n: &ast.SelectStmt{FromClause: w.from}}
+	for _, s := range append([]source{w.target}, w.read...) {
+		b.rels = append(b.rels, &relation{ref: s.ref, base: &s})
+	}
+	for _, item := range w.client {
+		t, ok := item.(*ast.ResTarget)
+		if ref := star(item); !ok || w.merges || ref != nil && len(fields(ref)) == 1 && w.others != len(w.read) {
+			return nil
+		}
+		more := b.columnsOf(t)
+		if len(more) == 0 {
+			return nil
+		}
+		types = append(types, more...)
+	}
+	return types
+}
+
 // starNames returns the columns of a star.
 func (w *write) starNames(ref []string) (names []string, known bool) {
 	tables := append([]source{w.target}, w.read...)
@@ -363,5 +386,5 @@ func columnName(t *ast.ResTarget) (string, bool) {
 
 // columns returns the part's columns as a query in a FROM clause has them.
 func (p *part) columns() relation {
-	return relation{names: p.names, open: !p.observed, count: len(p.names), counted: p.observed}
+	return relation{names: p.names, types: p.types, open: !p.observed, count: len(p.names), counted: p.observed}
 }

@@ -56,6 +56,12 @@ WITH u AS (UPDATE item SET stock = 50 RETURNING id), w AS (UPDATE item SET stock
 WITH d AS (DELETE FROM kv WHERE k = 'a') INSERT INTO kv VALUES ('a', 'again')
 WITH d AS (DELETE FROM item RETURNING *) INSERT INTO item SELECT id + 1, name, price, stock FROM d
 WITH d AS (DELETE FROM orders AS o USING unnest('{1,3}'::bigint[]) n(n) WHERE o.id = n RETURNING *) UPDATE item SET stock = d.n FROM d WHERE item.id = d.item_id RETURNING d.*
+WITH u AS (UPDATE orders SET note = 'x' WHERE id = 1 RETURNING orders.*) SELECT * FROM orders WHERE id = 1 AND id NOT IN (SELECT id FROM u) UNION SELECT * FROM u
+WITH u AS (UPDATE orders SET note = 'x' WHERE id < 3 RETURNING *) SELECT * FROM orders WHERE id IN (1, 4) AND id NOT IN (SELECT id FROM u) UNION SELECT * FROM u ORDER BY 1
+WITH u AS (UPDATE orders SET note = 'x' WHERE id < 3 RETURNING id AS note, note AS id) SELECT id, note FROM orders UNION SELECT u.note, u.id FROM u ORDER BY id, note
+WITH u (a, b) AS (UPDATE orders SET note = 'x' WHERE id < 3 RETURNING id, note) SELECT a, b FROM loose UNION SELECT * FROM u ORDER BY 1, 2
+WITH u AS (UPDATE orders SET note = 'x' WHERE id < 3 RETURNING id, note), d AS (DELETE FROM loose RETURNING a, b) SELECT x.a, x.b FROM d AS x (b, a) UNION SELECT note, id FROM u ORDER BY 1, 2
+WITH u AS (UPDATE orders o SET note = i.name FROM item i WHERE i.id = o.item_id RETURNING o.id, i.name, i.price) SELECT id, name FROM item UNION SELECT id, name FROM u UNION SELECT u.id, 'none' FROM u ORDER BY 1, 2
 WITH d AS (DELETE FROM orders o USING unnest('{a,c}'::text[]) AS x (y), item i WHERE o.note = y AND i.id = o.item_id RETURNING *) SELECT * FROM d ORDER BY y
 WITH i AS (INSERT INTO kv VALUES ('i', 'i') RETURNING k) DELETE FROM kv WHERE k IN ('a', 'i') RETURNING *
 WITH i AS (INSERT INTO loose VALUES (nextval('seq'), 'part')) INSERT INTO loose VALUES (nextval('seq'), 'first'), (nextval('seq'), 'second') RETURNING *

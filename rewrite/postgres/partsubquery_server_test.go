@@ -105,3 +105,14 @@ func TestSubqueriesOfPartsTellTheirRows(t *testing.T) {
 		}
 	}
 }
+
+// TestAUnionBesideAPartTellsItsRows has a UNION of a table and of what a part returned, as River cancels a job.
+func TestAUnionBesideAPartTellsItsRows(t *testing.T) {
+	tw := newTwins(t)
+	for text, read := range map[string]map[string]string{
+		"WITH u AS (UPDATE orders SET note = 'x' WHERE id < 3 RETURNING orders.*) SELECT * FROM orders WHERE id IN (1, 4) AND id NOT IN (SELECT id FROM u) UNION SELECT * FROM u ORDER BY 1": {"orders": "id = 4"},
+		"WITH u AS (UPDATE orders SET note = 'x' WHERE id < 3 RETURNING id, note) SELECT a, b FROM loose UNION SELECT u.id, note FROM u ORDER BY 1, 2":                                       {"loose": "true"},
+	} {
+		tw.tellsReads(text, read, history.Exact)
+	}
+}

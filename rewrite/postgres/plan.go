@@ -485,8 +485,9 @@ type part struct {
 	number   int
 	used     bool // the statement names it
 	observed bool
-	// names are those of the columns that it gives to what names it.
+	// names are those of the columns that it gives to what names it, types these where all are columns of tables.
 	names []string
+	types []outputColumn
 	// query is the part as it goes upstream, calls what its plan says of that.
 	query   ast.Stmt
 	calls   bool

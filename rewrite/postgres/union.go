@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -224,7 +225,13 @@ func (b *block) starColumns(ref *ast.ColumnRef) (out []outputColumn) {
 			continue
 		}
 		if rel.base == nil {
-			return nil
+			if len(rel.types) == 0 {
+				return nil
+			}
+			for i, c := range rel.types {
+				out = append(out, outputColumn{rel.names[i], c.class, c.collation})
+			}
+			continue
 		}
 		for i := range rel.base.names {
 			c, ok := rel.base.outputColumn(i)
@@ -246,7 +253,12 @@ func (b *block) columnOf(ref *ast.ColumnRef, name string) (out []outputColumn) {
 		case len(names) > 2, len(names) == 2 && names[0] != rel.ref:
 			continue
 		case rel.base == nil && rel.has(column):
-			return nil
+			i := slices.Index(rel.names, column)
+			if len(rel.types) == 0 || len(out) > 0 || slices.Contains(rel.names[i+1:], column) {
+				return nil
+			}
+			out = append(out, outputColumn{cmp.Or(name, column), rel.types[i].class, rel.types[i].collation})
+			continue
 		case rel.base == nil:
 			continue
 		}

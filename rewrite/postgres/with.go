@@ -122,6 +122,9 @@ func (w *walker) common(c *common, n *ast.RangeVar, nullable bool) error {
 	}
 	rel.names, rel.open, rel.count, rel.counted = c.as.names, c.as.open, c.as.count, c.as.counted
 	rel.keys, rel.whole, rel.explicit = c.as.keys, c.as.whole, c.as.explicit
+	if n.Alias == nil || len(nodes(n.Alias.ColNames)) == 0 {
+		rel.types = c.as.types
+	}
 	if n.Alias != nil && len(c.shows) > 0 {
 		if len(nodes(n.Alias.ColNames)) > rel.count {
 			return &queryRefusal{c.def, history.ReasonColumnNames}

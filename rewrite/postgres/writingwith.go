@@ -298,7 +298,7 @@ func (pl *planner) around(with *ast.WithClause, main ast.Stmt, first int) error 
 	outer.WithClause.Ctes.Append(holds)
 	start, end := pl.st.span()
 	at := pl.st.toks[first].Start
-	pl.edits = append(pl.edits, edit{start: at, end: at, text: lead + head})
+	pl.edits = slices.Insert(pl.edits, 0, edit{start: at, end: at, text: lead + head}) // before what the statement gets
 	pl.insertAfter(len(pl.st.toks)-1, tail)
 	if !pl.session.utf8() && slices.ContainsFunc(pl.edits, func(e edit) bool { return !ascii(e.text) }) {
 		return refusal(history.ReasonCharset) // the schema spells names in UTF-8
