@@ -42,11 +42,18 @@ func TestSubqueriesWithParametersAreObserved(t *testing.T) {
 	b := newBench(t, nil, append(notes(), "CREATE TABLE word (id INT PRIMARY KEY, w VARCHAR(9), d DATE)",
 		"INSERT INTO word VALUES (1, 'a', '2026-01-02'), (2, 'b', '2026-01-03'), (3, 'b', NULL)")...)
 	c, direct := b.conn(b.through), b.conn(b.direct)
-	var cases []subqueryCase
-	for _, s := range []struct {
+	type given struct {
 		subqueryCase
 		args []any
-	}{
+	}
+	var related []given
+	if testdb.EngineName() == testdb.MySQL.Name { // MariaDB's queries in FROM see no row around
+		const ofRow = "SELECT k, (SELECT JSON_ARRAYAGG(q.id) FROM (SELECT n.id FROM note n WHERE n.doc = doc.id ORDER BY n.id LIMIT ?) q) FROM doc"
+		related = []given{{subqueryCase{ofRow, "exact, 4 reads"}, []any{1}}, {subqueryCase{ofRow, "inexact (parameter type), 2 reads"}, []any{nil}}}
+	}
+	const firstNotes = "SELECT k, (SELECT JSON_ARRAYAGG(q.id) FROM (SELECT n.id FROM note n ORDER BY n.id LIMIT ?) q) FROM doc"
+	var cases []subqueryCase
+	for _, s := range append(related, []given{
 		{subqueryCase{"SELECT k FROM doc WHERE EXISTS (SELECT * FROM note WHERE note.doc = doc.id AND note.id < ?)",
 			"exact, 4 reads"}, []any{2}},
 		{subqueryCase{"SELECT k, (SELECT COUNT(*) FROM note n WHERE n.id IN (?, ?)) FROM doc WHERE id = ? LIMIT ?",
@@ -74,7 +81,10 @@ func TestSubqueriesWithParametersAreObserved(t *testing.T) {
 		{subqueryCase{"SELECT k, (SELECT n.id FROM note n WHERE n.doc = doc.id LIMIT ?) FROM doc WHERE id = 1", "inexact (parameter type), 1 reads"},
 			[]any{0}},
 		{subqueryCase{"SELECT k FROM doc WHERE id - 1 IN (SELECT n.id FROM note n WHERE n.doc = ?)", "exact, 2 reads"}, []any{2}},
-	} {
+		{subqueryCase{firstNotes, "exact, 4 reads"}, []any{2}}, // two of doc, and two of note
+		{subqueryCase{firstNotes, "exact, 3 reads"}, []any{"1"}},
+		{subqueryCase{firstNotes, "exact, 2 reads"}, []any{0}},
+	}...) {
 		if want, got := answer(t.Context(), direct, s.sql, s.args...), answer(t.Context(), c, s.sql, s.args...); got != want {
 			t.Errorf("%s: through the proxy %s, want %s", s.sql, got, want)
 		}

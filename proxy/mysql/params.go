@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -190,9 +191,11 @@ func (p *prepared) readsFit(values [][]byte, nulls []byte) bool {
 		case p.long[c.Param]:
 			return true
 		case nulls[c.Param/8]&(1<<(c.Param%8)) != 0:
-			return c.One
+			return c.One || c.Rows
 		case c.One:
 			return !isOne(typ, values[c.Param])
+		case c.Rows:
+			return !isRows(typ, values[c.Param])
 		case c.Integer:
 			return !copies(typ, true)
 		case c.Moment && (typ == gomysql.MYSQL_TYPE_DATE || typ == gomysql.MYSQL_TYPE_DATETIME ||
@@ -214,6 +217,17 @@ func isOne(typ byte, value []byte) bool {
 	}
 	r := reader{b: value}
 	return copies(typ, false) && string(r.lenencBytes()) == "1" && r.err == nil
+}
+
+// isRows reports whether a parameter of that type is a number that is not negative, or its text.
+func isRows(typ byte, value []byte) bool {
+	if copies(typ, true) {
+		return len(value) > 0 && value[len(value)-1] < 0x80
+	}
+	r := reader{b: value}
+	text := string(r.lenencBytes())
+	digits := strings.Trim(text, "0123456789") == ""
+	return copies(typ, false) && r.err == nil && digits && text != "" && len(text) < 19
 }
 
 // isMoment reports whether a text is a date, with or without a time, as the server prints one.

@@ -44,6 +44,8 @@ type besides struct {
 	all bool
 	// first says that it shows the first row alone, where the server stops there.
 	first bool
+	// leading is how many rows it shows, in an order; nil: all that there are.
+	leading *leading
 	// gated says that a ShownHole decides whether it shows anything.
 	gated bool
 	// gathers says that it collects its rows one by one; see gathering.
@@ -88,18 +90,23 @@ func (c *besides) spell(d Dialect) []Piece {
 	if c.all {
 		head, tail = "(SELECT "+d.array(rowID, wList, limit, c.of.outer)+" ", ")"
 	}
+	query := c.query
+	if c.leading != nil {
+		head, query = c.leading.spell(d.element(rowID, wList, c.of.outer), c.query)
+		tail = ""
+	}
 	switch {
 	case c.whole && c.gated && d == TiDB: // of a parameter it does not know how long the result may be
-		return slices.Concat([]Piece{text("IF("), {Hole: ShownHole}, text(", " + cast + head)}, c.query,
+		return slices.Concat([]Piece{text("IF("), {Hole: ShownHole}, text(", " + cast + head)}, query,
 			[]Piece{text(tail + end + ", _binary'" + Lacking + "')")})
 	case c.whole && c.gated:
-		return slices.Concat([]Piece{text(cast + "IF("), {Hole: ShownHole}, text(", " + head)}, c.query,
+		return slices.Concat([]Piece{text(cast + "IF("), {Hole: ShownHole}, text(", " + head)}, query,
 			[]Piece{text(tail + ", _latin1'" + Lacking + "')" + end)})
 	case c.whole && c.apart:
-		return slices.Concat([]Piece{text("COALESCE(" + cast + head)}, c.query, []Piece{text(tail + end + ", _binary'[]')")})
+		return slices.Concat([]Piece{text("COALESCE(" + cast + head)}, query, []Piece{text(tail + end + ", _binary'[]')")})
 	case c.whole:
-		return slices.Concat([]Piece{text(cast + head)}, c.query, []Piece{text(tail + end)})
-	case d == MariaDB && !c.first && !c.all:
+		return slices.Concat([]Piece{text(cast + head)}, query, []Piece{text(tail + end)})
+	case d == MariaDB && !c.first && !c.all && c.leading == nil:
 		head, tail = "(SELECT "+d.array(rowID, wList, limit, c.of.outer)+" ", ")"
 	}
 	if c.decided != nil {
@@ -113,7 +120,7 @@ func (c *besides) spell(d Dialect) []Piece {
 	if c.decided != nil {
 		begin = slices.Concat(begin, []Piece{text("IF((")}, c.decided, []Piece{text(") IS TRUE")})
 	}
-	return slices.Concat(begin, []Piece{text(head)}, c.query, []Piece{text(tail + ", _latin1'" + Lacking + "')" + end)})
+	return slices.Concat(begin, []Piece{text(head)}, query, []Piece{text(tail + ", _latin1'" + Lacking + "')" + end)})
 }
 
 // source says what the column carries.
@@ -124,8 +131,11 @@ func (c *besides) source() Source {
 
 // most returns how many identities the column shows at most.
 func (c *besides) most() int {
-	if c.limit > 0 {
+	switch {
+	case c.limit > 0:
 		return c.limit
+	case c.leading != nil && c.leading.param < 0 && c.leading.rows < MaxBeside:
+		return c.leading.rows + 1 // none is lacking where it has as many as it may
 	}
 	return MaxBeside
 }

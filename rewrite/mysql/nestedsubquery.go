@@ -80,7 +80,7 @@ func (pl *planner) nested(at *link, around sources, b *block, cuts []replacement
 	}) {
 		return c, nil, false
 	}
-	if at.picksOne() && !(len(own) == 1 && pinned(m, own[0]) && pl.copyOne(m)) {
+	if at.picks() && !(len(own) == 1 && pinned(m, own[0]) && pl.copyOne(m)) {
 		return c, nil, false
 	}
 	c, ok = pl.cutOut(m, cuts)

@@ -124,3 +124,57 @@ func TestTheFirstInAnOrderIsToldWhereItIsAlone(t *testing.T) {
 		t.Error("none was exact, or none not")
 	}
 }
+
+// TestTheFirstRowsInAnOrderAreTold draws trees of the first rows in an order that tells all rows apart, and holds what
+// they tell against these.
+func TestTheFirstRowsInAnOrderAreTold(t *testing.T) {
+	s := carriedServer(t)
+	exact := 0
+	rapid.Check(t, func(r *rapid.T) {
+		one := func(of ...string) string { return rapid.SampledFrom(of).Draw(r, "part") }
+		limit := rapid.IntRange(0, 70).Draw(r, "limit")
+		hangs := one(" FROM e x WHERE x.dep = d.id", " FROM e x WHERE x.dep = d.boss AND x.pay > 3", " FROM e x WHERE x.dep < d.id")
+		if s.session.Dialect == MariaDB || rapid.IntRange(0, 3).Draw(r, "whole") == 0 {
+			hangs = one(" FROM e x WHERE x.dep = 3", " FROM e x WHERE x.dep < 9", " FROM e x")
+		}
+		from := hangs + " ORDER BY " + one("x.id", "x.id DESC", "x.pay, x.id", "x.dep DESC, x.pay, x.id DESC") + fmt.Sprintf(" LIMIT %d", limit)
+		query := "SELECT d.id, d.boss, (SELECT " + one("JSON_ARRAYAGG(q.i)", "COALESCE(JSON_ARRAYAGG(JSON_OBJECT('i', q.i)), 1)") + " FROM (SELECT x.id AS i, x.pay" + from +
+			") AS q) AS n FROM d" + one("", " WHERE d.id < 4", " WHERE d.boss = 2", " WHERE d.id = 2")
+		p := s.rewriter.Plan(query, s.session)
+		if p.Observation != history.Exact {
+			return
+		}
+		want := make(map[string]bool)
+		rows := s.exec(query)
+		for i := range rows.Values {
+			id, _ := rows.GetInt(i, 0)
+			boss, _ := rows.GetString(i, 1)
+			if boss == "" {
+				boss = "NULL"
+			}
+			want[s.identity("d", id)] = true
+			first := s.exec(strings.NewReplacer("d.id", fmt.Sprint(id), "d.boss", boss).Replace("SELECT x.id" + from))
+			for k := range first.Values {
+				picked, _ := first.GetInt(k, 0)
+				want[s.identity("e", picked)] = true
+			}
+		}
+		if proxied := s.see(literal(p, Values{}), p.HiddenColumns(), false); len(rows.Values) == 0 || proxied.cutOff(p.Result.Sources) {
+			if limit < MaxBeside && len(rows.Values) > 0 {
+				r.Fatalf("%s tells not all of %d", query, limit)
+			}
+			return
+		}
+		exact++
+		s.holds(r, query, p, slices.Sorted(maps.Keys(want)))
+		plain := s.session
+		plain.Repeats = false
+		before := literal(s.rewriter.Plan(query, plain), Values{})
+		if lacks := less(s.accessed(before, "Extra"), s.accessed(literal(p, Values{}), "Extra")); len(lacks) > 0 {
+			r.Fatalf("%s lacks %q of its plan", query, lacks)
+		}
+	})
+	if t.Logf("%d are exact", exact); exact == 0 {
+		t.Error("none was exact")
+	}
+}

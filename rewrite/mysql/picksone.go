@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pingcap/tidb/pkg/parser/ast"
@@ -14,18 +15,95 @@ import (
 // as one by the key does (ADR 62). Of another order the copy shows all rows that are equal to the first, up to two: one
 // alone is the row that was read. Without an order these are all rows.
 
-// picksOne reports whether a scalar subquery has a LIMIT of 1 row. A parameter in its place must be 1: see copyOne.
-func (at *link) picksOne() bool {
+// Of several, as a tree has them, the copy shows as many in an order that tells all rows apart.
+
+// picks reports whether a scalar subquery has a LIMIT of some rows.
+func (at *link) picks() bool {
 	n := at.query
 	if n.Limit == nil || at.exists || at.set || at.equal != nil || n.Limit.Offset != nil {
 		return false
 	}
-	if _, given := n.Limit.Count.(*test_driver.ParamMarkerExpr); given {
-		return true
+	_, given := n.Limit.Count.(*test_driver.ParamMarkerExpr)
+	return given || literalLimit(n.Limit) > 0
+}
+
+// picksOne reports whether that is a LIMIT of 1 row. A parameter in its place must be 1: see copyOne.
+func (at *link) picksOne() bool {
+	if !at.picks() {
+		return false
 	}
-	count, ok := n.Limit.Count.(*test_driver.ValueExpr)
-	return ok && count.Kind() == test_driver.KindInt64 && count.GetInt64() == 1 ||
-		ok && count.Kind() == test_driver.KindUint64 && count.GetUint64() == 1
+	_, given := at.query.Limit.Count.(*test_driver.ParamMarkerExpr)
+	return given || literalLimit(at.query.Limit) == 1
+}
+
+// literalLimit returns how many rows a LIMIT is of; 0 where that is not known.
+func literalLimit(l *ast.Limit) int {
+	count, ok := l.Count.(*test_driver.ValueExpr)
+	if !ok || count.Kind() != test_driver.KindInt64 && count.Kind() != test_driver.KindUint64 {
+		return 0
+	}
+	return int(min(max(count.GetInt64(), 0), 1<<30))
+}
+
+// A leading is how many rows of a subquery are shown, in an order: as many as its LIMIT has, or, where that is a
+// parameter, up to its value.
+type leading struct {
+	by    string // ORDER BY
+	rows  int
+	param int // from 0; -1: there is none
+}
+
+// spell returns the head of what shows these rows, each by an element, and what stands behind it, up to the end.
+func (l *leading) spell(element string, query []Piece) (head string, behind []Piece) {
+	head = "(SELECT JSON_ARRAYAGG(isotap_row) FROM (SELECT " + element + " AS isotap_row"
+	if l.param < 0 {
+		return head + " ", append(slices.Clone(query), text(l.by+" LIMIT "+strconv.Itoa(min(l.rows, MaxBeside))+") AS isotap_rows)"))
+	}
+	return head + ", ROW_NUMBER() OVER (" + l.by[1:] + ") AS isotap_number ", slices.Concat(query, []Piece{
+		text(l.by + " LIMIT " + strconv.Itoa(MaxBeside) + ") AS isotap_rows WHERE isotap_number <= "),
+		{Hole: CopyHole, Ordinal: l.param}, text(")")})
+}
+
+// A pickedRows says what a copy shows of a subquery with a LIMIT.
+type pickedRows struct {
+	first   bool // the first row
+	limit   int  // so many at most, of which one alone was surely read
+	leading *leading
+}
+
+// picked returns what a copy of a subquery of these tables and conditions reads, and what it shows of that. Several
+// says that it may show several rows in an order.
+func (pl *planner) picked(at *link, srcs sources, query clauses, several bool) (read []Piece, rows pickedRows, ok bool) {
+	if read = query.pieces(); !at.picks() {
+		return read, rows, true
+	}
+	n := at.query
+	order, total, ordered := pl.ordering(n, srcs)
+	marker, given := n.Limit.Count.(*test_driver.ParamMarkerExpr)
+	switch {
+	case total && several && given:
+		at := pl.st.tokenAt(marker.Offset)
+		if at < 0 {
+			return nil, rows, false
+		}
+		rows.leading = &leading{by: order.clause, param: pl.param(at)}
+		pl.parameters = append(pl.parameters, Copy{Param: rows.leading.param, Rows: true})
+		return read, rows, true
+	case total && several && literalLimit(n.Limit) > 1:
+		rows.leading = &leading{by: order.clause, rows: literalLimit(n.Limit), param: -1}
+		return read, rows, true
+	case !at.picksOne() || !pl.copyOne(n):
+		return nil, rows, false
+	case n.OrderBy == nil && showsRows(n):
+		rows.limit = 2 // of several nobody knows which it picked
+	case !ordered:
+		return nil, rows, false
+	case total:
+		read, rows.first = append(read, text(order.clause)), true
+	default:
+		read, rows.limit = order.tied(query), 2 // of equal rows nobody knows which it picked
+	}
+	return read, rows, true
 }
 
 // copyOne takes note of the parameter in a LIMIT, which must be 1 for what is shown to be what was read. It reports

@@ -146,8 +146,8 @@ type Hidden struct {
 type Copy struct {
 	Param int // its position among the client's own
 	// Integer: it must be an integer; Moment: a date, with or without a time, or the text of one; One: the number 1, or
-	// its text; otherwise a string that is sent with the rest.
-	Integer, Moment, One bool
+	// its text; Rows: a number of rows, or its text; otherwise a string that is sent with the rest.
+	Integer, Moment, One, Rows bool
 }
 
 // Writes says how the rows are known that the statement writes.

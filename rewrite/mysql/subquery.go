@@ -181,7 +181,7 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 	passing, ok := pl.readSources(n, srcs)
 	views := slices.ContainsFunc(srcs, func(s *source) bool { return s.behind != nil })
 	if !ok || (views || len(passing) > 0) && (len(cuts) > 0 || pl.renamed != nil || b.n == nil) ||
-		views && (of.picksOne() || merges(n.From.TableRefs)) {
+		views && (of.picks() || merges(n.From.TableRefs)) {
 		return nil, false
 	}
 	query, ok := pl.cutOut(n, append(cuts, passing...))
@@ -209,22 +209,9 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 	if b.grouped && !whole && !b.nests {
 		return nil, false
 	}
-	read, first, limit := query.pieces(), false, 0
-	if of.picksOne() && !pl.copyOne(n) {
+	read, picked, ok := pl.picked(&of, srcs, query, pl.alone != nil && !pl.oneOf && (whole || pl.session.Dialect == MySQL && !b.grouped))
+	if !ok {
 		return nil, false
-	}
-	if of.picksOne() {
-		order, total, ok := pl.ordering(n, srcs)
-		switch {
-		case n.OrderBy == nil && showsRows(n):
-			limit = 2 // of several nobody knows which it picked
-		case !ok:
-			return nil, false
-		case total:
-			read, first = append(read, text(order.clause)), true
-		default:
-			read, limit = order.tied(query), 2 // of equal rows nobody knows which it picked
-		}
 	}
 	var found []*besides
 	own := srcs
@@ -234,9 +221,9 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 	}
 	for _, s := range own {
 		found = append(found, &besides{of: s, node: n, equal: equal, query: read, parts: query, whole: whole,
-			first: first, limit: limit})
+			first: picked.first, limit: picked.limit, leading: picked.leading})
 	}
-	if len(listed) > 0 && (views || len(passing) > 0 || first || limit > 0) {
+	if len(listed) > 0 && (views || len(passing) > 0 || of.picks()) {
 		return nil, false
 	}
 	inner, ok := pl.lookWithin(n, append(within, listed...), srcs, query, b, whole)
@@ -247,7 +234,7 @@ func (pl *planner) look(at *link, b *block) ([]*besides, bool) {
 func plainQuery(at *link) bool {
 	n := at.query
 	return n.Kind == ast.SelectStmtKindSelect && n.From != nil && n.With == nil && n.LockInfo == nil && n.TableHints == nil &&
-		n.SelectIntoOpt == nil && (n.Limit == nil || at.exists && plainLimit(n.Limit) || at.picksOne()) &&
+		n.SelectIntoOpt == nil && (n.Limit == nil || at.exists && plainLimit(n.Limit) || at.picks()) &&
 		innerJoins(n.From.TableRefs)
 }
 
@@ -355,12 +342,12 @@ func (pl *planner) harmless(n *ast.SelectStmt, srcs sources) bool {
 
 // harmlessBut is harmless, except that it leaves subqueries of the WHERE clause out of account, and returns them.
 func (pl *planner) harmlessBut(n *ast.SelectStmt, srcs sources) (within []link, ok bool) {
-	l := listener{srcs: srcs, bodies: pl.nesting.bodies}
+	l := listener{srcs: srcs, bodies: pl.nesting.bodies, copies: true}
 	all := parts(n.Where, nil)
 	inWhere := len(all)
 	ons(n.From.TableRefs, &all)
 	for i, e := range all {
-		var p pure
+		p := pure{l: &l}
 		if at, is := existence(e); is && i < inWhere {
 			within = append(within, at)
 		} else if at, is := pl.valueWithin(e, &l); is && i < inWhere {
@@ -381,7 +368,7 @@ func (pl *planner) valueWithin(e ast.ExprNode, l *listener) (at link, ok bool) {
 	if at, ok = comparedScalar(of); !ok {
 		return at, false
 	}
-	var p pure
+	p := pure{l: l}
 	at.with.Accept(&p)
 	return at, !p.other && l.kind(at.with) != noisy && pl.copyParams(at.with, l) && pl.comparesSilently(&at, &block{srcs: l.srcs})
 }
@@ -406,10 +393,16 @@ func ons(n ast.ResultSetNode, all *[]ast.ExprNode) {
 }
 
 // pure looks for what may fail.
-type pure struct{ other bool }
+type pure struct {
+	other bool
+	l     *listener // tells what columns are; nil: more is taken for what may fail
+}
 
 // Enter implements ast.Visitor.
 func (p *pure) Enter(n ast.Node) (ast.Node, bool) {
+	if p.failsForNone(n) {
+		return n, false
+	}
 	switch n := n.(type) {
 	case *ast.BinaryOperationExpr:
 		switch n.Op {

@@ -46,6 +46,8 @@ type listener struct {
 	fields []*ast.SelectField
 	bodies map[*ast.SelectStmt]*block // of the queries in FROM clauses
 	depth  int                        // of aliases that lead to others
+	// copies says that it looks at a condition of which there is a copy.
+	copies bool
 }
 
 // maxAliases bounds how deep aliases are followed.
@@ -365,6 +367,8 @@ func (l *listener) call(name string, args []ast.ExprNode) valueKind {
 		return textual
 	case name == "coalesce", name == "ifnull":
 		return l.oneOf(args)
+	case l.copies:
+		return l.inCopies(name, args)
 	case name == "if" && len(args) == 3 && l.truth(args[0]):
 		return l.oneOf(args[1:])
 	}
