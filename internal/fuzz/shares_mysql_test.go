@@ -28,7 +28,7 @@ var leastExact = map[dbms.Engine]int{dbms.MariaDB: 445, dbms.MySQL: 485}
 func TestSharesOfRandomSelectsAreAsDocumented(t *testing.T) {
 	s := newSelects(t)
 	profile, _ := random.Named("deep")
-	total, exact, companions, counts := 0, 0, 0, make(map[string]int)
+	total, exact, companions, counts, whys := 0, 0, 0, make(map[string]int), make(map[string]int)
 	for seed := uint64(1); seed <= 12; seed++ {
 		g := random.New(random.Engine{Name: s.engine, Version: s.version}, profile, seed)
 		rewriter := s.rewriter(g.Setup())
@@ -49,6 +49,9 @@ func TestSharesOfRandomSelectsAreAsDocumented(t *testing.T) {
 					companions++
 				}
 				counts[p.Observation.String()+", "+formOf(text, p.Reason)]++
+				if why := s.why(rewriter, text, p.Reason); why != "" {
+					whys[why]++
+				}
 			}
 		}
 	}
@@ -57,9 +60,61 @@ func TestSharesOfRandomSelectsAreAsDocumented(t *testing.T) {
 	for _, form := range slices.Sorted(maps.Keys(counts)) {
 		t.Logf("%5d (%4.1f %%) %s", counts[form], 100*float64(counts[form])/float64(total), form)
 	}
+	for _, why := range slices.Sorted(maps.Keys(whys)) {
+		t.Logf("%5d %s", whys[why], why)
+	}
 	if least := leastExact[s.engine]; exact*1000 < total*least {
 		t.Errorf("of %d SELECTs %d are exact, less than %d of a thousand", total, exact, least)
 	}
+}
+
+// changes are what some of these SELECTs would be exact without, by their reasons: what it is, where it stands, and what
+// would stand there.
+var changes = map[history.Reason][]struct {
+	what string
+	at   *regexp.Regexp
+	by   string
+}{
+	history.ReasonJoinedAggregate: {
+		{"the condition of the LEFT JOIN", regexp.MustCompile(`(LEFT JOIN LATERAL .* AS l ON ).*`), "${1}TRUE"},
+		{"the condition in the LATERAL query", regexp.MustCompile(`(LATERAL \(SELECT .*?) WHERE .*\) AS l`), "${1}) AS l"},
+		{"the condition of the statement", regexp.MustCompile(`( AS l) WHERE .*`), "$1"},
+	},
+	history.ReasonAggregate: {
+		{"the condition on the rows of the query in FROM", regexp.MustCompile(`( AS d) WHERE .*( GROUP BY d\.x)`), "$1$2"},
+		{"MIN and MAX", regexp.MustCompile(`(COUNT\(\*\), )(MIN|MAX)\(`), "${1}SUM("},
+		{"HAVING", regexp.MustCompile(`( GROUP BY d\.x) HAVING .*`), "$1"},
+		{"the condition on groups of the WITH clause", regexp.MustCompile(`( FROM v) WHERE .*`), "$1"},
+		{"the queries of WITH that the groups are made of", regexp.MustCompile(`WITH w AS \(SELECT [a-z0-9, ]+ FROM (t[0-9]).*\), v AS \(SELECT w\.(\w+) AS x, COUNT\(\*\) AS n FROM w .*GROUP BY 1\) SELECT v\.x, v\.n FROM v`),
+			"SELECT v.x, v.n FROM (SELECT $2 AS x, COUNT(*) AS n FROM $1 GROUP BY $2) v"},
+		{"what the rows of the query in FROM are computed of", regexp.MustCompile(`\(SELECT .* AS x, .* AS y FROM (t[0-9]) .*\) AS d`), "(SELECT id AS x, id AS y FROM $1) AS d"},
+		{"subqueries in the condition", regexp.MustCompile(`( FROM t[0-9]) WHERE .*( GROUP BY)`), "$1$2"},
+	},
+	history.ReasonWindowFunction: {
+		{"what the condition asks beside the window", regexp.MustCompile(`( WHERE v\.r <= [0-9]+) AND .*`), "$1"},
+		{"the query of WITH that the windows are over", regexp.MustCompile(`WITH w AS \(SELECT ([a-z0-9, ]+) FROM (t[0-9]).*\), v AS \(SELECT w\.\*, (.*?) FROM w\) SELECT \* FROM v`), "SELECT * FROM (SELECT $1, $3 FROM $2) v"},
+	},
+}
+
+// why tells what a SELECT of such a reason would be exact without: one of the changes, or several.
+func (s *selects) why(rewriter *sqlmysql.Rewriter, text string, reason history.Reason) string {
+	of := changes[reason]
+	if of == nil {
+		return ""
+	}
+	best, fewest := "more than that", len(of)+1
+	for set := 1; set < 1<<len(of); set++ {
+		changed, whats := text, []string(nil)
+		for i, c := range of {
+			if next := c.at.ReplaceAllString(changed, c.by); set&(1<<i) != 0 && next != changed {
+				changed, whats = next, append(whats, c.what)
+			}
+		}
+		if changed != text && len(whats) < fewest && rewriter.Plan(changed, s.session).Observation == history.Exact {
+			best, fewest = strings.Join(whats, ", and "), len(whats)
+		}
+	}
+	return reason.String() + " for " + best
 }
 
 // A selects plans statements for the tables of a server.
