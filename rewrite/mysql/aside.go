@@ -60,8 +60,9 @@ func (pl *planner) aside(n *ast.SelectStmt, all *[]*besides) bool {
 	return pl.asideOf(n, all, mayHave{})
 }
 
-// A mayHave is what a query whose rows are read again may have: windows, and outer joins.
-type mayHave struct{ windows, outer bool }
+// A mayHave is what a query whose rows are read again may have: windows, outer joins, and, as all of its FROM clause,
+// the name of another query of the WITH clause.
+type mayHave struct{ windows, outer, named bool }
 
 // asideOf is aside of a query that may have these.
 func (pl *planner) asideOf(n *ast.SelectStmt, all *[]*besides, may mayHave) bool {
@@ -143,14 +144,17 @@ func (pl *planner) readWith(n *ast.SelectStmt, may mayHave) (srcs sources, read 
 		return nil, read, links, false
 	}
 	srcs = flatten(n.From.TableRefs)
+	var passing []replacement
 	if !pl.baseSources(srcs) {
-		return nil, read, links, false
+		if passing, ok = pl.readSources(n, srcs); !may.named || !ok || len(srcs) > 1 || srcs[0].behind != nil {
+			return nil, read, links, false
+		}
 	}
 	verb := pl.armVerb(n)
 	if verb < 0 {
 		return nil, read, links, false
 	}
-	if read, ok = pl.clausesIn(n, verb, pl.endOf(verb), nil); ok {
+	if read, ok = pl.clausesIn(n, verb, pl.endOf(verb), passing); ok {
 		links, ok = pl.rowLinks(n, srcs)
 	}
 	return srcs, read, links, ok

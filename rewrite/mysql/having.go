@@ -31,7 +31,16 @@ func (pl *planner) leftOutAside(b *block, use *usage) bool {
 		q.Having != nil && !choosesGroups(q, flatten(q.From.TableRefs)) {
 		return false
 	}
-	return pl.tellAside(q, mayHave{windows: true})
+	if name, ok := b.srcs[0].node.Source.(*ast.TableName); ok {
+		c, _ := pl.nesting.with.find(name.Name.O)
+		if c == nil {
+			return false
+		}
+		outside := pl.nesting.with
+		defer func() { pl.nesting.with = outside }()
+		pl.nesting.with = c.scope // what its own query sees
+	}
+	return pl.tellAside(q, mayHave{windows: true, named: true})
 }
 
 // leavesOut reports whether a statement may read what it reads once more, and has nothing else that leaves rows out.

@@ -52,6 +52,14 @@ func TestGroupsThatHavingLeavesOutAreTold(t *testing.T) {
 			where := one("q.n > 1", "n < 3", "q.n = 1 OR n > 2", "q.n <= 2 AND q.boss > 1")
 			having = strings.ReplaceAll(where, "AND q.", "AND d.")
 			query = "SELECT q.n FROM (SELECT d.id, d.boss, " + window + " AS n FROM " + from + ") AS q WHERE " + where
+			if of, of1 := strings.ReplaceAll(window, "d.", "w."), from[:1] == "d" && !strings.Contains(from, "e."); of1 {
+				query = one(query, "WITH w AS (SELECT id, boss, name FROM "+from+"), q AS (SELECT w.*, "+of+" AS n FROM w) SELECT q.n FROM q WHERE "+where,
+					"WITH w AS (SELECT d.* FROM "+from+"), q AS (SELECT v.id, v.boss, "+strings.ReplaceAll(of, "w.", "v.")+" AS n FROM w v WHERE v.id > 2) SELECT q.n FROM q WHERE "+where,
+					"SELECT q.n FROM (SELECT w.id, w.boss, "+of+" AS n FROM (SELECT d.id, d.boss FROM "+from+") AS w) AS q WHERE "+where)
+				if strings.Contains(query, "v.id > 2") {
+					from = "(SELECT * FROM " + from + ") AS d WHERE d.id > 2"
+				}
+			}
 		}
 		p := s.rewriter.Plan(query, s.session)
 		if p.Observation != history.Exact {
