@@ -68,8 +68,8 @@ func TestSharesOfRandomSelectsAreAsDocumented(t *testing.T) {
 	}
 }
 
-// changes are what some of these SELECTs would be exact without, by their reasons: what it is, where it stands, and what
-// would stand there.
+// changes are what some of these SELECTs would be exact without, by their reasons: what it is, where it stands, and
+// what would stand there.
 var changes = map[history.Reason][]struct {
 	what string
 	at   *regexp.Regexp

@@ -10,8 +10,9 @@ import (
 )
 
 // A copy of a subquery's condition may be evaluated for rows that the server does not come to. What fails for no row
-// may stand in it: beside comparisons these are CASE, functions that give one of their arguments, and sums and products
-// of integers that no value of their columns makes too large. That the server warns of nothing in it a [listener] tells.
+// may stand in it: beside comparisons these are CASE, functions that give one of their arguments, and sums and
+// products of integers that no value of their columns makes too large. That the server warns of nothing in it a
+// [listener] tells.
 
 // picksArgument are functions that give one of their arguments.
 var picksArgument = set("coalesce ifnull if isnull nullif greatest least")
@@ -64,7 +65,8 @@ func (l *listener) most(e ast.ExprNode) float64 {
 			}
 		}
 		c, _, ok := l.srcs.owner(e.Name)
-		if b, known := bounds[columnType(c)]; ok && known && !c.Generated && !strings.Contains(c.Full, "unsigned") && !strings.Contains(c.Full, "zerofill") {
+		b, known := bounds[columnType(c)]
+		if ok && known && !c.Generated && !strings.Contains(c.Full, "unsigned") && !strings.Contains(c.Full, "zerofill") {
 			return b
 		}
 	case *test_driver.ValueExpr:

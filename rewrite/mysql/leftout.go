@@ -64,7 +64,8 @@ func (pl *planner) enterJoins(n *ast.SelectStmt, srcs sources) (leave func()) {
 
 // leaveOut takes note of the sources that the server leaves out of a query, or may.
 func (pl *planner) leaveOut(n *ast.SelectStmt, srcs sources) *outerJoins {
-	if pl.session.Dialect == MySQL || pl.session.JoinsAll || innerJoins(n.From.TableRefs) && onlyNames(srcs) && pl.nesting.with == nil {
+	if pl.session.Dialect == MySQL || pl.session.JoinsAll ||
+		innerJoins(n.From.TableRefs) && onlyNames(srcs) && pl.nesting.with == nil {
 		return nil
 	}
 	o := &outerJoins{pl: pl, n: n, srcs: srcs, merged: make(map[string]bool)}
@@ -118,7 +119,8 @@ func (o *outerJoins) tidb() bool { return o.pl.session.Dialect == TiDB }
 // or groups and surely asks for no aggregate that counts them.
 func (o *outerJoins) countsOnce() bool {
 	used := aggregatesOf(o.n)
-	return o.n.Distinct || (o.n.GroupBy != nil || used.sums || used.extremes) && (!used.sums || used.distinct || o.shown != nil)
+	groups := o.n.GroupBy != nil || used.sums || used.extremes
+	return o.n.Distinct || groups && (!used.sums || used.distinct || o.shown != nil)
 }
 
 // countsDistinct reports whether the query gives the number of a column's values on TiDB, and nothing else.
