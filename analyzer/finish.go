@@ -108,7 +108,6 @@ func (s *search) run() {
 		s.collectEdges()
 		s.groupPairs()
 		s.walk = newWalk(len(s.nodes))
-		s.arrived = [2][]int32{make([]int32, len(s.nodes)), make([]int32, len(s.nodes))}
 	}
 	s.interference()
 	if len(s.nodes) == 0 {
@@ -172,12 +171,16 @@ func (s *search) pass(class Class) {
 // Analyze analyzes a history that is in memory. The transactions of a session are in order. Where a
 // statement has places, package pgversions finds the versions; txns stay as they are.
 func Analyze(infos []history.Info, txns []*history.Txn) (*Result, error) {
+	return analyzeBy(Options{}, infos, txns)
+}
+
+func analyzeBy(opts Options, infos []history.Info, txns []*history.Txn) (*Result, error) {
 	versions := pgversions.New()
 	txns, err := versions.Translate(infos, nil, txns)
 	if err != nil {
 		return nil, err
 	}
-	a := New(Options{})
+	a := New(opts)
 	for _, info := range infos {
 		if err := a.Add(info); err != nil {
 			return nil, err

@@ -146,28 +146,51 @@ func (j *judge) bindsAfter(in, out *dep) bool {
 	if j.together || in.kind == rw || !j.plain(out.access) || j.o.unfound(out) {
 		return false
 	}
-	return j.shownBefore(in, out)
+	return j.shownBefore(j.arrivalOf(in), out)
+}
+
+// An arrival is what [judge.bindsAfter] goes by of a dependency into a transaction: after two that have the same one,
+// each rw out of it obliges the engine, or neither does.
+type arrival struct {
+	proved     bool
+	anti       bool // it is an rw
+	ordered    bool // it is by the order of sessions or of time
+	ofSnapshot bool
+	plainRead  bool
+	stmt       uint32
+}
+
+func (j *judge) arrivalOf(in *dep) arrival {
+	switch {
+	case !j.o.proves(in):
+		return arrival{anti: in.kind == rw}
+	case in.kind == rw:
+		return arrival{proved: true, anti: true, stmt: j.o.arrival(in)}
+	case in.kind&(so|rt) != 0:
+		return arrival{proved: true, ordered: true}
+	}
+	return arrival{proved: true, ofSnapshot: j.ofSnapshot(in, j.promise(in.to)),
+		plainRead: in.kind == wr && j.plain(in.access), stmt: j.o.arrival(in)}
 }
 
 // shownBefore is the rule of moments. A plain read sees the database as it was when its snapshot was taken: that of
 // its transaction or of its statement. A locking read or a write sees it as it is while the statement runs,
 // unless the engine refuses what has changed since the snapshot; so does every statement with regard to a snapshot that
 // a later one takes.
-func (j *judge) shownBefore(in, out *dep) bool {
+func (j *judge) shownBefore(in arrival, out *dep) bool {
 	p := j.promise(out.from)
-	at, read := j.o.arrival(in), j.o.accesses[out.access].stmt
-	if in.kind&(so|rt) != 0 {
-		return p.Fresh
-	}
+	read := j.o.accesses[out.access].stmt
 	switch {
-	case j.ofSnapshot(in, p):
+	case in.ordered:
+		return p.Fresh
+	case in.ofSnapshot:
 		return true
 	case p.Snapshot:
-		return p.Fresh && p.FixedByRead && at < j.o.txns[out.from].fixed
-	case p.Statement && at == read && in.kind == wr && j.plain(in.access):
+		return p.Fresh && p.FixedByRead && in.stmt < j.o.txns[out.from].fixed
+	case p.Statement && in.stmt == read && in.plainRead:
 		return true
 	}
-	return p.Statement && p.Fresh && at < read
+	return p.Statement && p.Fresh && in.stmt < read
 }
 
 // ofSnapshot reports whether what a transaction depends on must have been committed when its snapshot was taken: a

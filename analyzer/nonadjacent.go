@@ -4,7 +4,7 @@ import "slices"
 
 // longNonadjacent finds cycles of several rw of which no two follow each other: snapshot isolation
 // forbids them as it forbids those with one. Like longGSingle it searches from each rw on; what has
-// one rw only is explained by now. What it has no time to walk is counted.
+// one rw only is explained by now, unless there was no time for it. What it has no time to walk is counted.
 func (s *search) longNonadjacent() {
 	name := GNonadjacent
 	if s.flow&so != 0 {
@@ -57,7 +57,7 @@ func (s *search) eachNonadjacent(begin func(e int32) bool, yield func(c int32, c
 		if !given[c] {
 			bound = nil
 		}
-		cycle := s.nonadjacent(e, func(f int32) bool { return keep(f) && a.of(f) == c }, bound)
+		cycle := s.nonadjacent(e, a.ways, func(f int32) bool { return keep(f) && a.of(f) == c }, bound)
 		switch {
 		case cycle != nil:
 			given[c] = true
@@ -76,17 +76,22 @@ func (s *search) anyNonadjacent() (found bool) {
 	return found
 }
 
-// nonadjacent returns a short cycle through an edge; nil where there is none, or only one that leads through a
-// component that is explained and comes by one of its transactions twice.
-func (s *search) nonadjacent(e int32, keep func(e int32) bool, work *int) []int32 {
+// nonadjacent returns a short cycle through an edge, from an rw on; nil where there is none, or only one that leads
+// through a component that is explained and comes by one of its transactions twice.
+func (s *search) nonadjacent(e int32, ways *ways, keep func(e int32) bool, work *int) []int32 {
 	for _, ok := range []func(f int32) bool{keep, func(f int32) bool { return keep(f) && s.circled[f] == 0 }} {
-		walk := s.alternating(e, ok, work)
+		walk := s.alternating(e, ways, ok, work)
 		if walk == nil {
 			return nil
 		}
-		if cycle := s.simple(walk); s.apart(cycle) {
-			return cycle
+		cycle := s.simple(walk)
+		if !s.apart(cycle) {
+			continue
 		}
+		if s.edges[cycle[0]].kind != rw { // it is a part of the walk, perhaps with one rw, which is to come first
+			cycle = s.fromFirstAnti(cycle)
+		}
+		return cycle
 	}
 	return nil
 }
@@ -104,58 +109,63 @@ func (s *search) apart(cycle []int32) bool {
 }
 
 // alternatives are the components of the walks on which no rw follows another: it takes no search to say which rw is
-// on such a closed walk. Their states are the nodes, come to by any edge, and the edges that rw may follow.
+// on such a closed walk. Their states are the nodes, come to by any edge, and behind these the ways that rw may follow.
 type alternatives struct {
 	s    *search
-	comp []int32 // by state
-	edge []int32 // by edge: its state; 0 for that of the node where it leads
+	ways *ways
+	into [][]int32 // by node that an rw leaves which is open: the ways by which walks come to it
+	is   []bool    // by way: it is one of these
+	comp []int32   // by state
 }
 
 func (s *search) alternatives(keep func(e int32) bool) *alternatives {
-	a := &alternatives{s: s, edge: make([]int32, len(s.edges))}
-	before := make([]bool, len(s.nodes)) // an rw that is open
+	a := &alternatives{s: s, ways: s.waysIn(), into: make([][]int32, len(s.nodes))}
+	before := make([]bool, len(s.nodes))
 	for e := range int32(len(s.edges)) {
 		before[s.from(e)] = before[s.from(e)] || s.open(e)
 	}
-	states := int32(len(s.nodes))
+	a.is = make([]bool, len(a.ways.at))
 	for e := range int32(len(s.edges)) {
-		if s.edges[e].kind != rw && before[s.to(e)] && keep(e) {
-			a.edge[e] = states
-			states++
+		way := a.ways.of[e]
+		if s.edges[e].kind != rw && !a.is[way] && before[s.to(e)] && keep(e) {
+			a.is[way] = true
+			a.into[s.to(e)] = append(a.into[s.to(e)], way)
 		}
 	}
-	off, to := compressed(int(states), func(yield func(from, to int32)) {
+	off, to := compressed(len(s.nodes)+len(a.ways.at), func(yield func(from, to int32)) {
 		for e := range int32(len(s.edges)) {
 			if s.edges[e].kind == rw || !keep(e) {
 				continue
 			}
 			yield(s.from(e), a.state(e))
-			if a.edge[e] > 0 {
-				a.after(e, yield)
+		}
+		for v, ways := range a.into {
+			for _, way := range ways {
+				a.after(int32(v), way, yield)
 			}
 		}
 	})
-	a.comp, _ = components(int(states), off, func(i uint32) int32 { return to[i] })
+	a.comp, _ = components(len(s.nodes)+len(a.ways.at), off, func(i uint32) int32 { return to[i] })
 	return a
-}
-
-// after calls yield with the steps from an edge: on from the node where it leads, and the rw that may follow.
-func (a *alternatives) after(e int32, yield func(from, to int32)) {
-	s := a.s
-	yield(a.edge[e], s.to(e))
-	for _, f := range s.out[s.off[s.to(e)]:s.off[s.to(e)+1]] {
-		if s.open(f) && s.follows(e, f) {
-			yield(a.edge[e], s.to(f))
-		}
-	}
 }
 
 // state returns where an edge leads.
 func (a *alternatives) state(e int32) int32 {
-	if a.edge[e] > 0 {
-		return a.edge[e]
+	if way := a.ways.of[e]; a.is[way] {
+		return int32(len(a.s.nodes)) + way
 	}
 	return a.s.to(e)
+}
+
+// after calls yield with the steps from a way into a node: on from there, and the rw that may follow.
+func (a *alternatives) after(v, way int32, yield func(from, to int32)) {
+	s, in := a.s, a.ways.at[way]
+	yield(a.state(in), v)
+	for _, f := range s.out[s.off[v]:s.off[v+1]] {
+		if s.open(f) && s.follows(in, f) {
+			yield(a.state(in), s.to(f))
+		}
+	}
 }
 
 // of returns the component where an edge leads.
@@ -163,8 +173,8 @@ func (a *alternatives) of(e int32) int32 { return a.comp[a.state(e)] }
 
 // closes reports whether an rw is on a closed walk.
 func (a *alternatives) closes(e int32) bool {
-	for _, in := range a.s.into(a.s.from(e)) {
-		if a.edge[in] > 0 && a.of(in) == a.comp[a.s.to(e)] && a.s.follows(in, e) {
+	for _, way := range a.into[a.s.from(e)] {
+		if in := a.ways.at[way]; a.of(in) == a.of(e) && a.s.follows(in, e) {
 			return true
 		}
 	}
@@ -174,8 +184,8 @@ func (a *alternatives) closes(e int32) bool {
 // alternating finds a shortest closed walk from an edge on whose rw do not follow each other;
 // nil where there is none. Where violations are searched, an rw must oblige the engine after the edge
 // that leads to it. Each edge looked at costs one of work (nil: no bound).
-func (s *search) alternating(e int32, keep func(e int32) bool, work *int) []int32 {
-	s.walk.round++
+func (s *search) alternating(e int32, ways *ways, keep func(e int32) bool, work *int) []int32 {
+	s.arrived.begin(len(s.nodes), len(ways.at))
 	queue := append(s.strides[:0], stride{e, none})
 	defer func() { s.strides = queue }()
 	for head := 0; head < len(queue); head++ {
@@ -195,17 +205,39 @@ func (s *search) alternating(e int32, keep func(e int32) bool, work *int) []int3
 			if s.to(f) == s.from(e) && (s.edges[e].kind != rw || !anti && s.follows(f, e)) {
 				return trace(append(queue, stride{f, int32(head)}))
 			}
-			visited := s.arrived[0]
-			if anti {
-				visited = s.arrived[1]
-			}
-			if visited[s.to(f)] != s.walk.round {
-				visited[s.to(f)] = s.walk.round
+			if s.arrived.first(s.to(f), ways.of[f], anti) {
 				queue = append(queue, stride{f, int32(head)})
 			}
 		}
 	}
 	return nil
+}
+
+// arrived says where a walk has come to, and by which way, or by an rw.
+type arrived struct {
+	round         int32
+	byAnti, byWay []int32 // by node, and by way: the round in which it last was
+}
+
+func (a *arrived) begin(nodes, ways int) {
+	a.round++
+	for len(a.byAnti) < nodes {
+		a.byAnti = append(a.byAnti, 0)
+	}
+	for len(a.byWay) < ways {
+		a.byWay = append(a.byWay, 0)
+	}
+}
+
+// first reports whether it comes there for the first time.
+func (a *arrived) first(node, way int32, anti bool) bool {
+	last := &a.byWay[way]
+	if anti {
+		last = &a.byAnti[node]
+	}
+	first := *last != a.round
+	*last = a.round
+	return first
 }
 
 // trace returns the edges of the walk that ends with the last stride.

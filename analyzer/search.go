@@ -39,9 +39,9 @@ type search struct {
 
 	in      incoming
 	walk    walk
-	arrived [2][]int32 // by node: the round in which alternating came to it, and by an rw
-	strides []stride   // scratch of alternating
-	steps   int        // edges looked at, by whatever search
+	arrived arrived
+	strides []stride // scratch of alternating
+	steps   int      // edges looked at, by whatever search
 	chains  chains
 }
 

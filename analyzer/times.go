@@ -88,19 +88,29 @@ type timeWalk struct {
 	via   []int32 // -1 at the goal itself
 	next  []int32 // the node and state after that edge
 	queue []int32
+	// ways are those into the nodes, and latest is of which beginning the latest leads on by each, by node: nil where
+	// nobody has asked yet. Both are for a walk forth that is over.
+	ways   *ways
+	latest [][]comingBy
+}
+
+// A comingBy is the latest beginning that leads to a node by the edges of one way: from which place, and by which edge.
+type comingBy struct {
+	at, by int32
+	began  int64
 }
 
 // eachInTime calls yield with cycles of a path as the rule has it and the step by the clock that closes it, one for
 // each edge that may be its rw, or that leads back in time where the rule has no rw, until that says no.
 func (s *search) eachInTime(rule timeRule, yield func(e int32, cycle []dep) bool) {
-	ends := s.o.ends(s.local, s.nodes)
+	ends, into := s.o.ends(s.local, s.nodes), s.waysIn()
 	for len(ends) > 0 {
 		run := s.o.txns[ends[0]].run
 		n := slices.IndexFunc(ends, func(t int32) bool { return s.o.txns[t].run != run })
 		if n < 0 {
 			n = len(ends)
 		}
-		if !s.inTimeOf(ends[:n], s.starts(run), rule, yield) {
+		if !s.inTimeOf(ends[:n], s.starts(run), into, rule, yield) {
 			return
 		}
 		ends = ends[n:]
@@ -122,11 +132,12 @@ func (s *search) starts(run uint16) []int32 {
 // inTimeOf does so in one run, whose transactions are given in order of their ends and of their beginnings. From each
 // end on it goes back over the paths that lead there, and not where it came before: so every path is known by the
 // earliest end that it leads to; and from each beginning on forth, so that it is known by the latest.
-func (s *search) inTimeOf(ends, starts []int32, rule timeRule, yield func(e int32, cycle []dep) bool) bool {
+func (s *search) inTimeOf(ends, starts []int32, into *ways, rule timeRule, yield func(e int32, cycle []dep) bool) bool {
 	if len(starts) == 0 || s.o.txns[ends[0]].end >= s.o.txns[starts[0]].start {
 		return true
 	}
 	back, forth := s.newTimeWalk(false), s.newTimeWalk(true)
+	forth.ways, forth.latest = into, make([][]comingBy, len(s.nodes))
 	for _, t := range ends {
 		if s.o.txns[t].end < s.o.txns[starts[0]].start {
 			s.walkInTime(back, s.local[t], rule)
@@ -234,27 +245,46 @@ func (s *search) sameRun(node, t int32) bool { return s.o.txns[s.nodes[node]].ru
 // when that is; -1 for none.
 func (s *search) timeBefore(forth *timeWalk, e int32, rule timeRule) (at, by int32, began int64) {
 	at, by, began = none, none, math.MinInt64
-	consider := func(place, in int32) {
-		if start := s.o.txns[s.nodes[forth.goal[place]]].start; start > began {
-			at, by, began = place, in, start
+	if place := s.from(e)*states + plainPath; s.closesInTime(e) && forth.goal[place] == s.from(e) {
+		at, began = place, s.o.txns[s.nodes[forth.goal[place]]].start
+	}
+	for _, c := range s.latestBy(forth, s.from(e), rule) {
+		if c.began > began && s.mayFollow(c.by, e) && rule.mayPrecede(s.edges[c.by].kind, s.edges[e].kind) {
+			at, by, began = c.at, c.by, c.began
 		}
 	}
-	if place := s.from(e)*states + plainPath; s.closesInTime(e) && forth.goal[place] == s.from(e) {
-		consider(place, none)
+	return at, by, began
+}
+
+// latestBy returns the latest beginnings that lead to a node, one for each way into it.
+func (s *search) latestBy(forth *timeWalk, node int32, rule timeRule) []comingBy {
+	if forth.latest[node] != nil {
+		return forth.latest[node]
 	}
-	for _, in := range s.into(s.from(e)) {
-		if !s.passable(in, rule.kinds) || !s.mayFollow(in, e) || !rule.mayPrecede(s.edges[in].kind, s.edges[e].kind) {
+	latest := []comingBy{}
+	places := make(map[int32]int) // by way
+	for _, in := range s.into(node) {
+		if !s.passable(in, rule.kinds) {
 			continue
 		}
 		for _, state := range [states]int32{plainPath, antiPath} {
 			place := s.from(in)*states + state
 			apart := s.edges[in].kind != rw || state == plainPath || rule.antis == anyAntis
-			if forth.goal[place] >= 0 && apart && (forth.via[place] < 0 || s.mayFollow(forth.via[place], in)) {
-				consider(place, in)
+			if forth.goal[place] < 0 || !apart || forth.via[place] >= 0 && !s.mayFollow(forth.via[place], in) {
+				continue
+			}
+			c := comingBy{place, in, s.o.txns[s.nodes[forth.goal[place]]].start}
+			way := forth.ways.of[in]
+			if i, ok := places[way]; !ok {
+				places[way] = len(latest)
+				latest = append(latest, c)
+			} else if c.began > latest[i].began {
+				latest[i] = c
 			}
 		}
 	}
-	return at, by, began
+	forth.latest[node] = latest
+	return latest
 }
 
 // mayPrecede reports whether an edge of the one kind may come before one of the other.
