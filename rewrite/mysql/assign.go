@@ -25,8 +25,9 @@ const (
 // ADR 7: the old stored values are saved before the client's assignments and compared after them.
 type rowCapture struct {
 	of         string    // the qualifier of the table's columns, with its dot; empty: they stand alone
-	key        string    // an expression over the assigned columns, which differs whenever what is stored in them does
-	same       []Piece   // a condition that holds where nothing is to change, in the place of key; nil: key decides
+	stored     stored    // tells whether what is stored in the assigned columns has changed
+	same       []Piece   // a condition that holds where nothing is to change, in the place of stored; nil: stored decides
+	single     bool      // the statement writes one row at most
 	part       string    // an expression for the entries' fourth part; empty: there is none
 	again      bool      // the statement may come back to a row that it wrote itself: its tag is there already
 	beside     []Piece   // an expression that collects what subqueries read, and is an empty string; nil: there is none
@@ -48,11 +49,11 @@ func (pl *planner) capture(list []*ast.Assignment, t *Table, of string) (*rowCap
 	if err := pl.collectable(t); err != nil {
 		return nil, err
 	}
-	key, err := pl.storedValues(list, t, of)
+	values, err := pl.storedValues(list, t, of)
 	if err != nil {
 		return nil, err
 	}
-	return &rowCapture{of: of, key: key, wlistBytes: t.WListBytes, limit: s.maxPacket() / 4}, nil
+	return &rowCapture{of: of, stored: values, wlistBytes: t.WListBytes, limit: s.maxPacket() / 4}, nil
 }
 
 // collectable returns why no entries can be collected of rows of t.
@@ -83,33 +84,46 @@ func (pl *planner) assign(c *rowCapture, keyword, end int) error {
 	return nil
 }
 
-// storedValues returns an expression over the assigned columns whose value differs whenever what the
-// table stores in them differs.
-func (pl *planner) storedValues(list []*ast.Assignment, t *Table, of string) (string, error) {
-	var seen, parts []string
+// stored is an expression over columns whose value differs whenever what a table stores in them differs, by <=>.
+type stored struct {
+	expression string
+	nullable   bool // its value may be NULL
+}
+
+// storedValues returns that of the assigned columns. Parsing takes a server longer than computing, so it is as short as
+// their types let it be.
+func (pl *planner) storedValues(list []*ast.Assignment, t *Table, of string) (stored, error) {
+	var seen []string
+	var columns []*Column
 	for _, a := range list {
 		c := t.ColumnInAnyCase(a.Column.Name.O)
 		if c == nil {
-			return "", refusal(history.ReasonUnknownColumn)
+			return stored{}, refusal(history.ReasonUnknownColumn)
 		}
 		if c.Generated || slices.Contains(seen, c.Name) {
 			continue
 		}
-		seen = append(seen, c.Name)
-		parts = append(parts, "IFNULL("+storedValue(c, of)+", _binary'N')")
+		seen, columns = append(seen, c.Name), append(columns, c)
 	}
-	if len(parts) == 0 {
-		return "", refusal(history.ReasonGeneratedColumn)
+	if len(columns) == 0 {
+		return stored{}, refusal(history.ReasonGeneratedColumn)
 	}
 	if err := pl.checkSpelling(seen...); err != nil {
-		return "", err
+		return stored{}, err
 	}
-	return "CONCAT_WS(_binary',', " + strings.Join(parts, ", ") + ")", nil
+	if len(columns) == 1 {
+		return stored{storedBytes(columns[0], of), !columns[0].NotNull}, nil
+	}
+	parts := make([]string, len(columns))
+	for i, c := range columns {
+		parts[i] = storedPart(c, of)
+	}
+	return stored{"CONCAT_WS(_binary',', " + strings.Join(parts, ", ") + ")", false}, nil
 }
 
-// storedValue returns an expression that tells the stored values of a column apart. Most types print
+// storedBytes returns an expression that tells the stored values of a column apart. Most types print
 // exactly; the others are why it takes a type.
-func storedValue(c *Column, of string) string {
+func storedBytes(c *Column, of string) string {
 	name := of + quoted(c.Name)
 	switch c.Type {
 	case "float":
@@ -121,36 +135,55 @@ func storedValue(c *Column, of string) string {
 	case "tinyblob", "blob", "mediumblob", "longblob", "tinytext", "text", "mediumtext", "longtext", "json",
 		"geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon",
 		"geometrycollection":
-		return "SHA2(" + name + ", 256)" // in hex a large value would not fit max_allowed_packet
+		return "SHA2(" + name + ", 256)" // a large value would not fit max_allowed_packet beside others
 	}
-	return "HEX(CAST(" + name + " AS BINARY))"
+	return "CAST(" + name + " AS BINARY)"
+}
+
+// storedPart returns such an expression that stands beside others, with commas between them. N is NULL: no number and
+// no moment prints so, and no hexadecimal digits.
+func storedPart(c *Column, of string) string {
+	part := storedBytes(c, of)
+	switch {
+	case strings.HasPrefix(part, "SHA2"):
+	case integerType(c.Type), slices.Contains([]string{"decimal", "float", "double", "enum", "timestamp", "datetime", "date",
+		"time", "year"}, c.Type):
+	default:
+		part = "HEX(" + part + ")"
+	}
+	if c.NotNull {
+		return part
+	}
+	return "IFNULL(" + part + ", _binary'N')"
 }
 
 // save returns the assignment that saves the stored values.
 func (c *rowCapture) save() string {
-	wlist := c.of + rewrite.WListColumn
-	return wlist + " = CONCAT(LEFT((@isotap_o := " + c.key + "), 0), " + wlist + "),"
+	wlist, saved := c.of+rewrite.WListColumn, "LEFT((@isotap_o := "+c.stored.expression+"), 0)"
+	if c.stored.nullable {
+		saved = "IFNULL(" + saved + ", _binary'')"
+	}
+	return wlist + " = CONCAT(" + saved + ", " + wlist + "),"
 }
 
 // tag returns the assignment that tags a row whose stored values differ from the saved ones, and
 // collects its entry. A row that stays as it was is collected too, marked by a ~ behind the tag: the
-// statement saw that version. Assignments to variables are consumed by LENGTH or LEFT(..., 0).
+// statement saw that version. Assignments to variables are consumed by LENGTH, LEFT(..., 0) or RIGHT.
 func (c *rowCapture) tag() []Piece {
-	wlist := c.of + rewrite.WListColumn
-	list := "IFNULL(" + wlist + ", _binary'0')"
-	if c.wlistBytes > 0 {
-		list = wholeTags(list, c.wlistBytes-maxTag-1)
+	same := c.same
+	if same == nil {
+		same = []Piece{text("@isotap_o <=> " + c.stored.expression)}
 	}
+	if c.single && c.wlistBytes > 0 && c.part == "" && !c.again && c.beside == nil && c.image == nil {
+		return c.tagSingle(same)
+	}
+	wlist := c.of + rewrite.WListColumn
 	part := ""
 	if c.part != "" {
 		part = ", _binary'=', " + c.part
 	}
-	same := c.same
-	if same == nil {
-		same = []Piece{text("@isotap_o = " + c.key)}
-	}
 	pieces := append([]Piece{text(wlist + " = CONCAT(IF(LENGTH((@isotap_s := IF(")}, same...)
-	pieces = append(pieces, text(", _binary'~', _binary''))) > 0, "+wlist+", "+list+"), "))
+	pieces = append(pieces, text(", _binary'~', _binary''))) > 0, "+wlist+", "+c.earlier()+"), "))
 	rowID, entryList := identityEntry(c.of, c.wlistBytes)
 	pieces = append(pieces, collect(rowID, entryList, c.limit, ", @isotap_s"+part)...)
 	if c.beside != nil {
@@ -168,21 +201,40 @@ func (c *rowCapture) tag() []Piece {
 	return append(pieces, text(", _binary'', CONCAT(_binary',', "), tagPiece, text(")))"))
 }
 
+// tagSingle is tag for a statement that writes one row at most: its entry needs no bounds, since entries are read before
+// there are many statements.
+func (c *rowCapture) tagSingle(same []Piece) []Piece {
+	wlist := c.of + rewrite.WListColumn
+	pieces := []Piece{text(wlist + " = IF(RIGHT((@isotap := CONCAT_WS(_binary'', @isotap, " + c.of + rewrite.RowIDColumn +
+		", _binary'=', " + wlist + ", _binary'=', "), tagPiece, text(", IF(")}
+	pieces = append(pieces, same...)
+	return append(pieces, text(", _binary'~;', _binary';'))), 2) = _binary'~;', "+wlist+", CONCAT_WS(_binary',', "+
+		c.earlier()+", "), tagPiece, text("))"))
+}
+
+// earlier returns the tags that stay beside a new one.
+func (c *rowCapture) earlier() string {
+	tags := c.of + rewrite.WListColumn
+	if c.wlistBytes > 0 {
+		tags = lastTags(tags, c.wlistBytes-maxTag-1)
+	}
+	return "IFNULL(" + tags + ", _binary'0')"
+}
+
 // identityEntry returns the expressions for a row's id and wList in its entry. of qualifies its columns.
 func identityEntry(of string, wlistBytes int) (rowID, list string) {
 	rowID, list = of+rewrite.RowIDColumn, of+rewrite.WListColumn
 	if wlistBytes == 0 {
-		list = wholeTags(list, unboundedEntry)
+		list = lastTags(list, unboundedEntry)
 	}
 	return rowID, list
 }
 
 // collect returns an expression that collects the entry of a row and is an empty string itself, as long as
 // no more than limit bytes are collected. rest is what stands in the entry behind the tag, as further
-// arguments of CONCAT.
+// arguments of CONCAT_WS, which takes NULL for nothing.
 func collect(rowID, list string, limit int, rest string) []Piece {
-	return entryBuffer.collect(limit, text("IFNULL("+rowID+", _binary''), _binary'=', IFNULL("+list+
-		", _binary''), _binary'=', "), tagPiece, text(rest))
+	return entryBuffer.collect(limit, text(rowID+", _binary'=', "+list+", _binary'=', "), tagPiece, text(rest))
 }
 
 // A buffer are the session variables that collect texts, each ended by a semicolon, in two levels.
@@ -193,10 +245,10 @@ type buffer struct {
 
 var entryBuffer = buffer{"@isotap", "@isotap_b", "@isotap_l", "(@isotap_n := CAST(@isotap_n + 1 AS BINARY))"}
 
-// collect returns an expression that collects a text, the arguments of a CONCAT, and is an empty string itself.
+// collect returns an expression that collects a text, the arguments of a CONCAT_WS, and is an empty string itself.
 func (b buffer) collect(limit int, item ...Piece) []Piece {
 	pieces := append([]Piece{text("IFNULL(LEFT(IF(" + b.length + " < " + strconv.Itoa(limit) + ", IF(LENGTH(" +
-		b.first + " := CONCAT(" + b.first + ", ")}, item...)
+		b.first + " := CONCAT_WS(_binary'', " + b.first + ", ")}, item...)
 	return append(pieces, text(", _binary';')) < "+strconv.Itoa(firstLevel)+", _binary'', "+
 		"CONCAT(LEFT(("+b.second+" := CONCAT("+b.second+", "+b.first+")), 0), "+
 		"LEFT(("+b.length+" := CAST(LENGTH("+b.second+") AS BINARY)), 0), LEFT(("+b.first+" := _binary''), 0))), "+
@@ -206,10 +258,7 @@ func (b buffer) collect(limit int, item ...Piece) []Piece {
 // unboundedEntry is how much of an unbounded wList an entry carries, in bytes.
 const unboundedEntry = 4 << 10
 
-// wholeTags returns the last tags of a list that fit, and never half of one: from behind the first
-// comma among the last bytes+1 bytes.
-func wholeTags(list string, bytes int) string {
-	n := strconv.Itoa(bytes)
-	return "SUBSTRING(" + list + ", IF(LENGTH(" + list + ") > " + n + ", LENGTH(" + list + ") - " + n +
-		" + LOCATE(_binary',', RIGHT(" + list + ", " + strconv.Itoa(bytes+1) + ")), 1))"
+// lastTags returns the last tags of a list, as many as surely fit so many bytes.
+func lastTags(list string, bytes int) string {
+	return "SUBSTRING_INDEX(" + list + ", _binary',', -" + strconv.Itoa(bytes/(maxTag+1)) + ")"
 }

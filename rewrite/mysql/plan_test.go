@@ -319,18 +319,20 @@ func marker(b []byte, h Hole, ordinal int) []byte {
 }
 
 var (
-	savePart    = regexp.MustCompile(`(\S+\.)?isotap_wlist = CONCAT\(LEFT\(\(@isotap_o := (.*?)\), 0\), (\S+\.)?isotap_wlist\),`)
+	savePart    = regexp.MustCompile(`(\S+\.)?isotap_wlist = CONCAT\((?:IFNULL\()?LEFT\(\(@isotap_o := (.*?)\), 0\)(?:, _binary''\))?, (\S+\.)?isotap_wlist\),`)
 	tagPart     = regexp.MustCompile(`, (\S+\.)?isotap_wlist = CONCAT\(IF\(LENGTH\(\(@isotap_s := .*?(\{COLLECT.*?\}), IF\(LENGTH\(@isotap_s\).*?\{TAG\}\)\)\)`)
+	singlePart  = regexp.MustCompile(`, (\S+\.)?isotap_wlist = IF\(RIGHT\(\(@isotap := CONCAT_WS\(_binary'', @isotap, .*?\{TAG\}\)\)`)
 	numberPart  = regexp.MustCompile(`CONVERT\(LOWER\(CONV\(SUBSTRING_INDEX\(\(@isotap_c := .*?10, 36\)\) USING latin1\)`)
 	imagePart   = regexp.MustCompile(`(IF\(IFNULL\(LENGTH[^>]*? > \d+, _binary'', )?IFNULL\(LEFT\(IF\(@isotap_k < \d+, .*?CONCAT_WS\(_binary',', (.*?)\), _binary';'\)\) < .*?@isotap_i := _binary''\), 0\)\)\), _binary''\), 0\), _binary''\)`)
-	collectPart = regexp.MustCompile(`IFNULL\(LEFT\(IF\(@isotap_l < \d+, .*?IFNULL\((\S*isotap_rowid|_binary''), .*?, \{TAG\}(.*?), _binary';'\)\) < .*?@isotap_n \+ 1 AS BINARY\)\)\), 0\), _binary''\)`)
+	collectPart = regexp.MustCompile(`IFNULL\(LEFT\(IF\(@isotap_l < \d+, IF\(LENGTH\(@isotap := CONCAT_WS\(_binary'', @isotap, (\S*isotap_rowid|_binary''), .*?, \{TAG\}(.*?), _binary';'\)\) < .*?@isotap_n \+ 1 AS BINARY\)\)\), 0\), _binary''\)`)
 )
 
 // abbreviate shortens what collects entries, and the two long assignments around it.
 func abbreviate(sql string) string {
 	sql = imagePart.ReplaceAllString(sql, "{IMAGE $2}")
 	sql = numberPart.ReplaceAllString(collectPart.ReplaceAllString(sql, "{COLLECT $1$2}"), "{NUMBER}")
-	return tagPart.ReplaceAllString(savePart.ReplaceAllString(sql, "{SAVE $2}"), ", {TAG ROW $2}")
+	sql = singlePart.ReplaceAllString(savePart.ReplaceAllString(sql, "{SAVE $2}"), ", {TAG ONE ROW}")
+	return tagPart.ReplaceAllString(sql, ", {TAG ROW $2}")
 }
 
 // checkPieces fails the test unless the pieces that are the client's, put together, give the client's

@@ -123,12 +123,20 @@ func noHoles(b []byte, _ Hole, _ int) []byte { return b }
 func (tw *twins) describe(wlist int) *Table {
 	tw.t.Helper()
 	t := &Table{Table: rewrite.Table{Name: tw.session.Schema + ".t", Instrumented: true, WListBytes: wlist}}
-	_, lines := rows(tw.t, tw.proxied, "SELECT COLUMN_NAME, DATA_TYPE FROM information_schema.COLUMNS "+
+	primary := rewrite.Index{Name: "PRIMARY", Primary: true, Unique: true}
+	_, lines := rows(tw.t, tw.proxied, "SELECT COLUMN_NAME, DATA_TYPE, IS_NULLABLE, COLUMN_KEY "+
+		"FROM information_schema.COLUMNS "+
 		"WHERE TABLE_SCHEMA = DATABASE() "+
 		"AND TABLE_NAME = 't' AND COLUMN_NAME NOT LIKE 'isotap%' ORDER BY ORDINAL_POSITION")
 	for _, l := range lines {
-		name, kind, _ := strings.Cut(strings.ReplaceAll(l, `"`, ""), "|")
-		t.Columns = append(t.Columns, Column{Column: rewrite.Column{Name: name, Type: kind}})
+		c := strings.Split(strings.ReplaceAll(l, `"`, ""), "|")
+		t.Columns = append(t.Columns, Column{Column: rewrite.Column{Name: c[0], Type: c[1], NotNull: c[2] == "NO"}})
+		if c[3] == "PRI" {
+			primary.Columns = append(primary.Columns, c[0])
+		}
+	}
+	if len(primary.Columns) > 0 {
+		t.Indexes = []rewrite.Index{primary}
 	}
 	if onTiDB() {
 		tw.describeExposed(t)

@@ -34,6 +34,9 @@ func (pl *planner) update(n *ast.UpdateStmt) error {
 	if err != nil {
 		return err
 	}
+	if srcs := flatten(n.TableRefs.TableRefs); pl.baseSources(srcs) {
+		_, c.single = pl.asksForOneRow(n.Where, srcs[0])
+	}
 	pl.imageUpdate(c, n.List, t)
 	use := inspectWrite(n)
 	if use.subquery && pl.readsNone(n, n.Where, pl.tablesOf(n.TableRefs)) {

@@ -78,19 +78,24 @@ func (l *outside) allFit(list []*ast.Assignment, t *Table) bool {
 // updatesOneRow reports whether an UPDATE changes one row at most, since its condition gives the primary key a value of
 // its own kind.
 func (pl *planner) updatesOneRow(n *ast.UpdateStmt, s *source) bool {
-	if n.Where == nil {
-		return false
+	copies, ok := pl.asksForOneRow(n.Where, s)
+	if ok {
+		pl.parameters = append(pl.parameters, copies...)
+	}
+	return ok
+}
+
+// asksForOneRow reports whether a condition gives the primary key a value of its own kind, if copies fit: another value
+// of a parameter may be that of a few rows, whose numbers are equal as floating-point ones.
+func (pl *planner) asksForOneRow(where ast.ExprNode, s *source) (copies []Copy, ok bool) {
+	if where == nil {
+		return nil, false
 	}
 	keys := make(map[string]bool)
-	var copies []Copy
-	pl.keyValues(n.Where, s, keys, &copies)
-	for _, x := range s.table.Indexes {
-		if x.Primary && !slices.ContainsFunc(x.Columns, func(c string) bool { return !keys[c] }) {
-			pl.parameters = append(pl.parameters, copies...)
-			return true
-		}
-	}
-	return false
+	pl.keyValues(where, s, keys, &copies)
+	return copies, slices.ContainsFunc(s.table.Indexes, func(x rewrite.Index) bool {
+		return x.Primary && !slices.ContainsFunc(x.Columns, func(c string) bool { return !keys[c] })
+	})
 }
 
 // keyValues collects the columns that a condition has equal to values of their own kinds.
