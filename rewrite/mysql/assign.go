@@ -201,7 +201,7 @@ func (c *rowCapture) tag() []Piece {
 	return append(pieces, text(", _binary'', CONCAT(_binary',', "), tagPiece, text(")))"))
 }
 
-// tagSingle is tag for a statement that writes one row at most: its entry needs no bounds, since entries are read before
+// tagSingle is tag for a statement that writes one row at most. Its entry needs no bounds: entries are read before
 // there are many statements.
 func (c *rowCapture) tagSingle(same []Piece) []Piece {
 	wlist := c.of + rewrite.WListColumn
