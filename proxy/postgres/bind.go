@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"slices"
@@ -53,10 +54,7 @@ func resultCodes(codes []byte, plan *sqlpostgres.Plan, hidden int) []byte {
 	case hidden == 0:
 		return codes
 	case plan.Result.Reply == rewrite.Returning:
-		if len(codes) == 2 && codes[0] == 0 && codes[1] <= 1 {
-			return codes
-		}
-		return nil
+		return []byte{0, 1} // the client gets none of them, and binary ones cost the server less
 	case len(codes) <= 2:
 		return codes
 	}
@@ -69,7 +67,7 @@ func resultCodes(codes []byte, plan *sqlpostgres.Plan, hidden int) []byte {
 
 // sendBind sends a Bind message for the statement of that name with these codes.
 func (s *Session) sendBind(m message, b *bound, on string, codes []byte) {
-	if on == b.statement && len(codes) == len(b.codes) {
+	if on == b.statement && bytes.Equal(codes, b.codes) {
 		s.toServer = append(s.toServer, m.raw...)
 		return
 	}

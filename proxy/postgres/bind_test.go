@@ -95,8 +95,9 @@ func TestFormatCodesSuitTheWholeResult(t *testing.T) {
 		{"one a column", codesOf(0, 1), rows, 2, codesOf(0, 1, 1, 1)},
 		{"nothing hidden", codesOf(0, 1), rows, 0, codesOf(0, 1)},
 		{"a write, one for all", codesOf(1), write, 2, codesOf(1)},
-		{"a write, a code that there is not", codesOf(2), write, 2, nil},
-		{"a write, any number", codesOf(0, 1, 1), write, 2, nil},
+		{"a write, a code that there is not", codesOf(2), write, 2, codesOf(1)},
+		{"a write, any number", codesOf(0, 1, 1), write, 2, codesOf(1)},
+		{"a write, none", nil, write, 2, codesOf(1)},
 	} {
 		if got := resultCodes(c.codes, c.plan, c.hidden); !bytes.Equal(got, c.want) {
 			t.Errorf("%s: %v, not %v", c.name, got, c.want)
