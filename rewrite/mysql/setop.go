@@ -240,10 +240,26 @@ func (pl *planner) accompany(arms []arm, operators []int) {
 	if pl.st.find(0, len(pl.st.Tokens), -1, "LIMIT", "FETCH", "OFFSET") >= 0 {
 		c.downgrade(history.ReasonLimit) // of the rows read, those are missing that gave way to duplicates
 	} else {
-		pos, gap := c.after(pl.st.last())
-		c.insertAt(pos, text(" LIMIT "+strconv.Itoa(MaxCompanionRows+1)+gap))
+		c.limitCompanion(arms)
 	}
 	pl.companion = c
+}
+
+// limitCompanion ends a companion with a LIMIT, which stands in the place of an ORDER BY: the client sees none of its
+// rows, and need not have them sorted once more. One with placeholders stays, for the client's parameters go with it.
+func (pl *planner) limitCompanion(arms []arm) {
+	st, last := pl.st, pl.st.last()
+	limit := "LIMIT " + strconv.Itoa(MaxCompanionRows+1)
+	if len(arms) == 1 && arms[0].node.OrderBy != nil {
+		order := st.find(0, last, 0, "ORDER")
+		if order >= 0 && st.params(order) == st.params(last+1) {
+			pl.edits = append(pl.edits, edit{start: st.Tokens[order].Start, end: st.Tokens[last].End,
+				pieces: []Piece{text(limit)}})
+			return
+		}
+	}
+	pos, gap := pl.after(last)
+	pl.insertAt(pos, text(" "+limit+gap))
 }
 
 // keepDuplicates makes an arm a SELECT ALL, in the text and in its tree.
