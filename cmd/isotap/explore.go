@@ -43,7 +43,7 @@ func exploreCommand() *cobra.Command {
 		Short:   "Play a recorded run again, and show which of its requests race",
 		Long:    exploreHelp,
 		Example: "  isotap explore --recording ./rec --upstream postgres://app@127.0.0.1/shop_before",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 	}
 	f := c.Flags()
 	f.StringVar(&o.recording, "recording", "", "the recording, with its values; its last run is played")

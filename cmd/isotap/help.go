@@ -25,8 +25,11 @@ func needs(what string, most int) cobra.PositionalArgs {
 
 // noArguments is for verbs that take flags only.
 func noArguments(c *cobra.Command, args []string) error {
-	if len(args) == 0 {
+	switch {
+	case len(args) == 0:
 		return nil
+	case strings.Contains(args[0], "://") && c.Flags().Lookup("upstream") != nil: // it may hold a password: not repeated
+		return fmt.Errorf("%s takes the server's URL by --upstream, not as an argument", c.CommandPath())
 	}
 	return fmt.Errorf("%s takes no arguments, but was given %q; %q lists its flags", c.CommandPath(), args[0],
 		c.CommandPath()+" --help")
