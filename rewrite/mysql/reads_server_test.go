@@ -314,6 +314,10 @@ func TestQueriesInFromPassIdentitiesOutwards(t *testing.T) {
 		t.Skip("slow: make check runs it")
 	}
 	s := newReadServer(t)
+	joined := "d1 d2 "
+	if s.session.Dialect == MariaDB {
+		joined = "" // it leaves a join out of which nothing is asked
+	}
 	for query, want := range map[string]string{
 		"SELECT * FROM (SELECT * FROM e) x":                                                                                   everyE,
 		"SELECT note, x.*, 1 FROM (SELECT id, note FROM e WHERE id < 3) x ORDER BY note DESC":                                 dep1,
@@ -327,7 +331,7 @@ func TestQueriesInFromPassIdentitiesOutwards(t *testing.T) {
 		"SELECT * FROM (SELECT dep, SUM(pay) s FROM e GROUP BY dep) x ORDER BY s":                                             everyE,
 		"SELECT s FROM (SELECT dep, SUM(pay) s FROM e GROUP BY dep) x WHERE dep = 1":                                          dep1,
 		"SELECT COUNT(*), MAX(n) FROM (SELECT id, note AS n FROM e WHERE dep = 1) x":                                          dep1,
-		"SELECT dep, COUNT(*) FROM (SELECT e.dep FROM e LEFT JOIN d ON d.id = e.dep) x GROUP BY dep":                          "d1 d2 " + everyE,
+		"SELECT dep, COUNT(*) FROM (SELECT e.dep FROM e LEFT JOIN d ON d.id = e.dep) x GROUP BY dep":                          joined + everyE,
 		"SELECT * FROM d JOIN (SELECT dep, COUNT(*) n FROM e GROUP BY dep) x ON x.dep = d.id":                                 "d1 d2",
 		"SELECT * FROM d JOIN (SELECT DISTINCT dep FROM e) x ON x.dep = d.id":                                                 "d1 d2",
 		"SELECT * FROM (SELECT 7 AS k) x JOIN d ORDER BY id":                                                                  everyD,

@@ -72,6 +72,9 @@ func (r *reading) hindrance(b *block, u *usage) (history.Reason, error) {
 		}
 	}
 	if b.grouped || b.unique {
+		if b.unique && b.n.LimitCount != nil && b.n.SortClause == nil {
+			return history.ReasonDistinct, nil // beside an array the server may come to others first
+		}
 		if r.of == nil && (b.n.GroupClause != nil || b.unique) && r.failure() == ordinary && r.joinsTables() {
 			return history.ReasonPlan, nil // an array has a price, as one that a query in FROM passes outwards
 		}
