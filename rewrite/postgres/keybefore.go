@@ -33,8 +33,6 @@ func (w *write) keyChanges(where ast.Node) string {
 		now, before = append(now, column), append(before, value)
 		if _, ok := values[i].(*ast.ParamRef); ok {
 			coarse += " OR " + w.mayTakeForOne(k, column, value)
-		} else {
-			w.plan.ofLiterals = true
 		}
 	}
 	return "(ROW(" + strings.Join(now, ", ") + ") IS DISTINCT FROM ROW(" + strings.Join(before, ", ") + ")" + coarse + ")"
@@ -81,7 +79,13 @@ func (w *write) comparedKey(condition ast.Node, values []ast.Node) {
 			}
 			names := fields(ref)
 			at := slices.Index(w.target.table.Key, names[len(names)-1])
-			if at >= 0 && (len(names) == 1 || len(names) == 2 && names[0] == w.target.ref) && isValue(side[1]) {
+			if at < 0 || len(names) > 2 || len(names) == 2 && names[0] != w.target.ref {
+				continue
+			}
+			if _, literal := bare(side[1]).(*ast.A_Const); literal {
+				w.plan.ofLiterals = true // whether it is a value hangs on how it is written
+			}
+			if isValue(side[1]) {
 				values[at] = bare(side[1])
 			}
 		}
