@@ -132,23 +132,25 @@ func storedBytes(c *Column, of string) string {
 		name += "+0" // the index: an invalid value and an empty member both print as ''
 	case "timestamp":
 		name = "UNIX_TIMESTAMP(" + name + ")" // the local hour repeats when summer time ends
-	case "tinyblob", "blob", "mediumblob", "longblob", "tinytext", "text", "mediumtext", "longtext", "json",
-		"geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon",
-		"geometrycollection":
-		return "SHA2(" + name + ", 256)" // a large value would not fit max_allowed_packet beside others
+	}
+	if largeTypes[c.Type] {
+		name = "SHA2(" + name + ", 256)" // a large value would not fit max_allowed_packet beside others
 	}
 	return "CAST(" + name + " AS BINARY)"
 }
+
+// largeTypes are those of columns whose values may be large, plainTypes those whose values print without commas.
+var (
+	largeTypes = set("tinyblob blob mediumblob longblob tinytext text mediumtext longtext json geometry point linestring " +
+		"polygon multipoint multilinestring multipolygon geometrycollection")
+	plainTypes = set("tinyint smallint mediumint int bigint decimal float double enum timestamp datetime date time year")
+)
 
 // storedPart returns such an expression that stands beside others, with commas between them. N is NULL: no number and
 // no moment prints so, and no hexadecimal digits.
 func storedPart(c *Column, of string) string {
 	part := storedBytes(c, of)
-	switch {
-	case strings.HasPrefix(part, "SHA2"):
-	case integerType(c.Type), slices.Contains([]string{"decimal", "float", "double", "enum", "timestamp", "datetime", "date",
-		"time", "year"}, c.Type):
-	default:
+	if !largeTypes[c.Type] && !plainTypes[c.Type] {
 		part = "HEX(" + part + ")"
 	}
 	if c.NotNull {

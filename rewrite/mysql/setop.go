@@ -168,8 +168,8 @@ func (pl *planner) armRows(arms []arm) error {
 // that hangs on no row is told by rows of that query alone.
 func (pl *planner) planArm(a arm) (*planner, error) {
 	plan := func(alone *ast.SelectStmt) (*planner, error) {
-		p := &planner{rewriter: pl.rewriter, session: pl.session, st: pl.st.part(a.from, a.to), alone: alone, oneOf: true, removed: pl.removed,
-			plan: &Plan{Statement: rewrite.Statement{Observation: history.Exact}}}
+		p := &planner{rewriter: pl.rewriter, session: pl.session, st: pl.st.part(a.from, a.to), alone: alone, oneOf: true,
+			removed: pl.removed, plan: &Plan{Statement: rewrite.Statement{Observation: history.Exact}}}
 		err := p.selectRows(a.node)
 		if err == nil && p.plan.Result.Carried > 0 {
 			err = refusal(history.ReasonDerivedStar) // the others have no such columns

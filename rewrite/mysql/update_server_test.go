@@ -99,6 +99,7 @@ func TestUpdateCaptureIsTransparentAndExact(t *testing.T) {
 		{"cp1251 session", "UPDATE t SET s = 'A'", []string{"SET NAMES cp1251"}},
 		{"binary session", "UPDATE t SET s = 'A'", []string{"SET NAMES binary"}},
 		{"utf16 connection", "UPDATE t SET s = 'A', body = 'text'", []string{"SET character_set_connection = utf16"}},
+		{"utf16 connection, one text", "UPDATE t SET body = 'text'", []string{"SET character_set_connection = utf16"}},
 		{"ansi mode", `UPDATE t SET "s" = 'A' || 'b'`, []string{"SET sql_mode = 'ANSI'"}},
 		{"no backslash escapes", `UPDATE t SET s = '\' WHERE id < 3`,
 			[]string{"SET sql_mode = 'NO_BACKSLASH_ESCAPES'"}},
